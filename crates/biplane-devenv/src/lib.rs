@@ -1,0 +1,1 @@
+//! Finds, builds and starts etcd, kube-apiserver and friends.

@@ -1,0 +1,1 @@
+//! Reconcilers, pipeline and render.

@@ -1,0 +1,10 @@
+//! Data in the middle: JSON objects as Kubernetes means them, and what can be said about them
+//! without a clock, a network or a file.
+//!
+//! Everything here is a pure function of its arguments.
+
+pub mod object;
+
+pub use object::{Gvk, Object, ObjectId};
+/// The JSON types that everything here is made of. Maps are ordered by key.
+pub use serde_json::{Map, Number, Value};

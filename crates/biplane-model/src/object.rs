@@ -1,0 +1,266 @@
+//! A Kubernetes object as JSON, cheap to clone, and the names by which objects are found.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A JSON object that is cheap to clone and copied only when it is changed while shared.
+///
+/// Reading goes through `Deref` to the map; changing goes through [`Object::make_mut`].
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Object(Arc<Map<String, Value>>);
+
+impl Object {
+    /// An empty object.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The map, to be changed: copied first if anyone else holds it.
+    pub fn make_mut(&mut self) -> &mut Map<String, Value> {
+        Arc::make_mut(&mut self.0)
+    }
+
+    /// The map itself, copied only if anyone else holds it.
+    pub fn into_map(self) -> Map<String, Value> {
+        Arc::unwrap_or_clone(self.0)
+    }
+
+    /// The same content as a JSON value.
+    pub fn to_value(&self) -> Value {
+        Value::Object((*self.0).clone())
+    }
+
+    /// The same content as a JSON value.
+    pub fn into_value(self) -> Value {
+        Value::Object(self.into_map())
+    }
+
+    /// An object, if the value is one.
+    pub fn from_value(value: Value) -> Option<Self> {
+        match value {
+            Value::Object(map) => Some(map.into()),
+            _ => None,
+        }
+    }
+
+    /// Whether two handles share one map, so that they need not be compared.
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The value at a chain of object keys.
+    pub fn at(&self, path: &[&str]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        rest.iter().try_fold(self.0.get(*first)?, |value, key| value.get(key))
+    }
+
+    /// The string at a chain of object keys; empty when absent or something else.
+    pub fn str_at(&self, path: &[&str]) -> &str {
+        self.at(path).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Writes a value at a chain of object keys; whatever is in the way and not an object is replaced.
+    pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
+        let Some((last, parents)) = path.split_last() else { return };
+        let mut map = self.make_mut();
+        for key in parents {
+            let child = map.entry(*key).or_insert(Value::Null);
+            if !child.is_object() {
+                *child = Value::Object(Map::new());
+            }
+            let Value::Object(next) = child else { return };
+            map = next;
+        }
+        map.insert((*last).to_owned(), value.into());
+    }
+
+    /// Removes the value at a chain of object keys and returns it.
+    pub fn remove_at(&mut self, path: &[&str]) -> Option<Value> {
+        self.at(path)?;
+        let (last, parents) = path.split_last()?;
+        let mut map = self.make_mut();
+        for key in parents {
+            map = map.get_mut(*key)?.as_object_mut()?;
+        }
+        map.remove(*last)
+    }
+
+    /// `apiVersion`, empty when absent.
+    pub fn api_version(&self) -> &str {
+        self.str_at(&["apiVersion"])
+    }
+
+    /// `kind`, empty when absent.
+    pub fn kind(&self) -> &str {
+        self.str_at(&["kind"])
+    }
+
+    /// `metadata.name`, empty when absent.
+    pub fn name(&self) -> &str {
+        self.str_at(&["metadata", "name"])
+    }
+
+    /// `metadata.namespace`, empty when absent.
+    pub fn namespace(&self) -> &str {
+        self.str_at(&["metadata", "namespace"])
+    }
+
+    /// `metadata.generateName`, empty when absent.
+    pub fn generate_name(&self) -> &str {
+        self.str_at(&["metadata", "generateName"])
+    }
+
+    /// `metadata.uid`, empty when absent.
+    pub fn uid(&self) -> &str {
+        self.str_at(&["metadata", "uid"])
+    }
+
+    /// `metadata.resourceVersion`, empty when absent.
+    pub fn resource_version(&self) -> &str {
+        self.str_at(&["metadata", "resourceVersion"])
+    }
+
+    /// `metadata.generation`, zero when absent.
+    pub fn generation(&self) -> i64 {
+        self.at(&["metadata", "generation"]).and_then(integer).unwrap_or_default()
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub fn is_being_deleted(&self) -> bool {
+        !self.str_at(&["metadata", "deletionTimestamp"]).is_empty()
+    }
+
+    /// A label's value, empty when absent.
+    pub fn label(&self, key: &str) -> &str {
+        self.str_at(&["metadata", "labels", key])
+    }
+
+    /// An annotation's value, empty when absent.
+    pub fn annotation(&self, key: &str) -> &str {
+        self.str_at(&["metadata", "annotations", key])
+    }
+
+    /// Sets a field of `metadata`; an empty text removes it.
+    pub fn set_meta(&mut self, key: &str, value: &str) {
+        if value.is_empty() {
+            self.remove_at(&["metadata", key]);
+        } else {
+            self.set_at(&["metadata", key], value);
+        }
+    }
+
+    /// Group, version and kind.
+    pub fn gvk(&self) -> Gvk {
+        Gvk::new(self.api_version(), self.kind())
+    }
+
+    /// Kind, namespace and name.
+    pub fn id(&self) -> ObjectId {
+        ObjectId::new(self.gvk(), self.namespace(), self.name())
+    }
+}
+
+/// The value as an integer, also when it is a whole double.
+pub fn integer(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9.2e18).map(|f| f as i64)
+    })
+}
+
+impl Deref for Object {
+    type Target = Map<String, Value>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl From<Map<String, Value>> for Object {
+    fn from(map: Map<String, Value>) -> Self {
+        Self(Arc::new(map))
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Group, version and kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gvk {
+    /// Empty for the core group.
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Kind.
+    pub kind: String,
+}
+
+impl Gvk {
+    /// From an `apiVersion` and a `kind`. Text without a slash is a version of the core group.
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+
+    /// `group/version`, or `version` for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.clone()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// `Kind.group`, or `Kind` for the core group.
+    pub fn group_kind(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.clone()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+}
+
+/// `group/version, Kind=kind`; the core group leaves its place before the slash empty.
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
+    }
+}
+
+/// What an object is found by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId {
+    /// Group, version and kind.
+    pub gvk: Gvk,
+    /// Empty for what is cluster scoped.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl ObjectId {
+    /// From its parts.
+    pub fn new(gvk: Gvk, namespace: &str, name: &str) -> Self {
+        Self { gvk, namespace: namespace.into(), name: name.into() }
+    }
+}
+
+/// `Kind.group namespace/name`.
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.gvk.group_kind())?;
+        if !self.namespace.is_empty() {
+            write!(f, "{}/", self.namespace)?;
+        }
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,675 @@
+impl serde::Serialize for EmitRequestRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.request.is_empty() {
+            len += 1;
+        }
+        if self.meta.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("crossplane.pipelineinspector.v1alpha1.EmitRequestRequest", len)?;
+        if !self.request.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("request", pbjson::private::base64::encode(&self.request).as_str())?;
+        }
+        if let Some(v) = self.meta.as_ref() {
+            struct_ser.serialize_field("meta", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "request",
+            "meta",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Request,
+            Meta,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "request" => Ok(GeneratedField::Request),
+                            "meta" => Ok(GeneratedField::Meta),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EmitRequestRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct crossplane.pipelineinspector.v1alpha1.EmitRequestRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EmitRequestRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut request__ = None;
+                let mut meta__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Request => {
+                            if request__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("request"));
+                            }
+                            request__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Meta => {
+                            if meta__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("meta"));
+                            }
+                            meta__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(EmitRequestRequest {
+                    request: request__.unwrap_or_default(),
+                    meta: meta__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("crossplane.pipelineinspector.v1alpha1.EmitRequestRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EmitRequestResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("crossplane.pipelineinspector.v1alpha1.EmitRequestResponse", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EmitRequestResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EmitRequestResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct crossplane.pipelineinspector.v1alpha1.EmitRequestResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EmitRequestResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(EmitRequestResponse {
+                })
+            }
+        }
+        deserializer.deserialize_struct("crossplane.pipelineinspector.v1alpha1.EmitRequestResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EmitResponseRequest {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.response.is_empty() {
+            len += 1;
+        }
+        if !self.error.is_empty() {
+            len += 1;
+        }
+        if self.meta.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("crossplane.pipelineinspector.v1alpha1.EmitResponseRequest", len)?;
+        if !self.response.is_empty() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("response", pbjson::private::base64::encode(&self.response).as_str())?;
+        }
+        if !self.error.is_empty() {
+            struct_ser.serialize_field("error", &self.error)?;
+        }
+        if let Some(v) = self.meta.as_ref() {
+            struct_ser.serialize_field("meta", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "response",
+            "error",
+            "meta",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Response,
+            Error,
+            Meta,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "response" => Ok(GeneratedField::Response),
+                            "error" => Ok(GeneratedField::Error),
+                            "meta" => Ok(GeneratedField::Meta),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EmitResponseRequest;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct crossplane.pipelineinspector.v1alpha1.EmitResponseRequest")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EmitResponseRequest, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut response__ = None;
+                let mut error__ = None;
+                let mut meta__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Response => {
+                            if response__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("response"));
+                            }
+                            response__ = 
+                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Error => {
+                            if error__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("error"));
+                            }
+                            error__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Meta => {
+                            if meta__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("meta"));
+                            }
+                            meta__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(EmitResponseRequest {
+                    response: response__.unwrap_or_default(),
+                    error: error__.unwrap_or_default(),
+                    meta: meta__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("crossplane.pipelineinspector.v1alpha1.EmitResponseRequest", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for EmitResponseResponse {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let len = 0;
+        let struct_ser = serializer.serialize_struct("crossplane.pipelineinspector.v1alpha1.EmitResponseResponse", len)?;
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for EmitResponseResponse {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = EmitResponseResponse;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct crossplane.pipelineinspector.v1alpha1.EmitResponseResponse")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<EmitResponseResponse, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                while map_.next_key::<GeneratedField>()?.is_some() {
+                    let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(EmitResponseResponse {
+                })
+            }
+        }
+        deserializer.deserialize_struct("crossplane.pipelineinspector.v1alpha1.EmitResponseResponse", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for StepMeta {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.trace_id.is_empty() {
+            len += 1;
+        }
+        if !self.span_id.is_empty() {
+            len += 1;
+        }
+        if self.step_index != 0 {
+            len += 1;
+        }
+        if self.iteration != 0 {
+            len += 1;
+        }
+        if !self.function_name.is_empty() {
+            len += 1;
+        }
+        if !self.composition_name.is_empty() {
+            len += 1;
+        }
+        if !self.composite_resource_uid.is_empty() {
+            len += 1;
+        }
+        if !self.composite_resource_name.is_empty() {
+            len += 1;
+        }
+        if !self.composite_resource_namespace.is_empty() {
+            len += 1;
+        }
+        if !self.composite_resource_api_version.is_empty() {
+            len += 1;
+        }
+        if !self.composite_resource_kind.is_empty() {
+            len += 1;
+        }
+        if self.timestamp.is_some() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("crossplane.pipelineinspector.v1alpha1.StepMeta", len)?;
+        if !self.trace_id.is_empty() {
+            struct_ser.serialize_field("traceId", &self.trace_id)?;
+        }
+        if !self.span_id.is_empty() {
+            struct_ser.serialize_field("spanId", &self.span_id)?;
+        }
+        if self.step_index != 0 {
+            struct_ser.serialize_field("stepIndex", &self.step_index)?;
+        }
+        if self.iteration != 0 {
+            struct_ser.serialize_field("iteration", &self.iteration)?;
+        }
+        if !self.function_name.is_empty() {
+            struct_ser.serialize_field("functionName", &self.function_name)?;
+        }
+        if !self.composition_name.is_empty() {
+            struct_ser.serialize_field("compositionName", &self.composition_name)?;
+        }
+        if !self.composite_resource_uid.is_empty() {
+            struct_ser.serialize_field("compositeResourceUid", &self.composite_resource_uid)?;
+        }
+        if !self.composite_resource_name.is_empty() {
+            struct_ser.serialize_field("compositeResourceName", &self.composite_resource_name)?;
+        }
+        if !self.composite_resource_namespace.is_empty() {
+            struct_ser.serialize_field("compositeResourceNamespace", &self.composite_resource_namespace)?;
+        }
+        if !self.composite_resource_api_version.is_empty() {
+            struct_ser.serialize_field("compositeResourceApiVersion", &self.composite_resource_api_version)?;
+        }
+        if !self.composite_resource_kind.is_empty() {
+            struct_ser.serialize_field("compositeResourceKind", &self.composite_resource_kind)?;
+        }
+        if let Some(v) = self.timestamp.as_ref() {
+            struct_ser.serialize_field("timestamp", v)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for StepMeta {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "trace_id",
+            "traceId",
+            "span_id",
+            "spanId",
+            "step_index",
+            "stepIndex",
+            "iteration",
+            "function_name",
+            "functionName",
+            "composition_name",
+            "compositionName",
+            "composite_resource_uid",
+            "compositeResourceUid",
+            "composite_resource_name",
+            "compositeResourceName",
+            "composite_resource_namespace",
+            "compositeResourceNamespace",
+            "composite_resource_api_version",
+            "compositeResourceApiVersion",
+            "composite_resource_kind",
+            "compositeResourceKind",
+            "timestamp",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            TraceId,
+            SpanId,
+            StepIndex,
+            Iteration,
+            FunctionName,
+            CompositionName,
+            CompositeResourceUid,
+            CompositeResourceName,
+            CompositeResourceNamespace,
+            CompositeResourceApiVersion,
+            CompositeResourceKind,
+            Timestamp,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "traceId" | "trace_id" => Ok(GeneratedField::TraceId),
+                            "spanId" | "span_id" => Ok(GeneratedField::SpanId),
+                            "stepIndex" | "step_index" => Ok(GeneratedField::StepIndex),
+                            "iteration" => Ok(GeneratedField::Iteration),
+                            "functionName" | "function_name" => Ok(GeneratedField::FunctionName),
+                            "compositionName" | "composition_name" => Ok(GeneratedField::CompositionName),
+                            "compositeResourceUid" | "composite_resource_uid" => Ok(GeneratedField::CompositeResourceUid),
+                            "compositeResourceName" | "composite_resource_name" => Ok(GeneratedField::CompositeResourceName),
+                            "compositeResourceNamespace" | "composite_resource_namespace" => Ok(GeneratedField::CompositeResourceNamespace),
+                            "compositeResourceApiVersion" | "composite_resource_api_version" => Ok(GeneratedField::CompositeResourceApiVersion),
+                            "compositeResourceKind" | "composite_resource_kind" => Ok(GeneratedField::CompositeResourceKind),
+                            "timestamp" => Ok(GeneratedField::Timestamp),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = StepMeta;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct crossplane.pipelineinspector.v1alpha1.StepMeta")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<StepMeta, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut trace_id__ = None;
+                let mut span_id__ = None;
+                let mut step_index__ = None;
+                let mut iteration__ = None;
+                let mut function_name__ = None;
+                let mut composition_name__ = None;
+                let mut composite_resource_uid__ = None;
+                let mut composite_resource_name__ = None;
+                let mut composite_resource_namespace__ = None;
+                let mut composite_resource_api_version__ = None;
+                let mut composite_resource_kind__ = None;
+                let mut timestamp__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::TraceId => {
+                            if trace_id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("traceId"));
+                            }
+                            trace_id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::SpanId => {
+                            if span_id__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("spanId"));
+                            }
+                            span_id__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::StepIndex => {
+                            if step_index__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stepIndex"));
+                            }
+                            step_index__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Iteration => {
+                            if iteration__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("iteration"));
+                            }
+                            iteration__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::FunctionName => {
+                            if function_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("functionName"));
+                            }
+                            function_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositionName => {
+                            if composition_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositionName"));
+                            }
+                            composition_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositeResourceUid => {
+                            if composite_resource_uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositeResourceUid"));
+                            }
+                            composite_resource_uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositeResourceName => {
+                            if composite_resource_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositeResourceName"));
+                            }
+                            composite_resource_name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositeResourceNamespace => {
+                            if composite_resource_namespace__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositeResourceNamespace"));
+                            }
+                            composite_resource_namespace__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositeResourceApiVersion => {
+                            if composite_resource_api_version__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositeResourceApiVersion"));
+                            }
+                            composite_resource_api_version__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::CompositeResourceKind => {
+                            if composite_resource_kind__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("compositeResourceKind"));
+                            }
+                            composite_resource_kind__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Timestamp => {
+                            if timestamp__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("timestamp"));
+                            }
+                            timestamp__ = map_.next_value()?;
+                        }
+                    }
+                }
+                Ok(StepMeta {
+                    trace_id: trace_id__.unwrap_or_default(),
+                    span_id: span_id__.unwrap_or_default(),
+                    step_index: step_index__.unwrap_or_default(),
+                    iteration: iteration__.unwrap_or_default(),
+                    function_name: function_name__.unwrap_or_default(),
+                    composition_name: composition_name__.unwrap_or_default(),
+                    composite_resource_uid: composite_resource_uid__.unwrap_or_default(),
+                    composite_resource_name: composite_resource_name__.unwrap_or_default(),
+                    composite_resource_namespace: composite_resource_namespace__.unwrap_or_default(),
+                    composite_resource_api_version: composite_resource_api_version__.unwrap_or_default(),
+                    composite_resource_kind: composite_resource_kind__.unwrap_or_default(),
+                    timestamp: timestamp__,
+                })
+            }
+        }
+        deserializer.deserialize_struct("crossplane.pipelineinspector.v1alpha1.StepMeta", FIELDS, GeneratedVisitor)
+    }
+}

@@ -1,0 +1,1 @@
+//! Fixtures, the player of recordings, in-process servers.
