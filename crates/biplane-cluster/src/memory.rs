@@ -1,0 +1,318 @@
+//! A cluster that lives in memory: the render engine's world, and the tests'.
+//!
+//! It keeps objects, a journal of every write, and can be told to fail at any single call. How
+//! a write changes what is stored is one of two policies: [`WritePolicy::ApiServer`] behaves as a
+//! real API server does, [`WritePolicy::Upstream`] as the client of upstream's render engine does,
+//! which replaces where a server would merge.
+
+mod faults;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use biplane_model::{Gvk, Object, ObjectId};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::cluster::{
+    Access, Apply, Cluster, Delete, Event, ListQuery, Patch, ReadError, Source, WatchEvent,
+    WriteError,
+};
+pub use faults::{Fault, When};
+
+/// How a write changes what is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WritePolicy {
+    /// As the in-memory client of upstream's render engine: whole objects, no versions.
+    Upstream,
+}
+
+/// What was done to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// It was created.
+    Create,
+    /// It was replaced.
+    Update,
+    /// Its status was replaced.
+    UpdateStatus,
+    /// It was applied.
+    Apply,
+    /// Its status was applied.
+    ApplyStatus,
+    /// It was patched.
+    Patch,
+    /// It was deleted.
+    Delete,
+}
+
+/// One line of the journal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// A write that went through.
+    Write {
+        /// What was done.
+        verb: Verb,
+        /// For an apply what was sent, for a delete what was there, else what is stored now.
+        object: Object,
+    },
+    /// An event.
+    Event(Event),
+}
+
+/// The objects, and who watches them.
+#[derive(Debug, Default)]
+struct Store {
+    objects: BTreeMap<ObjectId, Object>,
+    documents: BTreeMap<(String, String), Object>,
+    journal: Vec<Entry>,
+    watchers: Vec<Watcher>,
+    faults: faults::Plan,
+}
+
+#[derive(Debug)]
+struct Watcher {
+    gvk: Gvk,
+    query: ListQuery,
+    sender: UnboundedSender<WatchEvent>,
+}
+
+/// A cluster that lives in memory.
+#[derive(Debug)]
+pub struct MemoryCluster {
+    policy: WritePolicy,
+    store: Mutex<Store>,
+}
+
+impl MemoryCluster {
+    /// An empty cluster.
+    pub fn new(policy: WritePolicy) -> Self {
+        Self { policy, store: Mutex::default() }
+    }
+
+    /// Puts objects in as they are, without a trace in the journal. A later object replaces an
+    /// earlier one of the same kind, namespace and name.
+    pub fn seed(&self, objects: impl IntoIterator<Item = Object>) {
+        let mut store = self.store();
+        for object in objects {
+            store.objects.insert(object.id(), object);
+        }
+    }
+
+    /// Serves an OpenAPI v3 document for a group and version, unless one is served already.
+    pub fn serve_openapi(&self, group: &str, version: &str, document: &Object) {
+        self.store()
+            .documents
+            .entry((group.to_owned(), version.to_owned()))
+            .or_insert_with(|| document.clone());
+    }
+
+    /// Every write and event so far, in order.
+    pub fn journal(&self) -> Vec<Entry> {
+        self.store().journal.clone()
+    }
+
+    /// Every object, in order of kind, namespace and name.
+    pub fn objects(&self) -> Vec<Object> {
+        self.store().objects.values().cloned().collect()
+    }
+
+    /// Plans a failure. See [`Fault`].
+    pub fn inject(&self, fault: Fault) {
+        self.store().faults.set(fault);
+    }
+
+    /// Ends a crash and forgets planned failures; counting starts anew.
+    pub fn restart(&self) {
+        self.store().faults = faults::Plan::default();
+    }
+
+    /// How many calls have been made since the start or the last [`MemoryCluster::restart`].
+    pub fn calls(&self) -> usize {
+        self.store().faults.calls()
+    }
+
+    // A thread that panicked left whole objects behind, so the store is still good.
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, run: impl FnOnce(&Store) -> Result<T, ReadError>) -> Result<T, ReadError> {
+        let mut store = self.store();
+        let ticket = store.faults.enter().map_err(ReadError::Unavailable)?;
+        let answer = run(&store);
+        store.faults.leave(ticket).map_err(ReadError::Unavailable)?;
+        answer
+    }
+
+    fn write<T>(
+        &self,
+        run: impl FnOnce(&mut Store) -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        let mut store = self.store();
+        let ticket = store.faults.enter().map_err(WriteError::Unavailable)?;
+        let answer = run(&mut store);
+        store.faults.leave(ticket).map_err(WriteError::Unavailable)?;
+        answer
+    }
+}
+
+impl Store {
+    /// Stores an object, tells watchers and writes the journal.
+    fn put(&mut self, verb: Verb, object: Object, journal: Option<Object>) {
+        let id = object.id();
+        let old = self.objects.insert(id.clone(), object.clone());
+        let event = if old.is_some() { WatchEvent::Modified } else { WatchEvent::Added };
+        self.notify(&id.gvk, &object, event);
+        if let Some(object) = journal {
+            self.journal.push(Entry::Write { verb, object });
+        }
+    }
+
+    /// Removes an object, tells watchers and writes the journal.
+    fn take(&mut self, id: &ObjectId) -> Option<Object> {
+        let object = self.objects.remove(id)?;
+        self.notify(&id.gvk, &object, WatchEvent::Deleted);
+        self.journal.push(Entry::Write { verb: Verb::Delete, object: object.clone() });
+        Some(object)
+    }
+
+    fn notify(&mut self, gvk: &Gvk, object: &Object, event: fn(Object) -> WatchEvent) {
+        self.watchers.retain(|w| {
+            w.gvk != *gvk
+                || !matches(object, &w.query)
+                || w.sender.send(event(object.clone())).is_ok()
+        });
+    }
+
+    fn list(&self, gvk: &Gvk, query: &ListQuery) -> Vec<Object> {
+        let kind = gvk.kind.strip_suffix("List").unwrap_or(&gvk.kind);
+        let mut found: Vec<_> = self
+            .objects
+            .iter()
+            .filter(|(id, object)| {
+                id.gvk.kind == kind
+                    && id.gvk.group == gvk.group
+                    && (id.gvk.version == gvk.version
+                        || id.gvk.version.is_empty()
+                        || gvk.version.is_empty())
+                    && matches(object, query)
+            })
+            .collect();
+        found.sort_by_key(|(id, _)| (&id.namespace, &id.name));
+        found.into_iter().map(|(_, object)| object.clone()).collect()
+    }
+}
+
+fn matches(object: &Object, query: &ListQuery) -> bool {
+    (query.namespace.is_empty() || object.namespace() == query.namespace)
+        && query.labels.iter().all(|(key, value)| {
+            object.at(&["metadata", "labels", key]).and_then(|v| v.as_str()) == Some(value)
+        })
+}
+
+/// As a client that does not know plurals says it.
+fn not_found(id: &ObjectId) -> String {
+    format!("{} \"{}\" not found", id.gvk.group_kind(), id.name)
+}
+
+#[async_trait]
+impl Cluster for MemoryCluster {
+    async fn get(&self, id: &ObjectId, _source: Source) -> Result<Object, ReadError> {
+        self.read(|store| {
+            store.objects.get(id).cloned().ok_or_else(|| ReadError::NotFound(not_found(id)))
+        })
+    }
+
+    async fn list(&self, gvk: &Gvk, query: &ListQuery) -> Result<Vec<Object>, ReadError> {
+        self.read(|store| Ok(store.list(gvk, query)))
+    }
+
+    async fn watch(
+        &self,
+        gvk: &Gvk,
+        query: &ListQuery,
+    ) -> Result<UnboundedReceiver<WatchEvent>, ReadError> {
+        let (sender, receiver) = unbounded_channel();
+        let initial = self.read(|store| Ok(store.list(gvk, query)))?;
+        for object in initial {
+            // The receiver is still ours, so this cannot fail.
+            let _ = sender.send(WatchEvent::Added(object));
+        }
+        self.store().watchers.push(Watcher { gvk: gvk.clone(), query: query.clone(), sender });
+        Ok(receiver)
+    }
+
+    async fn create(&self, object: Object) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => Ok(upstream::create(store, object)),
+        })
+    }
+
+    async fn update(&self, object: &Object) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => Ok(upstream::update(store, object)),
+        })
+    }
+
+    async fn update_status(&self, object: &Object) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => Ok(upstream::status(store, object, Verb::UpdateStatus)),
+        })
+    }
+
+    async fn apply(&self, intent: &Object, _how: &Apply) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => Ok(upstream::apply(store, intent)),
+        })
+    }
+
+    async fn apply_status(&self, intent: &Object, _how: &Apply) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => Ok(upstream::status(store, intent, Verb::ApplyStatus)),
+        })
+    }
+
+    async fn patch(&self, id: &ObjectId, _patch: &Patch) -> Result<Object, WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => upstream::patch(store, id),
+        })
+    }
+
+    async fn delete(&self, id: &ObjectId, _how: &Delete) -> Result<(), WriteError> {
+        self.write(|store| match self.policy {
+            WritePolicy::Upstream => {
+                store.take(id);
+                Ok(())
+            }
+        })
+    }
+
+    async fn record(&self, event: Event) {
+        let mut store = self.store();
+        if !store.faults.crashed() {
+            store.journal.push(Entry::Event(event));
+        }
+    }
+
+    async fn is_namespaced(&self, _gvk: &Gvk) -> Result<bool, ReadError> {
+        self.read(|_| match self.policy {
+            // Upstream's render client says so of every kind.
+            WritePolicy::Upstream => Ok(true),
+        })
+    }
+
+    async fn openapi(&self, group: &str, version: &str) -> Result<Option<Object>, ReadError> {
+        self.read(|store| {
+            Ok(store.documents.get(&(group.to_owned(), version.to_owned())).cloned())
+        })
+    }
+
+    async fn access(&self, gvk: &Gvk, _namespace: &str, _verb: &str) -> Result<Access, ReadError> {
+        self.read(|_| {
+            let resource = format!("{}/{}", gvk.group_kind().to_lowercase(), gvk.version);
+            Ok(Access { allowed: true, resource, user: String::new() })
+        })
+    }
+}
