@@ -3,6 +3,8 @@
 //!
 //! Everything here is a pure function of its arguments.
 
+pub mod gojson;
+pub mod gonum;
 pub mod object;
 
 pub use object::{Gvk, Object, ObjectId};
