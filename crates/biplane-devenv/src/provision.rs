@@ -1,0 +1,251 @@
+//! Where the programs come from: a folder the user names, the cache, or a build with Go.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use crate::EnvError;
+
+/// A program that can be provided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tool {
+    Etcd,
+    KubeApiserver,
+    Kubectl,
+    KubeControllerManager,
+}
+
+impl Tool {
+    pub const ALL: [Self; 4] =
+        [Self::Etcd, Self::KubeApiserver, Self::Kubectl, Self::KubeControllerManager];
+
+    /// The program's file name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Etcd => "etcd",
+            Self::KubeApiserver => "kube-apiserver",
+            Self::Kubectl => "kubectl",
+            Self::KubeControllerManager => "kube-controller-manager",
+        }
+    }
+
+    /// Minutes that a first build takes on two cores, for the one who waits.
+    const fn minutes(self) -> u32 {
+        match self {
+            Self::KubeApiserver => 7,
+            _ => 2,
+        }
+    }
+
+    const fn module(self) -> &'static Module {
+        match self {
+            Self::Etcd => &ETCD,
+            _ => &KUBERNETES,
+        }
+    }
+
+    fn package(self) -> String {
+        match self {
+            Self::Etcd => ".".into(),
+            other => format!("k8s.io/kubernetes/cmd/{}", other.name()),
+        }
+    }
+}
+
+/// A Go module that pins a program and everything below it. It travels in this crate, so that a
+/// build needs no checkout.
+struct Module {
+    /// The requirement whose version is the program's.
+    pins: &'static str,
+    files: &'static [(&'static str, &'static str)],
+}
+
+static ETCD: Module = Module {
+    pins: "go.etcd.io/etcd/server/v3",
+    files: &[
+        ("go.mod", include_str!("../../../tests/env/etcd/go.mod")),
+        ("go.sum", include_str!("../../../tests/env/etcd/go.sum")),
+        ("main.go", include_str!("../../../tests/env/etcd/main.go")),
+    ],
+};
+
+static KUBERNETES: Module = Module {
+    pins: "k8s.io/kubernetes",
+    files: &[
+        ("go.mod", include_str!("../../../tests/env/apiserver/go.mod")),
+        ("go.sum", include_str!("../../../tests/env/apiserver/go.sum")),
+        ("tools.go", include_str!("../../../tests/env/apiserver/tools.go")),
+    ],
+};
+
+impl Module {
+    /// The pinned version, without its `v`.
+    fn version(&self) -> &'static str {
+        self.files[0]
+            .1
+            .lines()
+            .find_map(|line| {
+                line.strip_prefix("require ")?.strip_prefix(self.pins)?.trim().strip_prefix('v')
+            })
+            .unwrap_or("unknown")
+    }
+}
+
+/// The folders of this machine that matter.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// Programs the user provides; looked at first.
+    pub assets: Option<PathBuf>,
+    /// Where what was built is kept, outside any checkout.
+    pub cache: PathBuf,
+}
+
+impl Places {
+    /// `KUBEBUILDER_ASSETS`; `$XDG_CACHE_HOME/biplane/env/<versions>/bin` or the same below
+    /// `~/.cache`.
+    pub fn from_env() -> Result<Self, EnvError> {
+        let folder = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let cache = folder("XDG_CACHE_HOME")
+            .or_else(|| folder("HOME").map(|home| home.join(".cache")))
+            .ok_or(EnvError::NoCache)?;
+        Ok(Self {
+            assets: folder("KUBEBUILDER_ASSETS"),
+            cache: cache.join("biplane/env").join(versions()).join("bin"),
+        })
+    }
+}
+
+/// Names a set of programs: other pins, other folder.
+fn versions() -> String {
+    format!("kubernetes-{}-etcd-{}", KUBERNETES.version(), ETCD.version())
+}
+
+/// Where each program asked for is.
+#[derive(Clone, Debug, Default)]
+pub struct Binaries(BTreeMap<Tool, PathBuf>);
+
+impl Binaries {
+    /// The program's path; an error where it was not among those asked for.
+    pub fn path(&self, tool: Tool) -> Result<PathBuf, EnvError> {
+        self.0.get(&tool).cloned().ok_or_else(|| {
+            EnvError::io(format!("run {}: it was not provided", tool.name()))(
+                std::io::ErrorKind::NotFound.into(),
+            )
+        })
+    }
+}
+
+/// Provides `tools`, telling `report` what takes time. Safe to call from several processes at
+/// once: one builds, the others wait.
+pub fn provision(
+    places: &Places,
+    tools: &[Tool],
+    report: &mut dyn FnMut(&str),
+) -> Result<Binaries, EnvError> {
+    let mut found = BTreeMap::new();
+    for &tool in tools {
+        let path = match find(places, tool) {
+            Some(path) => path,
+            None => build_once(places, tool, report)?,
+        };
+        found.insert(tool, path);
+    }
+    Ok(Binaries(found))
+}
+
+fn find(places: &Places, tool: Tool) -> Option<PathBuf> {
+    let folders = places.assets.iter().chain([&places.cache]);
+    folders.map(|folder| folder.join(tool.name())).find(|path| path.is_file())
+}
+
+fn build_once(
+    places: &Places,
+    tool: Tool,
+    report: &mut dyn FnMut(&str),
+) -> Result<PathBuf, EnvError> {
+    std::fs::create_dir_all(&places.cache)
+        .map_err(EnvError::io(format!("make {}", places.cache.display())))?;
+    let _lock = lock(&places.cache, report)?;
+    // Somebody else may have built it while we waited.
+    if let Some(path) = find(places, tool) {
+        return Ok(path);
+    }
+    let (name, version) = (tool.name(), tool.module().version());
+    if let Some(assets) = &places.assets {
+        report(&format!("{name}: not in {}", assets.display()));
+    }
+    report(&format!(
+        "{name}: building {version} with Go into {} (about {} min the first time on two cores)",
+        places.cache.display(),
+        tool.minutes()
+    ));
+    let start = Instant::now();
+    let path = build(places, tool)?;
+    report(&format!("{name}: built in {} s", start.elapsed().as_secs()));
+    Ok(path)
+}
+
+/// Held while building; the kernel releases it with the process.
+fn lock(cache: &Path, report: &mut dyn FnMut(&str)) -> Result<File, EnvError> {
+    let path = cache.join(".lock");
+    let file = File::create(&path).map_err(EnvError::io(format!("open {}", path.display())))?;
+    if file.try_lock().is_err() {
+        report("waiting for another process that builds the test environment");
+        file.lock().map_err(EnvError::io(format!("lock {}", path.display())))?;
+    }
+    Ok(file)
+}
+
+fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
+    let dir = tempfile::Builder::new()
+        .prefix("biplane-env-build-")
+        .tempdir()
+        .map_err(EnvError::io("make a folder to build in"))?;
+    let module = tool.module();
+    for (name, text) in module.files {
+        std::fs::write(dir.path().join(name), text)
+            .map_err(EnvError::io(format!("write {name} of {}", tool.name())))?;
+    }
+    // Renamed into place when complete: a build that was cut short leaves nothing to be found.
+    let partial = places.cache.join(format!(".{}.partial", tool.name()));
+    let output = Command::new("go")
+        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly"])
+        .arg(format!("-ldflags={}", link_flags(tool)))
+        .arg("-o")
+        .arg(&partial)
+        .arg(tool.package())
+        .current_dir(dir.path())
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off")
+        .output()
+        .map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                EnvError::NoGo { tool: tool.name(), cache: places.cache.clone() }
+            }
+            _ => EnvError::io("start go")(source),
+        })?;
+    if !output.status.success() {
+        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(EnvError::Build { tool: tool.name(), output });
+    }
+    let path = places.cache.join(tool.name());
+    std::fs::rename(&partial, &path)
+        .map_err(EnvError::io(format!("move {} into place", tool.name())))?;
+    Ok(path)
+}
+
+/// Kubernetes learns its own version from the linker.
+fn link_flags(tool: Tool) -> String {
+    let version = tool.module().version();
+    match tool {
+        Tool::Etcd => "-s".into(),
+        _ => format!(
+            "-s -X k8s.io/component-base/version.gitVersion=v{version} -X k8s.io/client-go/pkg/version.gitVersion=v{version}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;

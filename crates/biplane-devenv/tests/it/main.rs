@@ -1,0 +1,3 @@
+//! The launcher against the real programs.
+
+mod apiserver;
