@@ -1,0 +1,82 @@
+//! What the reference implementation was seen to do: inputs and outputs of recorded cases.
+//!
+//! `tests/conformance/README.md` says what each file of a case means and how to compare.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One recorded case.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Recording {
+    /// The case's name, unique within its area.
+    #[serde(rename = "case")]
+    pub name: String,
+    /// Text of each file by its path below the case's folder.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Recording {
+    /// Every case of an area, sorted by name.
+    ///
+    /// Panics where the area cannot be read: a test that finds no cases must not pass.
+    pub fn load_area(area: &str) -> Vec<Self> {
+        let path = folder().join(format!("{area}.jsonl.gz"));
+        match read(&path) {
+            Ok(cases) if !cases.is_empty() => cases,
+            Ok(_) => panic!("{} holds no case", path.display()),
+            Err(e) => panic!("cannot load recordings: {e:#}"),
+        }
+    }
+
+    /// One case of an area. Panics where there is none of that name.
+    pub fn load(area: &str, case: &str) -> Self {
+        Self::load_area(area)
+            .into_iter()
+            .find(|recording| recording.name == case)
+            .unwrap_or_else(|| panic!("area {area} has no case {case}"))
+    }
+
+    /// Text of a file; `None` where the case has none, which is meaningful for outputs.
+    pub fn text(&self, file: &str) -> Option<&str> {
+        self.files.get(file).map(String::as_str)
+    }
+
+    /// A JSON file, parsed. Panics where it is not JSON.
+    pub fn json(&self, file: &str) -> Option<Value> {
+        let text = self.text(file)?;
+        match serde_json::from_str(text) {
+            Ok(value) => Some(value),
+            Err(e) => panic!("{file} of case {} is not JSON: {e}", self.name),
+        }
+    }
+
+    /// The files below a folder of the case, such as `schemas`, by their path within it.
+    pub fn folder<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        self.files.iter().filter_map(move |(path, text)| {
+            Some((path.strip_prefix(folder)?.strip_prefix('/')?, text.as_str()))
+        })
+    }
+}
+
+/// Where recordings live in the checkout.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance")
+}
+
+fn read(path: &Path) -> Result<Vec<Recording>> {
+    let file = std::fs::File::open(path).with_context(|| path.display().to_string())?;
+    BufReader::new(flate2::read::GzDecoder::new(file))
+        .lines()
+        .map(|line| {
+            serde_json::from_str(&line?).with_context(|| format!("a line of {}", path.display()))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
