@@ -3,6 +3,8 @@
 //!
 //! What stands in `generated/` is written by `cargo xtask codegen` from the contracts in `proto/`.
 
+mod backwards;
+pub mod deterministic;
 pub mod structs;
 
 pub use structs::Struct;

@@ -1,0 +1,131 @@
+//! The encoding of a function's request that Go calls deterministic, and the tag made of it.
+//!
+//! Fields stand in the order of their numbers and map entries in the byte order of their keys, as
+//! prost writes them too; but key and value of a map entry are written also when they are empty.
+//! Control planes compare tags, so the bytes have to be Go's.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use prost::encoding::WireType;
+use sha2::{Digest, Sha256};
+
+use crate::Struct;
+use crate::backwards::Backwards;
+use crate::function::v1::{
+    CredentialData, Credentials, RequestMeta, Resource, Resources, RunFunctionRequest, Schema,
+    State, credentials::Source,
+};
+
+/// The tag of a request: what it says, without its `meta`, as one hash in lower case.
+pub fn tag(request: &RunFunctionRequest) -> String {
+    let mut out = Backwards::with_capacity(4096);
+    write_body(&mut out, request);
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(out.as_slice()) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// A request on the wire, `meta` included.
+pub fn encode(request: &RunFunctionRequest) -> Vec<u8> {
+    let mut out = Backwards::with_capacity(4096);
+    write_body(&mut out, request);
+    message(&mut out, 1, request.meta.as_ref(), write_meta);
+    out.as_slice().to_vec()
+}
+
+type Write<T> = fn(&mut Backwards, &T);
+
+// Everything below writes backwards: last field first, last entry first, value before key.
+
+#[allow(deprecated)] // extra_resources: functions of old ask for it
+fn write_body(out: &mut Backwards, request: &RunFunctionRequest) {
+    map(out, 9, &request.required_schemas, write_schema);
+    map(out, 8, &request.required_resources, write_resources);
+    map(out, 7, &request.credentials, write_credentials);
+    map(out, 6, &request.extra_resources, write_resources);
+    message(out, 5, request.context.as_ref(), write_struct);
+    message(out, 4, request.input.as_ref(), write_struct);
+    message(out, 3, request.desired.as_ref(), write_state);
+    message(out, 2, request.observed.as_ref(), write_state);
+}
+
+fn write_meta(out: &mut Backwards, meta: &RequestMeta) {
+    if !meta.capabilities.is_empty() {
+        let before = out.len();
+        for capability in meta.capabilities.iter().rev() {
+            out.varint(enumeration(*capability));
+        }
+        out.close(2, before);
+    }
+    if !meta.tag.is_empty() {
+        out.delimited(1, meta.tag.as_bytes());
+    }
+}
+
+fn write_state(out: &mut Backwards, state: &State) {
+    map(out, 2, &state.resources, write_resource);
+    message(out, 1, state.composite.as_ref(), write_resource);
+}
+
+fn write_resource(out: &mut Backwards, resource: &Resource) {
+    if resource.ready != 0 {
+        out.varint(enumeration(resource.ready));
+        out.key(3, WireType::Varint);
+    }
+    map(out, 2, &resource.connection_details, write_bytes);
+    message(out, 1, resource.resource.as_ref(), write_struct);
+}
+
+fn write_resources(out: &mut Backwards, resources: &Resources) {
+    for item in resources.items.iter().rev() {
+        message(out, 1, Some(item), write_resource);
+    }
+}
+
+fn write_credentials(out: &mut Backwards, credentials: &Credentials) {
+    if let Some(Source::CredentialData(CredentialData { data })) = &credentials.source {
+        let before = out.len();
+        map(out, 1, data, write_bytes);
+        out.close(1, before);
+    }
+}
+
+fn write_schema(out: &mut Backwards, schema: &Schema) {
+    message(out, 1, schema.openapi_v3.as_ref(), write_struct);
+}
+
+fn write_struct(out: &mut Backwards, object: &Struct) {
+    object.write_backwards(out);
+}
+
+// The body of a map entry's value is the bytes themselves: the entry gives them their length.
+#[allow(clippy::ptr_arg)] // the type of the map's values
+fn write_bytes(out: &mut Backwards, bytes: &Vec<u8>) {
+    out.bytes(bytes);
+}
+
+fn message<T>(out: &mut Backwards, field: u8, message: Option<&T>, write: Write<T>) {
+    if let Some(message) = message {
+        let before = out.len();
+        write(out, message);
+        out.close(field, before);
+    }
+}
+
+fn map<T>(out: &mut Backwards, field: u8, map: &BTreeMap<String, T>, write: Write<T>) {
+    for (key, value) in map.iter().rev() {
+        let before = out.len();
+        message(out, 2, Some(value), write);
+        out.delimited(1, key.as_bytes());
+        out.close(field, before);
+    }
+}
+
+/// An enum's number on the wire, where negative ones are ten bytes long.
+fn enumeration(number: i32) -> u64 {
+    i64::from(number) as u64
+}

@@ -1,0 +1,127 @@
+//! Reading a Struct off the wire straight into JSON.
+
+use biplane_model::{Map, Value};
+use prost::DecodeError;
+use prost::bytes::Buf;
+use prost::encoding::{self, DecodeContext, WireType};
+
+use super::number;
+
+fn error(text: &'static str) -> DecodeError {
+    #[allow(deprecated)]
+    DecodeError::new(text)
+}
+
+/// The body of a length-delimited field, cut off the front of `buf`.
+fn cut<'a>(buf: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let len = encoding::decode_varint(buf)?;
+    let (body, rest) = usize::try_from(len)
+        .ok()
+        .and_then(|len| buf.split_at_checked(len))
+        .ok_or_else(|| error("buffer underflow"))?;
+    *buf = rest;
+    Ok(body)
+}
+
+fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|_| error("invalid string value: data is not UTF-8 encoded"))
+}
+
+/// Reads one entry of the outermost map.
+pub(super) fn field(
+    buf: &mut impl Buf,
+    map: &mut Map<String, Value>,
+    depth: usize,
+) -> Result<(), DecodeError> {
+    let len = encoding::decode_varint(buf)?;
+    let len = usize::try_from(len)
+        .ok()
+        .filter(|len| *len <= buf.remaining())
+        .ok_or_else(|| error("buffer underflow"))?;
+    if let Some(body) = buf.chunk().get(..len) {
+        entry(body, map, depth)?;
+        buf.advance(len);
+        Ok(())
+    } else {
+        // The network delivered the entry in pieces.
+        entry(&buf.copy_to_bytes(len), map, depth)
+    }
+}
+
+fn deeper(depth: usize) -> Result<usize, DecodeError> {
+    depth.checked_sub(1).ok_or_else(|| error("recursion limit reached"))
+}
+
+fn entry(mut buf: &[u8], map: &mut Map<String, Value>, depth: usize) -> Result<(), DecodeError> {
+    let (mut key, mut value) = (String::new(), Value::Null);
+    while !buf.is_empty() {
+        match encoding::decode_key(&mut buf)? {
+            (1, WireType::LengthDelimited) => text(cut(&mut buf)?)?.clone_into(&mut key),
+            (2, WireType::LengthDelimited) => read_value(cut(&mut buf)?, &mut value, depth)?,
+            (1 | 2, _) => return Err(error("invalid wire type")),
+            (tag, wire) => encoding::skip_field(wire, tag, &mut buf, DecodeContext::default())?,
+        }
+    }
+    map.insert(key, value);
+    Ok(())
+}
+
+// A repeated field of a oneof is the last one; repeated messages of the same variant merge.
+fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), DecodeError> {
+    let depth = deeper(depth)?;
+    while !buf.is_empty() {
+        match encoding::decode_key(&mut buf)? {
+            (1, WireType::Varint) => {
+                encoding::decode_varint(&mut buf)?;
+                *value = Value::Null;
+            }
+            (2, WireType::SixtyFourBit) => {
+                let (bytes, rest) =
+                    buf.split_first_chunk::<8>().ok_or_else(|| error("buffer underflow"))?;
+                buf = rest;
+                *value = number(f64::from_le_bytes(*bytes));
+            }
+            (3, WireType::LengthDelimited) => *value = text(cut(&mut buf)?)?.into(),
+            (4, WireType::Varint) => *value = (encoding::decode_varint(&mut buf)? != 0).into(),
+            (5, WireType::LengthDelimited) => {
+                let mut body = cut(&mut buf)?;
+                if !value.is_object() {
+                    *value = Value::Object(Map::new());
+                }
+                let Value::Object(map) = value else { continue };
+                while !body.is_empty() {
+                    match encoding::decode_key(&mut body)? {
+                        (1, WireType::LengthDelimited) => entry(cut(&mut body)?, map, depth)?,
+                        (1, _) => return Err(error("invalid wire type")),
+                        (tag, wire) => {
+                            encoding::skip_field(wire, tag, &mut body, DecodeContext::default())?;
+                        }
+                    }
+                }
+            }
+            (6, WireType::LengthDelimited) => {
+                let mut body = cut(&mut buf)?;
+                if !value.is_array() {
+                    *value = Value::Array(Vec::new());
+                }
+                let Value::Array(items) = value else { continue };
+                while !body.is_empty() {
+                    match encoding::decode_key(&mut body)? {
+                        (1, WireType::LengthDelimited) => {
+                            let mut item = Value::Null;
+                            read_value(cut(&mut body)?, &mut item, depth)?;
+                            items.push(item);
+                        }
+                        (1, _) => return Err(error("invalid wire type")),
+                        (tag, wire) => {
+                            encoding::skip_field(wire, tag, &mut body, DecodeContext::default())?;
+                        }
+                    }
+                }
+            }
+            (1..=6, _) => return Err(error("invalid wire type")),
+            (tag, wire) => encoding::skip_field(wire, tag, &mut buf, DecodeContext::default())?,
+        }
+    }
+    Ok(())
+}

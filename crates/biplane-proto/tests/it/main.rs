@@ -1,0 +1,4 @@
+//! The wire, as seen from outside.
+#![allow(clippy::unwrap_used, clippy::format_collect)] // helpers of tests
+
+mod tags;
