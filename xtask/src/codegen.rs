@@ -35,7 +35,10 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     let fresh = listing(out.path())?;
     if check {
         if listing(&target)? != fresh {
-            bail!("generated code in {} is not current: run `cargo xtask codegen`", target.display());
+            bail!(
+                "generated code in {} is not current: run `cargo xtask codegen`",
+                target.display()
+            );
         }
         return Ok(());
     }
@@ -75,7 +78,9 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .file
         .iter()
         .filter(|f| f.package() == "apiextensions.fn.proto.v1beta1")
-        .flat_map(|f| f.message_type.iter().map(|m| m.name()).chain(f.enum_type.iter().map(|e| e.name())))
+        .flat_map(|f| {
+            f.message_type.iter().map(|m| m.name()).chain(f.enum_type.iter().map(|e| e.name()))
+        })
     {
         config.extern_path(
             format!(".apiextensions.fn.proto.v1beta1.{name}"),
@@ -85,7 +90,9 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     config.extern_path(".apiextensions.fn.proto.v1", "crate::function::v1");
     config.extern_path(".crossplane.render.v1alpha1", "crate::render::v1alpha1");
     // The packages that stand behind an extern path are generated in a second pass, for themselves.
-    tonic_prost_build::configure().out_dir(out).compile_fds_with_config(descriptors.clone(), config)?;
+    tonic_prost_build::configure()
+        .out_dir(out)
+        .compile_fds_with_config(descriptors.clone(), config)?;
     let mut own = tonic_prost_build::Config::new();
     own.out_dir(out).btree_map(["."]).extern_path(".google.protobuf.Struct", "crate::Struct");
     for name in ["Timestamp", "Duration"] {

@@ -304,9 +304,7 @@ impl Cluster for MemoryCluster {
     }
 
     async fn openapi(&self, group: &str, version: &str) -> Result<Option<Object>, ReadError> {
-        self.read(|store| {
-            Ok(store.documents.get(&(group.to_owned(), version.to_owned())).cloned())
-        })
+        self.read(|store| Ok(store.documents.get(&(group.to_owned(), version.to_owned())).cloned()))
     }
 
     async fn access(&self, gvk: &Gvk, _namespace: &str, _verb: &str) -> Result<Access, ReadError> {

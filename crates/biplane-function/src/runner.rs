@@ -40,7 +40,8 @@ pub trait FunctionRunner: Send + Sync {
 #[async_trait]
 pub trait Requirements: Send + Sync {
     /// The selected resources; `None` when the one resource that the selector names does not exist.
-    async fn resources(&self, selector: &ResourceSelector) -> Result<Option<Resources>, FetchError>;
+    async fn resources(&self, selector: &ResourceSelector)
+    -> Result<Option<Resources>, FetchError>;
     /// The schema of a kind; an empty one when there is none.
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError>;
 }

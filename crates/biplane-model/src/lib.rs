@@ -3,9 +3,13 @@
 //!
 //! Everything here is a pure function of its arguments.
 
+pub mod condition;
 pub mod gojson;
 pub mod gonum;
+pub mod names;
 pub mod object;
+pub mod owner;
+pub mod pipeline;
 
 pub use object::{Gvk, Object, ObjectId};
 /// The JSON types that everything here is made of. Maps are ordered by key.

@@ -1,0 +1,228 @@
+//! Conditions at `status.conditions`: read, compared and set as the control plane does.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::Object;
+
+/// `Ready`.
+pub const READY: &str = "Ready";
+/// `Synced`.
+pub const SYNCED: &str = "Synced";
+/// `Responsive`.
+pub const RESPONSIVE: &str = "Responsive";
+
+/// Types that only the control plane itself may set.
+pub const SYSTEM_TYPES: [&str; 5] = [READY, SYNCED, "Healthy", "UpToDate", RESPONSIVE];
+
+/// One condition. Other keys than these are not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// What it is about.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub r#type: String,
+    /// `True`, `False` or `Unknown`.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub status: String,
+    /// RFC 3339, in seconds and UTC.
+    #[serde(default, deserialize_with = "time")]
+    pub last_transition_time: Option<String>,
+    /// For programs.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub reason: String,
+    /// For people.
+    #[serde(
+        default,
+        deserialize_with = "null_is_default",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub message: String,
+    /// The object's generation that it was made for; zero when that is not known.
+    #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_zero")]
+    pub observed_generation: i64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_zero(n: &i64) -> bool {
+    *n == 0
+}
+
+/// Go reads null as the zero value.
+pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    let time: jiff::Timestamp = text.parse().map_err(serde::de::Error::custom)?;
+    Ok(Some(seconds(time)))
+}
+
+/// A moment as conditions hold it.
+pub fn seconds(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+impl Condition {
+    /// A condition without a message.
+    pub fn new(r#type: &str, status: &str, reason: &str) -> Self {
+        Self {
+            r#type: r#type.into(),
+            status: status.into(),
+            reason: reason.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same with a message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// The same at a moment.
+    #[must_use]
+    pub fn at(mut self, time: jiff::Timestamp) -> Self {
+        self.last_transition_time = Some(seconds(time));
+        self
+    }
+
+    /// The same for a generation.
+    #[must_use]
+    pub fn observed(mut self, generation: i64) -> Self {
+        self.observed_generation = generation;
+        self
+    }
+
+    /// `Synced`, all is well.
+    pub fn reconcile_success() -> Self {
+        Self::new(SYNCED, "True", "ReconcileSuccess")
+    }
+
+    /// `Synced`, something failed.
+    pub fn reconcile_error(message: impl Into<String>) -> Self {
+        Self::new(SYNCED, "False", "ReconcileError").with_message(message)
+    }
+
+    /// `Synced`, not even tried.
+    pub fn reconcile_paused() -> Self {
+        Self::new(SYNCED, "False", "ReconcilePaused")
+    }
+
+    /// `Ready`, it can be used.
+    pub fn available() -> Self {
+        Self::new(READY, "True", "Available")
+    }
+
+    /// `Ready`, not yet.
+    pub fn creating() -> Self {
+        Self::new(READY, "False", "Creating")
+    }
+
+    /// `Ready`, no more.
+    pub fn deleting() -> Self {
+        Self::new(READY, "False", "Deleting")
+    }
+
+    /// Whether both say the same, whenever they said it.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        self.r#type == other.r#type
+            && self.status == other.status
+            && self.reason == other.reason
+            && self.message == other.message
+            && (self.observed_generation == other.observed_generation
+                || self.observed_generation == 0
+                || other.observed_generation == 0)
+    }
+}
+
+/// The conditions of an object; none where they cannot be read.
+pub fn conditions(object: &Object) -> Vec<Condition> {
+    object.at(&["status", "conditions"]).and_then(|v| Vec::deserialize(v).ok()).unwrap_or_default()
+}
+
+/// The condition of a type; status `Unknown` when there is none.
+pub fn condition(object: &Object, r#type: &str) -> Condition {
+    conditions(object).into_iter().find(|c| c.r#type == r#type).unwrap_or_else(|| Condition {
+        r#type: r#type.into(),
+        status: "Unknown".into(),
+        ..Condition::default()
+    })
+}
+
+/// Adds conditions to a list: an equal one keeps its time, another of the type is replaced in
+/// place, a new type goes to the end.
+pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>) {
+    for condition in new {
+        match into.iter_mut().find(|c| c.r#type == condition.r#type) {
+            Some(old) if old.says_the_same_as(&condition) => {}
+            Some(old) => *old = condition,
+            None => into.push(condition),
+        }
+    }
+}
+
+/// Sets conditions on an object. See [`merge`].
+pub fn set_conditions(object: &mut Object, new: impl IntoIterator<Item = Condition>) {
+    let mut all = conditions(object);
+    merge(&mut all, new);
+    let value = serde_json::to_value(all).unwrap_or(Value::Null);
+    object.set_at(&["status", "conditions"], value);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn an_equal_condition_keeps_its_time_and_a_new_message_gets_a_new_one() {
+        // CON-2, CON-3, T-20
+        let mut all = vec![Condition::available().at(at(1))];
+        merge(&mut all, [Condition::available().at(at(2))]);
+        assert_eq!(all[0].last_transition_time.as_deref(), Some("1970-01-01T00:00:01Z"));
+        merge(&mut all, [Condition::available().with_message("m").at(at(2))]);
+        assert_eq!(all[0].last_transition_time.as_deref(), Some("1970-01-01T00:00:02Z"));
+    }
+
+    #[test]
+    fn the_order_of_conditions_never_changes() {
+        // CON-3
+        let mut all = vec![Condition::available(), Condition::reconcile_success()];
+        merge(&mut all, [Condition::reconcile_error("x"), Condition::creating()]);
+        let types: Vec<_> = all.iter().map(|c| c.r#type.as_str()).collect();
+        assert_eq!(types, [READY, SYNCED]);
+    }
+
+    #[test]
+    fn a_generation_counts_only_when_both_know_it() {
+        // CON-2
+        let a = Condition::available().observed(1);
+        assert!(a.says_the_same_as(&Condition::available()));
+        assert!(!a.says_the_same_as(&Condition::available().observed(2)));
+    }
+
+    #[test]
+    fn setting_conditions_drops_foreign_keys_and_writes_times_in_utc() {
+        let mut object = Object::from_value(json!({"status": {"conditions": [
+            {"type": "A", "status": "True", "extra": 1, "lastTransitionTime": "2024-01-01T02:00:00+02:00"}
+        ]}}))
+        .unwrap();
+        set_conditions(&mut object, []);
+        assert_eq!(
+            object.at(&["status", "conditions"]).unwrap(),
+            &json!([{"type": "A", "status": "True", "reason": "", "lastTransitionTime": "2024-01-01T00:00:00Z"}])
+        );
+    }
+}

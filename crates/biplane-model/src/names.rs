@@ -1,0 +1,138 @@
+//! Names: made for children of an object, and checked.
+
+use sha2::{Digest, Sha256};
+
+/// The longest name of a child.
+const LONGEST: usize = 63;
+/// How many hexadecimal digits tell children apart.
+const DIGITS: usize = 12;
+
+/// Lowercase hexadecimal digits of bytes.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Lowercase hexadecimal SHA-256 of the parts, one after the other.
+pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+    }
+    hex(&hash.finalize())
+}
+
+/// The name of a child: always the same for one parent and one child, never longer than 63 bytes.
+pub fn child(prefix: &str, parent_uid: &str, child: &str) -> String {
+    let hash = sha256([parent_uid.as_bytes(), child.as_bytes()]);
+    let suffix = &hash[..DIGITS];
+    let dash = if prefix.is_empty() || prefix.ends_with('-') { "" } else { "-" };
+    let whole = format!("{prefix}{dash}{suffix}");
+    if whole.len() <= LONGEST {
+        return whole;
+    }
+    let room = LONGEST - DIGITS;
+    // Names are ASCII; where one is not, it is cut at the character before and refused later.
+    let cut = |at: usize| {
+        let mut at = at;
+        while !prefix.is_char_boundary(at) {
+            at -= 1;
+        }
+        &prefix[..at]
+    };
+    if prefix.as_bytes().get(room - 1) == Some(&b'-') {
+        format!("{}{suffix}", cut(room))
+    } else {
+        format!("{}-{suffix}", cut(room - 1))
+    }
+}
+
+/// Whether a name is an RFC 1123 subdomain.
+pub fn is_subdomain(name: &str) -> bool {
+    let part = |part: &str| {
+        let bytes = part.as_bytes();
+        let inner = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        bytes.first().is_some_and(inner)
+            && bytes.last().is_some_and(inner)
+            && bytes.iter().all(|b| inner(b) || *b == b'-')
+    };
+    !name.is_empty() && name.len() <= 253 && name.split('.').all(part)
+}
+
+/// Kinds whose names may hold colons.
+const COLON_KINDS: [&str; 4] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
+
+/// Whether an object of this kind may have this name.
+pub fn is_valid_for(name: &str, group: &str, kind: &str) -> bool {
+    if group == "rbac.authorization.k8s.io" && COLON_KINDS.contains(&kind) {
+        return is_subdomain(&name.replace(':', ""));
+    }
+    is_subdomain(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "75e4a668-035f-4ce8-8c45-f4d3ac850155";
+
+    #[test]
+    fn children_are_named_as_the_table_says() {
+        // NM-3
+        let long = "very-long-parent-name-".repeat(3);
+        let unhyphened = "very-long-parent-name-without-ending-hyphen".repeat(2);
+        let a50 = "a".repeat(50);
+        let compacted = "test-resource-with-a-super-duper-really-long-name-to-test-compaction";
+        for (prefix, uid, name, want) in [
+            ("cool-resource-", UID, "database", "cool-resource-38ce86992a27"),
+            ("resource", UID, "database", "resource-38ce86992a27"),
+            ("", UID, "database", "38ce86992a27"),
+            (
+                &long,
+                UID,
+                "database",
+                "very-long-parent-name-very-long-parent-name-very-l-38ce86992a27",
+            ),
+            (
+                &unhyphened,
+                UID,
+                "database",
+                "very-long-parent-name-without-ending-hyphenvery-lo-38ce86992a27",
+            ),
+            ("parent-", "uid-123", "database", "parent-5f968d238736"),
+            ("parent-", "uid-456", "database", "parent-bd4f105d0576"),
+            ("parent-", UID, "storage", "parent-abcd22a110fe"),
+            ("parent-xr-", UID, compacted, "parent-xr-e5ac98dc40a2"),
+            (&format!("{a50}-"), "u", "n", &format!("{a50}-68bca10eea2b")),
+            (&format!("{a50}a"), "u", "n", &format!("{a50}-68bca10eea2b")),
+        ] {
+            assert_eq!(child(prefix, uid, name), want, "{prefix} {uid} {name}");
+        }
+    }
+
+    #[test]
+    fn names_are_subdomains() {
+        // FC-15, T-51
+        for good in ["a", "a.b", "a-b.c0", &"a".repeat(253)] {
+            assert!(is_subdomain(good), "{good}");
+        }
+        for bad in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "a:b", "é", &"a".repeat(254)] {
+            assert!(!is_subdomain(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_rbac_kinds_may_hold_colons() {
+        // FC-15, T-51
+        assert!(is_valid_for(
+            "system:controller:admin",
+            "rbac.authorization.k8s.io",
+            "ClusterRole"
+        ));
+        assert!(!is_valid_for("a:b", "apps", "Deployment"));
+        assert!(!is_valid_for(":", "rbac.authorization.k8s.io", "Role"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Owner references: who controls an object, and taking control of it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Object;
+
+/// An entry of `metadata.ownerReferences`. Other keys than these are not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// The owner's group and version.
+    #[serde(default)]
+    pub api_version: String,
+    /// The owner's kind.
+    #[serde(default)]
+    pub kind: String,
+    /// The owner's name.
+    #[serde(default)]
+    pub name: String,
+    /// The owner's UID.
+    #[serde(default)]
+    pub uid: String,
+    /// Whether the owner is the controller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    /// Whether a foreground deletion of the owner waits for the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
+}
+
+/// An object has another controller already.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{object} is already controlled by {} {} (UID {})", controller.kind, controller.name, controller.uid)]
+pub struct AlreadyControlled {
+    /// The object's name.
+    pub object: String,
+    /// Its controller.
+    pub controller: OwnerReference,
+}
+
+impl OwnerReference {
+    /// A reference that makes `owner` the controller.
+    pub fn controller(owner: &Object) -> Self {
+        Self {
+            api_version: owner.api_version().into(),
+            kind: owner.kind().into(),
+            name: owner.name().into(),
+            uid: owner.uid().into(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }
+    }
+}
+
+/// The owners of an object; entries that are not objects are passed over.
+pub fn owners(object: &Object) -> Vec<OwnerReference> {
+    object
+        .at(&["metadata", "ownerReferences"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| OwnerReference::deserialize(entry).ok())
+        .collect()
+}
+
+/// The controller of an object.
+pub fn controller_of(object: &Object) -> Option<OwnerReference> {
+    owners(object).into_iter().find(|owner| owner.controller == Some(true))
+}
+
+/// Adds a controller, or replaces the entry of the same UID. Fails when another controls the object.
+pub fn set_controller(object: &mut Object, owner: OwnerReference) -> Result<(), AlreadyControlled> {
+    let mut owners = owners(object);
+    if let Some(controller) =
+        owners.iter().find(|o| o.controller == Some(true) && o.uid != owner.uid)
+    {
+        return Err(AlreadyControlled {
+            object: object.name().into(),
+            controller: controller.clone(),
+        });
+    }
+    match owners.iter_mut().find(|o| o.uid == owner.uid) {
+        Some(same) => *same = owner,
+        None => owners.push(owner),
+    }
+    let value = serde_json::to_value(owners).unwrap_or(Value::Null);
+    object.set_at(&["metadata", "ownerReferences"], value);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn owner(uid: &str) -> OwnerReference {
+        let xr = json!({"apiVersion": "a/v1", "kind": "K", "metadata": {"name": "n", "uid": uid}});
+        OwnerReference::controller(&Object::from_value(xr).unwrap())
+    }
+
+    #[test]
+    fn replaces_the_entry_of_the_same_uid_in_place() {
+        // FC-14
+        let mut object = Object::from_value(json!({"metadata": {"name": "o", "ownerReferences": [
+            {"apiVersion": "x", "kind": "Y", "name": "old", "uid": "u"},
+            {"apiVersion": "x", "kind": "Y", "name": "other", "uid": "v"},
+        ]}}))
+        .unwrap();
+        set_controller(&mut object, owner("u")).unwrap();
+        let names: Vec<_> = owners(&object).into_iter().map(|o| o.name).collect();
+        assert_eq!(names, ["n", "other"]);
+    }
+
+    #[test]
+    fn refuses_an_object_that_another_controls() {
+        // FC-14, T-53
+        let mut object = Object::from_value(json!({"metadata": {"name": "o"}})).unwrap();
+        set_controller(&mut object, owner("u")).unwrap();
+        let error = set_controller(&mut object, owner("w")).unwrap_err();
+        assert_eq!(error.to_string(), "o is already controlled by K n (UID u)");
+    }
+}
