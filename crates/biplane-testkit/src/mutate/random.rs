@@ -1,0 +1,36 @@
+//! A small generator of numbers that depend on nothing but the seed.
+
+/// SplitMix64.
+#[derive(Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below the limit; zero if there is none.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
+    }
+
+    /// One of several.
+    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
+        choices.get(self.below(choices.len())).copied()
+    }
+
+    /// A part of something so long; short parts are likelier.
+    pub(super) fn range(&mut self, len: usize) -> std::ops::Range<usize> {
+        let start = self.below(len + 1);
+        let most = self.below(len - start + 1);
+        start..start + self.below(most + 1)
+    }
+}
