@@ -4,6 +4,7 @@
 //! Everything here is a pure function of its arguments.
 
 pub mod condition;
+pub mod fieldpath;
 pub mod gojson;
 pub mod gonum;
 pub mod names;

@@ -1,0 +1,137 @@
+//! Reading.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::{FieldPath, PathError, Segment, print};
+
+static NULL: Value = Value::Null;
+
+/// Where a walk has got to. The root of a document is a map that stands in no value.
+#[derive(Clone, Copy)]
+pub(super) enum Node<'a> {
+    Root(&'a Map<String, Value>),
+    Value(&'a Value),
+}
+
+impl<'a> Node<'a> {
+    fn object(self) -> Option<&'a Map<String, Value>> {
+        match self {
+            Self::Root(map) => Some(map),
+            Self::Value(value) => value.as_object(),
+        }
+    }
+
+    fn is_null(self) -> bool {
+        matches!(self, Self::Value(Value::Null))
+    }
+}
+
+/// Takes the last of `steps`, from where the ones before it have led.
+pub(super) fn step<'a>(node: Node<'a>, steps: &[Segment]) -> Result<&'a Value, PathError> {
+    let Some((last, before)) = steps.split_last() else { return Ok(&NULL) };
+    match (last, node) {
+        (Segment::Index(index), Node::Value(Value::Array(items))) => items
+            .get(*index as usize)
+            .ok_or_else(|| PathError::NotFound(format!("{}: no such element", print(steps)))),
+        (Segment::Index(_), _) => {
+            Err(PathError::Mismatch(format!("{}: not an array", print(before))))
+        }
+        (Segment::Field(name), node) => match node.object() {
+            Some(map) => map
+                .get(name)
+                .ok_or_else(|| PathError::NotFound(format!("{}: no such field", print(steps)))),
+            None if node.is_null() => {
+                Err(PathError::NotFound(format!("{}: expected map, got nil", print(before))))
+            }
+            None => Err(PathError::Mismatch(format!("{}: not an object", print(before)))),
+        },
+    }
+}
+
+impl FieldPath {
+    /// The value at this path. An explicit null is a value; the empty path leads to one.
+    pub fn get<'a>(&self, document: &'a Map<String, Value>) -> Result<&'a Value, PathError> {
+        let mut node = Node::Root(document);
+        let mut value = &NULL;
+        for taken in 1..=self.segments.len() {
+            value = step(node, &self.segments[..taken])?;
+            node = Node::Value(value);
+        }
+        Ok(value)
+    }
+
+    fn wrong<T>(&self, wanted: &'static str) -> Result<T, PathError> {
+        Err(PathError::Type { path: self.text.clone(), wanted })
+    }
+
+    /// The text at this path.
+    pub fn get_str<'a>(&self, document: &'a Map<String, Value>) -> Result<&'a str, PathError> {
+        match self.get(document)? {
+            Value::String(text) => Ok(text),
+            _ => self.wrong("not a string"),
+        }
+    }
+
+    /// The texts at this path.
+    pub fn get_strings<'a>(
+        &self,
+        document: &'a Map<String, Value>,
+    ) -> Result<Vec<&'a str>, PathError> {
+        let Value::Array(items) = self.get(document)? else { return self.wrong("not an array") };
+        match items.iter().map(Value::as_str).collect() {
+            Some(texts) => Ok(texts),
+            None => self.wrong("not an array of strings"),
+        }
+    }
+
+    /// The texts by key at this path.
+    pub fn get_string_map<'a>(
+        &self,
+        document: &'a Map<String, Value>,
+    ) -> Result<BTreeMap<&'a str, &'a str>, PathError> {
+        let Value::Object(map) = self.get(document)? else { return self.wrong("not an object") };
+        match map.iter().map(|(k, v)| Some((k.as_str(), v.as_str()?))).collect() {
+            Some(texts) => Ok(texts),
+            None => self.wrong("not an object with string field values"),
+        }
+    }
+
+    /// The truth value at this path.
+    pub fn get_bool(&self, document: &Map<String, Value>) -> Result<bool, PathError> {
+        match self.get(document)? {
+            Value::Bool(flag) => Ok(*flag),
+            _ => self.wrong("not a bool"),
+        }
+    }
+
+    /// The integer at this path; a double is none, even if it is whole.
+    pub fn get_integer(&self, document: &Map<String, Value>) -> Result<i64, PathError> {
+        match self.get(document)?.as_i64() {
+            Some(integer) => Ok(integer),
+            None => self.wrong("not a (int64) number"),
+        }
+    }
+
+    /// The integer at this path, or what a double there comes to without its fraction.
+    pub fn get_integer_or_double(&self, document: &Map<String, Value>) -> Result<i64, PathError> {
+        let value = self.get(document)?;
+        match value.as_i64().or_else(|| value.as_f64().map(|double| double as i64)) {
+            Some(integer) => Ok(integer),
+            None => self.wrong("not a (int64) number"),
+        }
+    }
+
+    /// The value at this path as a type. Null is the type's default.
+    pub fn get_into<T: DeserializeOwned + Default>(
+        &self,
+        document: &Map<String, Value>,
+    ) -> Result<T, PathError> {
+        match self.get(document)? {
+            Value::Null => Ok(T::default()),
+            value => T::deserialize(value).map_err(|error| PathError::Decode(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Writing and deleting.
+
+use super::*;
+
+/// Writes into a document and returns what is there afterwards, or what went wrong.
+fn set(document: &str, text: &str, value: Value) -> Result<String, String> {
+    let mut map = doc(document);
+    let before = map.clone();
+    match path(text).set(&mut map, value) {
+        Ok(()) => Ok(print_json(&map)),
+        Err(error) => {
+            assert!(!error.is_not_found());
+            assert_eq!(map, before, "a write that fails at once changes nothing");
+            Err(error.to_string())
+        }
+    }
+}
+
+#[test]
+fn writing_makes_what_is_missing() {
+    for (id, document, text, value, expected) in [
+        ("FT-70", "{}", "metadata.name", json!("cool"), r#"{"metadata":{"name":"cool"}}"#),
+        (
+            "FT-71",
+            "{}",
+            "spec.containers[0].name",
+            json!("cool"),
+            r#"{"spec":{"containers":[{"name":"cool"}]}}"#,
+        ),
+        (
+            "FT-72",
+            r#"{"spec":{"containers":[{"name":"cool"}]}}"#,
+            "spec.containers[1].name",
+            json!("cooler"),
+            r#"{"spec":{"containers":[{"name":"cool"},{"name":"cooler"}]}}"#,
+        ),
+        ("FT-73", "{}", "data[0][0]", json!("a"), r#"{"data":[["a"]]}"#),
+        ("FT-74", r#"{"data":[["a"]]}"#, "data[0][1]", json!("b"), r#"{"data":[["a","b"]]}"#),
+        ("FT-75", r#"{"data":["a"]}"#, "data[2]", json!("c"), r#"{"data":["a",null,"c"]}"#),
+        ("FT-82", r#"{"l":[null]}"#, "l[0].a", json!(1), r#"{"l":[{"a":1}]}"#),
+        ("FT-82", r#"{"l":[null]}"#, "l[0][1]", json!(1), r#"{"l":[[null,1]]}"#),
+        ("FT-84", "{}", "n", double(3.0), r#"{"n":3}"#),
+        ("FT-85", "{}", "n", double(1e21), r#"{"n":1e+21}"#),
+        ("FT-86", r#"{"a":1}"#, "", json!(2), r#"{"a":1}"#),
+        ("FT-87", r#"{"a":1}"#, "a", json!(null), r#"{"a":null}"#),
+        (
+            "FT-89",
+            "{}",
+            "metadata.labels[a.b/c]",
+            json!("x"),
+            r#"{"metadata":{"labels":{"a.b/c":"x"}}}"#,
+        ),
+    ] {
+        assert_eq!(set(document, text, value), Ok(expected.to_owned()), "{id}");
+    }
+}
+
+#[test]
+fn writing_replaces_nothing_that_is_in_the_way() {
+    for (id, document, text, expected) in [
+        (
+            "FT-76",
+            r#"{"data":["a"]}"#,
+            "data[1025]",
+            "index 1025 is greater than max allowed index 1024",
+        ),
+        ("FT-79", r#"{"data":{}}"#, "data[0]", "data is not an array"),
+        ("FT-80", r#"{"data":[]}"#, "data.name", "data is not an object"),
+        ("FT-81", r#"{"spec":null}"#, "spec.a", "spec is not an object"),
+        ("FT-83", r#"{"a":"s"}"#, "a.b", "a is not an object"),
+        ("FT-88", "{}", "[0]", " is not an array"),
+        ("FP-32", r#"{"a":null}"#, "a[0]", "a is not an array"),
+    ] {
+        assert_eq!(set(document, text, json!(1)), Err(expected.to_owned()), "{id}");
+    }
+}
+
+#[test]
+fn indexes_are_limited_unless_the_caller_says_otherwise() {
+    let mut map = doc("{}");
+    path("data[1024]").set(&mut map, json!("c")).unwrap();
+    assert_eq!(map["data"].as_array().unwrap().len(), 1025, "FT-77");
+    let mut map = doc(r#"{"data":["a"]}"#);
+    path("data[1025]").set_within(&mut map, json!("c"), None).unwrap();
+    assert_eq!(map["data"].as_array().unwrap().len(), 1026, "FT-78");
+}
+
+#[test]
+fn deleting_removes_only_the_last_step() {
+    for (id, document, text, expected) in [
+        ("FT-100", r#"{"metadata":{"name":"x"}}"#, "metadata.name", r#"{"metadata":{}}"#),
+        ("FT-101", r#"{"items":["a","b","c"]}"#, "items[1]", r#"{"items":["a","c"]}"#),
+        ("FT-102", r#"{"items":["a"]}"#, "items[0]", r#"{"items":[]}"#),
+        ("FT-103", r#"{"items":["a"]}"#, "items[5]", r#"{"items":["a"]}"#),
+        ("FT-104", r#"{"items":[]}"#, "items[0].metadata", r#"{"items":[]}"#),
+        (
+            "FT-105",
+            r#"{"items":{"some":"other"}}"#,
+            "items.metadata[0]",
+            r#"{"items":{"some":"other"}}"#,
+        ),
+        ("FP-36", r#"{"a":1,"b":2}"#, "a", r#"{"b":2}"#),
+        ("FP-38", r#"{"a":1}"#, "", r#"{"a":1}"#),
+        ("FP-38", r#"{"l":[]}"#, "l[4000]", r#"{"l":[]}"#),
+    ] {
+        let mut map = doc(document);
+        path(text).delete(&mut map).unwrap();
+        assert_eq!(print_json(&map), expected, "{id}");
+    }
+}
+
+#[test]
+fn deleting_refuses_what_cannot_be_there() {
+    for (id, document, text, expected) in [
+        ("FT-106", r#"{"data":{}}"#, "data[0]", "cannot delete data[0]: not an array"),
+        ("FT-107", r#"{"data":[["a"]]}"#, "data[0].a", "cannot delete data[0].a: not an object"),
+        ("FT-108", r#"{"data":[{}]}"#, "data.some.another", "data is not an object"),
+        ("FT-109", r#"{"data":{"x":1}}"#, "data[0].another", "data is not an array"),
+        ("FT-110", r#"{"policy":null}"#, "policy.x", "cannot delete policy.x: not an object"),
+        ("FP-37", "{}", "[0]", "cannot delete [0]: not an array"),
+        ("FP-37", "{}", "[0].a", " is not an array"),
+        ("FP-37", r#"{"a":null}"#, "a.b.c", "a is not an object"),
+    ] {
+        let error = path(text).delete(&mut doc(document)).unwrap_err();
+        assert_eq!(error.to_string(), expected, "{id}");
+    }
+}
