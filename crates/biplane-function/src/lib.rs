@@ -1,10 +1,23 @@
 //! Functions are values: something that turns a request into a response. Where it runs (in
 //! process, over gRPC, in a container) is a runner behind one port.
 
+pub mod fetching;
 pub mod function;
+pub mod grpc;
+pub mod in_process;
+pub mod named;
+pub mod request;
+pub mod resource;
+pub mod response;
 pub mod runner;
+pub mod status;
+pub mod tls;
 
+pub use fetching::Fetching;
 pub use function::{Function, PureFunction, Registry};
-pub use runner::{Call, FunctionRunner, Requirements, RunError};
+pub use grpc::GrpcRunner;
+pub use in_process::InProcess;
+pub use named::Named;
+pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
 
 pub use biplane_proto::function::v1;

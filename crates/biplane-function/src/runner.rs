@@ -1,6 +1,7 @@
 //! The port through which a pipeline calls functions, and the port through which a runner gets what
 //! functions require.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -66,4 +67,36 @@ pub enum RunError {
     /// The function kept asking for other things.
     #[error("requirements didn't stabilize after the maximum number of iterations ({0})")]
     Unstable(usize),
+}
+
+impl RunError {
+    /// For a function that nobody lists.
+    pub fn unlisted(function: &str) -> Self {
+        Self::Unknown(format!("unknown function {function:?} - is it listed in the render input?"))
+    }
+}
+
+#[async_trait]
+impl<R: FunctionRunner + ?Sized> FunctionRunner for Arc<R> {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        (**self).run(call, request).await
+    }
+}
+
+#[async_trait]
+impl<Q: Requirements + ?Sized> Requirements for Arc<Q> {
+    async fn resources(
+        &self,
+        selector: &ResourceSelector,
+    ) -> Result<Option<Resources>, FetchError> {
+        (**self).resources(selector).await
+    }
+
+    async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
+        (**self).schema(selector).await
+    }
 }

@@ -1,0 +1,109 @@
+//! Gives functions what they require, calling them again until they have seen all of it.
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use crate::runner::{Call, FunctionRunner, RunError};
+use crate::v1::{RunFunctionRequest, RunFunctionResponse, Severity};
+
+/// How often requirements are resolved for one step. The function is called once more than that.
+pub const MAX_ITERATIONS: usize = 5;
+
+/// Wraps a runner and resolves what functions require.
+#[derive(Clone, Debug)]
+pub struct Fetching<R, Q> {
+    inner: R,
+    requirements: Q,
+}
+
+impl<R, Q> Fetching<R, Q> {
+    /// Calls functions through `inner` and gets what they require from `requirements`.
+    pub fn new(inner: R, requirements: Q) -> Self {
+        Self { inner, requirements }
+    }
+}
+
+#[async_trait]
+impl<R, Q> FunctionRunner for Fetching<R, Q>
+where
+    R: FunctionRunner,
+    Q: crate::runner::Requirements,
+{
+    async fn run(
+        &self,
+        call: &Call,
+        mut request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        // What the step was given up front stays with it, however often its requirements change.
+        let given_resources = request.required_resources.clone();
+        let given_schemas = request.required_schemas.clone();
+        let mut previous = None;
+        let mut call = call.clone();
+        // All calls of a step share the time that the step was given.
+        let deadline = call.timeout.map(|timeout| Instant::now() + timeout);
+
+        for iteration in 0..=MAX_ITERATIONS {
+            call.iteration = iteration;
+            call.timeout = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            let response = self.inner.run(&call, request.clone()).await?;
+            let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
+            if is_fatal || response.requirements == previous {
+                return Ok(response);
+            }
+
+            let mut next = request.clone();
+            next.required_resources.clone_from(&given_resources);
+            next.required_schemas.clone_from(&given_schemas);
+            next.extra_resources.clear();
+            self.resolve(response.requirements.as_ref(), &mut next).await?;
+
+            // A function that asks for no more than what it was given would be told the same again.
+            if iteration == 0 && requirements_are_equal(&next, &request) {
+                return Ok(response);
+            }
+            next.context = response.context;
+            request = next;
+            previous = response.requirements;
+        }
+        Err(RunError::Unstable(MAX_ITERATIONS))
+    }
+}
+
+fn requirements_are_equal(a: &RunFunctionRequest, b: &RunFunctionRequest) -> bool {
+    a.required_resources == b.required_resources
+        && a.extra_resources == b.extra_resources
+        && a.required_schemas == b.required_schemas
+}
+
+impl<R, Q: crate::runner::Requirements> Fetching<R, Q> {
+    async fn resolve(
+        &self,
+        requirements: Option<&crate::v1::Requirements>,
+        request: &mut RunFunctionRequest,
+    ) -> Result<(), RunError> {
+        let Some(requirements) = requirements else { return Ok(()) };
+        let failed = |what: &str, name: &str, error: crate::runner::FetchError| {
+            RunError::Fetch(format!("fetching {what} for {name}: {error}"))
+        };
+        for (name, selector) in &requirements.extra_resources {
+            let found = self.requirements.resources(selector).await;
+            let found = found.map_err(|e| failed("resources", name, e))?;
+            // The key without items says that the resource was looked for.
+            request.extra_resources.insert(name.clone(), found.unwrap_or_default());
+        }
+        for (name, selector) in &requirements.resources {
+            let found = self.requirements.resources(selector).await;
+            let found = found.map_err(|e| failed("resources", name, e))?;
+            request.required_resources.insert(name.clone(), found.unwrap_or_default());
+        }
+        for (name, selector) in &requirements.schemas {
+            let found = self.requirements.schema(selector).await;
+            let found = found.map_err(|e| failed("schema", name, e))?;
+            request.required_schemas.insert(name.clone(), found);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

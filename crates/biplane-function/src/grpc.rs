@@ -1,0 +1,161 @@
+//! Runs functions that are gRPC servers.
+
+mod balance;
+mod dial;
+mod failure;
+mod target;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use biplane_proto::function::{v1, v1beta1};
+use tokio::time::Instant;
+use tonic::{Code, Status};
+
+use crate::runner::{Call, FunctionRunner, RunError};
+use crate::status;
+use crate::v1::{RunFunctionRequest, RunFunctionResponse};
+
+use balance::{Balance, Member};
+use failure::{Failure, classify};
+
+pub use dial::Security;
+pub use target::{Target, TargetError};
+
+/// The largest response that is accepted.
+pub const MAX_RESPONSE_SIZE: usize = 4 * 1024 * 1024;
+
+/// The connections to one function. Nothing is connected before the first call.
+#[derive(Clone, Debug)]
+pub struct Client(Arc<Balance>);
+
+/// The two services that a function may offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    V1,
+    V1Beta1,
+}
+
+impl Client {
+    /// A client of the function at a target.
+    pub fn new(target: &str, security: Security) -> Result<Self, TargetError> {
+        let parsed = Target::parse(target)?;
+        let balance = Balance::new(parsed, security).map_err(|e| TargetError::NoAddress {
+            target: target.to_owned(),
+            reason: e.to_string(),
+        })?;
+        Ok(Self(Arc::new(balance)))
+    }
+
+    /// The target, as it was written.
+    pub fn target(&self) -> &str {
+        self.0.target().as_str()
+    }
+
+    /// Calls the function: in the current dialect, or else in the older one.
+    pub async fn call(
+        &self,
+        request: RunFunctionRequest,
+        timeout: Option<Duration>,
+    ) -> Result<RunFunctionResponse, Status> {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        match self.call_as(Dialect::V1, &request, deadline).await {
+            Err(status) if status.code() == Code::Unimplemented => {
+                self.call_as(Dialect::V1Beta1, &request, deadline).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn call_as(
+        &self,
+        dialect: Dialect,
+        request: &RunFunctionRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RunFunctionResponse, Status> {
+        let Some(deadline) = deadline else { return self.attempt(dialect, request, None).await };
+        let attempt = self.attempt(dialect, request, Some(deadline));
+        tokio::time::timeout_at(deadline, attempt).await.unwrap_or_else(|_| {
+            Err(match self.0.last_error() {
+                // Says what is in the way, rather than only that it takes long.
+                Some(error) => Status::deadline_exceeded(format!("latest balancer error: {error}")),
+                None => status::deadline_exceeded(),
+            })
+        })
+    }
+
+    /// Calls until the function has seen the request.
+    async fn attempt(
+        &self,
+        dialect: Dialect,
+        request: &RunFunctionRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RunFunctionResponse, Status> {
+        loop {
+            let member = self.0.pick().await;
+            match send(dialect, &member, request, deadline).await {
+                Ok(response) => return Ok(response),
+                Err(status) => match classify(status, &member.ready) {
+                    Failure::NotReady(error) => self.0.discard(&member, Some(error)),
+                    Failure::Broken(status) => {
+                        self.0.discard(&member, None);
+                        return Err(status);
+                    }
+                    Failure::Answer(status) => return Err(status),
+                },
+            }
+        }
+    }
+}
+
+async fn send(
+    dialect: Dialect,
+    member: &Member,
+    request: &RunFunctionRequest,
+    deadline: Option<Instant>,
+) -> Result<RunFunctionResponse, Status> {
+    let mut message = tonic::Request::new(request.clone());
+    if let Some(deadline) = deadline {
+        message.set_timeout(deadline.saturating_duration_since(Instant::now()));
+    }
+    let channel = member.channel.clone();
+    let answer = match dialect {
+        Dialect::V1 => {
+            v1::function_runner_service_client::FunctionRunnerServiceClient::new(channel)
+                .max_decoding_message_size(MAX_RESPONSE_SIZE)
+                .run_function(message)
+                .await
+        }
+        Dialect::V1Beta1 => {
+            v1beta1::function_runner_service_client::FunctionRunnerServiceClient::new(channel)
+                .max_decoding_message_size(MAX_RESPONSE_SIZE)
+                .run_function(message)
+                .await
+        }
+    };
+    answer.map(tonic::Response::into_inner)
+}
+
+/// Runs the one function that listens at a target, whatever the call names.
+#[derive(Clone, Debug)]
+pub struct GrpcRunner(Client);
+
+impl GrpcRunner {
+    /// A runner of the function at a target.
+    pub fn new(target: &str, security: Security) -> Result<Self, TargetError> {
+        Client::new(target, security).map(Self)
+    }
+}
+
+#[async_trait]
+impl FunctionRunner for GrpcRunner {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        let answer = self.0.call(request, call.timeout).await;
+        answer.map_err(|s| RunError::Failed(status::text(&s)))
+    }
+}

@@ -1,0 +1,197 @@
+//! Opens connections, and watches whether the other end speaks HTTP/2 at all.
+//!
+//! A connection counts as ready once the server's first frame has come, which must be its settings.
+//! Whoever answers the door without being a gRPC server yet (a proxy in front of a container that
+//! is still starting, say) is thus told from a server that fails a call.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use rustls::pki_types::ServerName;
+use rustls::{CertificateError, ClientConfig};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::target::Address;
+
+/// How calls are protected.
+#[derive(Clone, Debug, Default)]
+pub enum Security {
+    /// Not at all.
+    #[default]
+    Plaintext,
+    /// Both ends show certificates.
+    MutualTls(Arc<ClientConfig>),
+}
+
+trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// Why no connection came about, in the words of Go's gRPC.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DialError {
+    #[error("transport: Error while dialing: dial {address}: {}", go_io(source))]
+    Connect { address: Address, source: io::Error },
+    #[error("transport: authentication handshake failed: {0}")]
+    Handshake(String),
+}
+
+/// Whether the server's settings have come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ready(Arc<AtomicBool>);
+
+impl Ready {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+pub(crate) async fn dial(
+    address: &Address,
+    server_name: &str,
+    security: &Security,
+    ready: Ready,
+) -> Result<Watched, DialError> {
+    let failed = |source| DialError::Connect { address: address.clone(), source };
+    let io: Box<dyn Io> = match address {
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect(address).await.map_err(failed)?;
+            stream.set_nodelay(true).map_err(failed)?;
+            Box::new(stream)
+        }
+        Address::Unix(path) => Box::new(UnixStream::connect(path).await.map_err(failed)?),
+        Address::Abstract(name) => Box::new(connect_abstract(name).map_err(failed)?),
+    };
+    let io = match security {
+        Security::Plaintext => io,
+        Security::MutualTls(config) => handshake(io, server_name, config).await?,
+    };
+    ready.0.store(false, Ordering::Release);
+    Ok(Watched { io, ready, seen: 0 })
+}
+
+#[cfg(target_os = "linux")]
+fn connect_abstract(name: &str) -> io::Result<UnixStream> {
+    use std::os::linux::net::SocketAddrExt;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+    // Connecting to a local socket is immediate: it either has a listener or has not.
+    let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn connect_abstract(_: &str) -> io::Result<UnixStream> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "abstract sockets are a feature of Linux"))
+}
+
+async fn handshake(
+    io: Box<dyn Io>,
+    server_name: &str,
+    config: &Arc<ClientConfig>,
+) -> Result<Box<dyn Io>, DialError> {
+    let name = ServerName::try_from(server_name.to_owned())
+        .map_err(|e| DialError::Handshake(format!("{server_name:?} is no server name: {e}")))?;
+    let stream = tokio_rustls::TlsConnector::from(config.clone())
+        .connect(name, io)
+        .await
+        .map_err(|e| DialError::Handshake(go_tls(&e, server_name)))?;
+    if stream.get_ref().1.alpn_protocol() != Some(b"h2") {
+        let text = "credentials: cannot check peer: missing selected ALPN property";
+        return Err(DialError::Handshake(text.to_owned()));
+    }
+    Ok(Box::new(stream))
+}
+
+fn go_tls(error: &io::Error, server_name: &str) -> String {
+    let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(problem)) => {
+            let reason = match problem {
+                CertificateError::UnknownIssuer => {
+                    "certificate signed by unknown authority".to_owned()
+                }
+                CertificateError::NotValidForName
+                | CertificateError::NotValidForNameContext { .. } => {
+                    format!("certificate is not valid for {server_name}")
+                }
+                CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                    "certificate has expired or is not yet valid".to_owned()
+                }
+                other => other.to_string(),
+            };
+            format!("tls: failed to verify certificate: x509: {reason}")
+        }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "tls: first record does not look like a TLS handshake".to_owned()
+        }
+        Some(other) => format!("tls: {other}"),
+        None => go_io(error),
+    }
+}
+
+/// An input or output error as Go names it.
+pub(crate) fn go_io(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        io::ErrorKind::ConnectionReset => "connection reset by peer".to_owned(),
+        io::ErrorKind::BrokenPipe => "write: broken pipe".to_owned(),
+        io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+        io::ErrorKind::NotFound => "connect: no such file or directory".to_owned(),
+        io::ErrorKind::TimedOut => "i/o timeout".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// A connection that remembers whether the server's settings came first.
+pub(crate) struct Watched {
+    io: Box<dyn Io>,
+    ready: Ready,
+    seen: usize,
+}
+
+/// Where a frame says what it is, and what a frame of settings says there.
+const TYPE_OFFSET: usize = 3;
+const SETTINGS: u8 = 4;
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.io).poll_read(cx, buf);
+        if this.seen <= TYPE_OFFSET
+            && let Some(new) = buf.filled().get(before..)
+        {
+            if new.get(TYPE_OFFSET - this.seen) == Some(&SETTINGS) {
+                this.ready.0.store(true, Ordering::Release);
+            }
+            this.seen += new.len();
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,63 @@
+//! Runs functions that live in this process: no serialisation, the same answer as over the wire.
+
+use async_trait::async_trait;
+use biplane_proto::Struct;
+
+use crate::function::Registry;
+use crate::runner::{Call, FunctionRunner, RunError};
+use crate::status;
+use crate::v1::{Resource, RunFunctionRequest, RunFunctionResponse};
+
+/// Runs the functions of a registry.
+#[derive(Clone, Debug, Default)]
+pub struct InProcess(Registry);
+
+impl InProcess {
+    /// A runner of these functions.
+    pub fn new(functions: Registry) -> Self {
+        Self(functions)
+    }
+}
+
+#[async_trait]
+impl FunctionRunner for InProcess {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        let function =
+            self.0.get(&call.function).ok_or_else(|| RunError::unlisted(&call.function))?;
+        let answer = function.run(request);
+        let answer = match call.timeout {
+            Some(timeout) => tokio::time::timeout(timeout, answer)
+                .await
+                .unwrap_or_else(|_| Err(status::deadline_exceeded())),
+            None => answer.await,
+        };
+        let mut response = answer.map_err(|s| RunError::Failed(status::text(&s)))?;
+        normalize(&mut response);
+        Ok(response)
+    }
+}
+
+/// Applies protobuf's number rules to everything that the wire would apply them to.
+pub fn normalize(response: &mut RunFunctionResponse) {
+    if let Some(desired) = &mut response.desired {
+        desired.composite.iter_mut().for_each(normalize_resource);
+        desired.resources.values_mut().for_each(normalize_resource);
+    }
+    response.context.iter_mut().chain(&mut response.output).for_each(normalize_struct);
+}
+
+fn normalize_resource(resource: &mut Resource) {
+    resource.resource.iter_mut().for_each(normalize_struct);
+}
+
+fn normalize_struct(object: &mut Struct) {
+    // Free for what follows the rules already: it stays shared.
+    *object = Struct::from(std::mem::take(object).into_object());
+}
+
+#[cfg(test)]
+mod tests;

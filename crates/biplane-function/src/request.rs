@@ -1,0 +1,146 @@
+//! What a function reads from its request.
+
+use std::collections::BTreeMap;
+
+use biplane_model::{Object, Value};
+use biplane_proto::Struct;
+use serde::de::DeserializeOwned;
+
+use crate::resource::{Composite, DesiredComposed, ObservedComposed, object};
+use crate::v1::{Capability, RequestMeta, Resources, RunFunctionRequest, credentials::Source};
+
+/// Why a function's input cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot get function input {type_name} from *v1.RunFunctionRequest: cannot unmarshal JSON from \
+     *structpb.Struct into {type_name}: {source}"
+)]
+pub struct InputError {
+    /// What functions written in Go call the type.
+    pub type_name: String,
+    /// What is wrong with it.
+    pub source: serde_json::Error,
+}
+
+/// Why a credential cannot be had.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CredentialError {
+    /// The step has none of that name.
+    #[error("{0}: credential not found")]
+    NotFound(String),
+    /// It is of a kind that nobody knows yet.
+    #[error("{0}: not a supported credential source")]
+    UnsupportedSource(String),
+}
+
+/// The input as a typed value; an absent one reads like an empty object.
+///
+/// `type_name` is what error texts call the type. Whether unknown fields are refused is the type's
+/// own decision: `#[serde(deny_unknown_fields)]` refuses them, as other functions do.
+pub fn input<T: DeserializeOwned>(
+    request: &RunFunctionRequest,
+    type_name: &str,
+) -> Result<T, InputError> {
+    let value = request.input.as_ref().map_or_else(|| Object::new().into_value(), |s| s.to_value());
+    serde_json::from_value(value)
+        .map_err(|source| InputError { type_name: type_name.to_owned(), source })
+}
+
+/// A value of the pipeline's context.
+pub fn context<'a>(request: &'a RunFunctionRequest, key: &str) -> Option<&'a Value> {
+    request.context.as_ref()?.get(key)
+}
+
+/// The composite resource as it exists.
+pub fn observed_composite(request: &RunFunctionRequest) -> Composite {
+    request.observed.as_ref().and_then(|s| s.composite.as_ref()).map(composite).unwrap_or_default()
+}
+
+/// The composite resource as earlier steps want it, with the readiness they gave it.
+pub fn desired_composite(request: &RunFunctionRequest) -> Composite {
+    request.desired.as_ref().and_then(|s| s.composite.as_ref()).map(composite).unwrap_or_default()
+}
+
+fn composite(resource: &crate::v1::Resource) -> Composite {
+    Composite {
+        resource: object(resource),
+        connection_details: resource.connection_details.clone(),
+        ready: resource.ready(),
+    }
+}
+
+/// The composed resources that exist, by their names in the pipeline.
+pub fn observed_composed(request: &RunFunctionRequest) -> BTreeMap<String, ObservedComposed> {
+    let resources = request.observed.iter().flat_map(|s| &s.resources);
+    let observed = |(name, resource): (&String, &crate::v1::Resource)| {
+        let connection_details = resource.connection_details.clone();
+        (name.clone(), ObservedComposed { resource: object(resource), connection_details })
+    };
+    resources.map(observed).collect()
+}
+
+/// The composed resources that earlier steps want, by their names in the pipeline.
+pub fn desired_composed(request: &RunFunctionRequest) -> BTreeMap<String, DesiredComposed> {
+    let resources = request.desired.iter().flat_map(|s| &s.resources);
+    resources
+        .map(|(name, resource)| {
+            let ready = resource.ready();
+            (name.clone(), DesiredComposed { resource: object(resource), ready })
+        })
+        .collect()
+}
+
+/// All required resources; a requirement that nothing matched has an empty list.
+pub fn required_resources(request: &RunFunctionRequest) -> BTreeMap<String, Vec<Object>> {
+    request.required_resources.iter().map(|(name, found)| (name.clone(), objects(found))).collect()
+}
+
+/// The resources of one requirement; `None` as long as it has not been resolved.
+pub fn required_resource(request: &RunFunctionRequest, name: &str) -> Option<Vec<Object>> {
+    request.required_resources.get(name).map(objects)
+}
+
+/// All resources that were asked for through the deprecated field.
+pub fn extra_resources(request: &RunFunctionRequest) -> BTreeMap<String, Vec<Object>> {
+    request.extra_resources.iter().map(|(name, found)| (name.clone(), objects(found))).collect()
+}
+
+fn objects(resources: &Resources) -> Vec<Object> {
+    resources.items.iter().map(object).collect()
+}
+
+/// All required schemas; one that was looked for and not found is `None`.
+pub fn required_schemas(request: &RunFunctionRequest) -> BTreeMap<String, Option<Struct>> {
+    let schemas = request.required_schemas.iter();
+    schemas.map(|(name, schema)| (name.clone(), schema.openapi_v3.clone())).collect()
+}
+
+/// One required schema: `None` as long as it has not been resolved, `Some(None)` if there is none.
+#[allow(clippy::option_option)]
+pub fn required_schema(request: &RunFunctionRequest, name: &str) -> Option<Option<Struct>> {
+    request.required_schemas.get(name).map(|schema| schema.openapi_v3.clone())
+}
+
+/// Whether the control plane says what it can do at all. Older ones do not.
+pub fn advertises_capabilities(request: &RunFunctionRequest) -> bool {
+    has_capability(request, Capability::Capabilities)
+}
+
+/// Whether the control plane says that it can do this.
+pub fn has_capability(request: &RunFunctionRequest, capability: Capability) -> bool {
+    let listed = |meta: &RequestMeta| meta.capabilities.contains(&capability.into());
+    request.meta.as_ref().is_some_and(listed)
+}
+
+/// The data of a credential.
+pub fn credentials<'a>(
+    request: &'a RunFunctionRequest,
+    name: &str,
+) -> Result<&'a BTreeMap<String, Vec<u8>>, CredentialError> {
+    let credential =
+        request.credentials.get(name).ok_or_else(|| CredentialError::NotFound(name.to_owned()))?;
+    match &credential.source {
+        Some(Source::CredentialData(data)) => Ok(&data.data),
+        None => Err(CredentialError::UnsupportedSource(name.to_owned())),
+    }
+}
