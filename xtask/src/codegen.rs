@@ -79,7 +79,10 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .iter()
         .filter(|f| f.package() == "apiextensions.fn.proto.v1beta1")
         .flat_map(|f| {
-            f.message_type.iter().map(|m| m.name()).chain(f.enum_type.iter().map(|e| e.name()))
+            f.message_type
+                .iter()
+                .map(prost_types::DescriptorProto::name)
+                .chain(f.enum_type.iter().map(prost_types::EnumDescriptorProto::name))
         })
     {
         config.extern_path(

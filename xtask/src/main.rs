@@ -2,10 +2,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod codegen;
+mod env;
+mod peers;
+mod test;
+mod tidy;
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use clap::{Parser, Subcommand};
 
 #[derive(Debug, Parser)]
@@ -23,14 +28,70 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Provide etcd, kube-apiserver and kubectl for tests: found, cached or built.
+    Env {
+        /// Provide kube-controller-manager too, which no test needs yet.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Format, generate, and check the house rules that no lint knows.
+    Tidy {
+        /// Write nothing, only check.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Run everything that must pass, in order, up to the first failure.
+    Test {
+        /// Handed to `cargo test` after `--`, such as `--skip NAME`.
+        #[arg(last = true)]
+        args: Vec<String>,
+    },
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().unwrap_or(root)
 }
 
-fn main() -> Result<()> {
-    match Args::parse().task {
+/// The cargo that started us, in the workspace.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command that speaks for itself.
+fn run(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot start {program}"))?;
+    if !status.success() {
+        bail!("{program} failed with {status}");
+    }
+    Ok(())
+}
+
+/// Runs a command and returns what it printed.
+fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("{program} printed other than text"))
+}
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Env { all } => env::run(all),
+        Task::Tidy { check } => tidy::run(&root(), check),
+        Task::Test { args } => test::run(&root(), &args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

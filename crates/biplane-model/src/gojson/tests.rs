@@ -1,3 +1,5 @@
+//! The text of JSON, byte for byte as Go prints it.
+
 use serde_json::json;
 
 use super::*;

@@ -1,0 +1,157 @@
+//! Which crate may use which: levels within the workspace, bans beyond it.
+
+use serde_json::Value;
+
+/// A crate may use those on lower levels. `ARCHITECTURE.md` says why.
+const LEVELS: &[(&str, u8)] = &[
+    ("biplane-model", 0),
+    ("biplane-proto", 0),
+    ("biplane-cluster", 1),
+    ("biplane-function", 1),
+    ("biplane-engine", 2),
+    ("biplane-functions", 2),
+    ("biplane-provider", 2),
+    ("biplane-controlplane", 3),
+    ("biplane-devenv", 3),
+    ("biplane-recorder", 3),
+    ("biplane", 4),
+    ("biplane-testkit", TOOLS),
+    ("xtask", TOOLS),
+];
+
+/// Tools may use everything and ship with nothing.
+const TOOLS: u8 = 9;
+
+/// Edges within a level that are meant.
+const SAME_LEVEL: &[(&str, &str)] = &[("biplane-proto", "biplane-model")];
+
+/// Crates that only the named ones may use directly; `deny.toml` says the same to cargo-deny.
+const BANS: &[(&str, &[&str])] = &[
+    ("kube", &["biplane-cluster", "kube-lease-manager"]),
+    ("rusqlite", &["biplane-recorder"]),
+    ("bollard", &["biplane"]),
+    ("oci-client", &["biplane", "biplane-controlplane"]),
+    // TLS is rustls everywhere.
+    ("openssl-sys", &[]),
+    // Unmaintained, and no match for Go's reading of YAML.
+    ("serde_yaml", &[]),
+];
+
+/// A dependency that ships: development dependencies are exempt from levels.
+fn shipped(package: &Value) -> impl Iterator<Item = &str> {
+    dependencies(package).filter(|d| d["kind"] != "dev").filter_map(|d| d["name"].as_str())
+}
+
+fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
+    package["dependencies"].as_array().into_iter().flatten()
+}
+
+/// Every edge of the graph that should not be there.
+pub(super) fn check(metadata: &Value) -> Vec<String> {
+    let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    // Packages of the workspace have no registry as their source.
+    let (own, foreign): (Vec<&Value>, Vec<&Value>) =
+        packages.iter().partition(|p| p["source"].is_null());
+    let mut findings: Vec<String> = own.iter().flat_map(|p| levels(p)).collect();
+    let names: Vec<&str> = packages.iter().filter_map(|p| p["name"].as_str()).collect();
+    findings.extend(own.iter().chain(&foreign).flat_map(|p| bans(p, &names)));
+    findings
+}
+
+fn levels(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let Some(level) = level(name) else {
+        return vec![format!("{name}: has no level in xtask/src/tidy/graph.rs")];
+    };
+    shipped(package)
+        .filter_map(|used| Some((used, self::level(used)?)))
+        .filter(|&(used, below)| below >= level && !SAME_LEVEL.contains(&(name, used)))
+        .filter(|_| level != TOOLS)
+        .map(|(used, other)| format!("{name} (level {level}) must not use {used} (level {other})"))
+        .collect()
+}
+
+fn level(name: &str) -> Option<u8> {
+    let listed = LEVELS.iter().find(|(listed, _)| *listed == name).map(|(_, level)| *level);
+    // Providers are programs, each on its own.
+    listed.or_else(|| name.starts_with("provider-").then_some(4))
+}
+
+/// `resolved` are the packages of the lock file: an optional dependency nobody turns on is none.
+fn bans(package: &Value, resolved: &[&str]) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let foreign = !package["source"].is_null();
+    dependencies(package)
+        // What foreign crates use to test themselves never reaches us.
+        .filter(|d| !(foreign && (d["kind"] == "dev" || d["optional"] == true)))
+        .filter_map(|d| d["name"].as_str())
+        .filter(|used| resolved.contains(used))
+        .filter_map(|used| BANS.iter().find(|(banned, _)| *banned == used))
+        .filter(|(_, users)| !users.contains(&name))
+        .map(|(banned, users)| match users {
+            [] => format!("{name}: uses {banned}, which is banned"),
+            _ => format!("{name}: uses {banned}, which only {} may", users.join(" and ")),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    /// What is wrong with a workspace of one crate that uses another in the given way.
+    fn check(user: &str, used: &str, kind: Option<&str>) -> Vec<String> {
+        super::check(&json!({"packages": [
+            {"name": user, "source": null,
+             "dependencies": [{"name": used, "kind": kind, "optional": false}]},
+            {"name": used, "source": if used.starts_with("biplane") { None } else { Some("registry") },
+             "dependencies": []},
+        ]}))
+    }
+
+    #[test]
+    fn levels_only_look_down() {
+        assert_eq!(check("biplane-engine", "biplane-cluster", None), [""; 0]);
+        assert_eq!(check("biplane-proto", "biplane-model", None), [""; 0]);
+        assert_eq!(
+            check("biplane-model", "biplane-proto", None),
+            ["biplane-model (level 0) must not use biplane-proto (level 0)"]
+        );
+        assert_eq!(
+            check("biplane-cluster", "biplane-function", None),
+            ["biplane-cluster (level 1) must not use biplane-function (level 1)"]
+        );
+        assert_eq!(
+            check("biplane-engine", "biplane-testkit", None),
+            ["biplane-engine (level 2) must not use biplane-testkit (level 9)"]
+        );
+        assert_eq!(check("biplane-engine", "biplane-devenv", Some("build")).len(), 1);
+    }
+
+    #[test]
+    fn tests_may_use_anything_of_ours() {
+        assert_eq!(check("biplane-engine", "biplane-testkit", Some("dev")), [""; 0]);
+        assert_eq!(check("biplane-testkit", "xtask", None), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_without_a_level_is_found() {
+        assert_eq!(
+            check("biplane-new", "serde", None),
+            ["biplane-new: has no level in xtask/src/tidy/graph.rs"]
+        );
+    }
+
+    #[test]
+    fn bans_hold_for_all_but_the_named() {
+        assert_eq!(check("biplane-cluster", "kube", None), [""; 0]);
+        assert_eq!(
+            check("biplane-engine", "kube", Some("dev")),
+            ["biplane-engine: uses kube, which only biplane-cluster and kube-lease-manager may"]
+        );
+        assert_eq!(
+            check("biplane-model", "serde_yaml", None),
+            ["biplane-model: uses serde_yaml, which is banned"]
+        );
+    }
+}
