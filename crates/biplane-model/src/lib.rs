@@ -11,6 +11,7 @@ pub mod names;
 pub mod object;
 pub mod owner;
 pub mod pipeline;
+pub mod yaml;
 
 pub use object::{Gvk, Object, ObjectId};
 /// The JSON types that everything here is made of. Maps are ordered by key.

@@ -1,0 +1,116 @@
+//! What can be wrong with a YAML text, and where.
+
+use std::fmt;
+
+/// How much of a long line an error shows on either side of the problem.
+const SHOWN_AROUND: usize = 60;
+
+/// A YAML text that could not be read, with the place to look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct YamlError {
+    /// The file name or whatever else the caller calls the text.
+    pub source_name: String,
+    /// Which document of the text, counted from 1 and without the empty ones.
+    pub document: usize,
+    /// Counted from 1 over the whole text. 0 if the problem has no place.
+    pub line: usize,
+    /// Counted in characters from 1.
+    pub column: usize,
+    /// The line itself; of a very long one only the part around the column.
+    pub source_line: Box<str>,
+    pub problem: Problem,
+}
+
+/// The ways in which a text is not YAML that can be read as JSON.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The text holds comments and space at most.
+    #[error("there is no document in it")]
+    Empty,
+    /// Something other than a comment follows `---` on its line.
+    #[error("invalid Yaml document separator: {0}")]
+    Separator(String),
+    /// The text breaks the grammar of YAML.
+    #[error("{0}")]
+    Syntax(String),
+    #[error("control characters are not allowed")]
+    ControlCharacter,
+    /// An alias inside the very value that its anchor names.
+    #[error("anchor '{0}' value contains itself")]
+    AliasOfItself(String),
+    /// Aliases multiply the document beyond any honest use.
+    #[error("document contains excessive aliasing")]
+    ExcessiveAliasing,
+    #[error("lists and objects are nested more than {0} deep")]
+    TooDeep(usize),
+    #[error("map merge requires map or sequence of maps as the value")]
+    MergeWantsMap,
+    /// A list, an object or null stands where a key is expected.
+    #[error("{0} cannot be the key of an object")]
+    UnsupportedKey(&'static str),
+    /// The explicit tag and the text do not fit together.
+    #[error("cannot decode !!{found} `{text}` as a !!{wanted}")]
+    WrongTag { found: &'static str, text: Box<str>, wanted: &'static str },
+    #[error("!!binary value contains invalid base64 data")]
+    InvalidBase64,
+    /// An infinity or "not a number".
+    #[error("{0} is not a number that JSON can hold")]
+    NotJson(String),
+}
+
+/// A problem at a line and column (both from 1) of one document's text.
+#[derive(Debug)]
+pub(super) struct Located {
+    pub(super) problem: Problem,
+    pub(super) line: usize,
+    pub(super) column: usize,
+}
+
+impl YamlError {
+    /// Adds what only the caller of the document reader knows: the whole text and its name.
+    pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
+        let line = at.line.checked_sub(1).and_then(|above| text.split('\n').nth(above));
+        let line = line.unwrap_or_default().trim_end_matches('\r');
+        let before = at.column.saturating_sub(1);
+        let hidden = before - Self::shown_before(at.column);
+        Self {
+            source_name: source_name.to_owned(),
+            document,
+            line: at.line,
+            column: at.column,
+            source_line: line.chars().skip(hidden).take(2 * SHOWN_AROUND).collect(),
+            problem: at.problem,
+        }
+    }
+
+    /// How many characters of the source line stand before the problem.
+    pub fn caret(&self) -> usize {
+        Self::shown_before(self.column)
+    }
+
+    fn shown_before(column: usize) -> usize {
+        column.saturating_sub(1).min(SHOWN_AROUND)
+    }
+}
+
+impl fmt::Display for YamlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read YAML of {}", self.source_name)?;
+        if self.line == 0 {
+            return write!(f, ": {}", self.problem);
+        }
+        let Self { document, line, column, .. } = self;
+        write!(f, ", document {document}, line {line}, column {column}: {}", self.problem)?;
+        let gutter = line.to_string().len();
+        write!(f, "\n {line} | {}", printable(&self.source_line))?;
+        write!(f, "\n {:gutter$} | {:caret$}^", "", "", caret = self.caret())
+    }
+}
+
+impl std::error::Error for YamlError {}
+
+/// Terminals must not be steered by a broken file, and the caret must stay below its character.
+fn printable(line: &str) -> String {
+    line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,95 @@
+//! The natural order of keys: numbers inside them count as numbers, and letters come last.
+
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Sorts by key.
+///
+/// The order has cycles (`9`, `10`, `1a`), where upstream's answer depends on chance and where
+/// the standard library's sort may panic. Merging is content with any comparison, and the same
+/// keys always come out in the same order.
+pub(super) fn sort_by_key<T: Copy>(entries: &mut Vec<(&str, T)>) {
+    if entries.is_sorted_by(|(a, _), (b, _)| compare(a, b).is_le()) {
+        return;
+    }
+    let mut width = 1;
+    while width < entries.len() {
+        let mut merged = Vec::with_capacity(entries.len());
+        for pair in entries.chunks(2 * width) {
+            let (left, right) = pair.split_at(width.min(pair.len()));
+            merge(left, right, &mut merged);
+        }
+        *entries = merged;
+        width *= 2;
+    }
+}
+
+fn merge<'key, T: Copy>(
+    mut left: &[(&'key str, T)],
+    mut right: &[(&'key str, T)],
+    merged: &mut Vec<(&'key str, T)>,
+) {
+    while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
+        if compare(second.0, first.0).is_lt() {
+            merged.push(*second);
+            right = right_rest;
+        } else {
+            merged.push(*first);
+            left = left_rest;
+        }
+    }
+    merged.extend_from_slice(left);
+    merged.extend_from_slice(right);
+}
+
+/// Compares two keys at the first character in which they differ.
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8());
+    let (before, rest_a) = a.split_at(same.sum());
+    let rest_b = b.get(before.len()..).unwrap_or_default();
+    let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
+        return a.len().cmp(&b.len());
+    };
+    match (is_letter(first_a), is_letter(first_b)) {
+        (true, false) => return Ordering::Greater,
+        (false, true) => return Ordering::Less,
+        (true, true) => return first_a.cmp(&first_b),
+        (false, false) => {}
+    }
+    // A zero counts only behind another digit: `1` and a zero make ten, a leading zero is nothing.
+    let zero = first_a == '0' || first_b == '0';
+    let within_number =
+        zero && before.chars().rev().take_while(|c| is_digit(*c)).any(|digit| digit != '0');
+    let (number_a, length_a) = leading_number(rest_a, within_number);
+    let (number_b, length_b) = leading_number(rest_b, within_number);
+    number_a.cmp(&number_b).then(length_a.cmp(&length_b)).then(first_a.cmp(&first_b))
+}
+
+/// The number at the start of the text, and how many digits it has. Long ones wrap around.
+fn leading_number(text: &str, behind_digit: bool) -> (i64, usize) {
+    let digits = text.chars().take_while(|c| is_digit(*c));
+    digits.fold((i64::from(behind_digit), 0), |(number, length), digit| {
+        let value = i64::from(u32::from(digit)) - i64::from(u32::from('0'));
+        (number.wrapping_mul(10).wrapping_add(value), length + 1)
+    })
+}
+
+fn is_letter(c: char) -> bool {
+    static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
+    in_class(c, char::is_ascii_alphabetic, &LETTER)
+}
+
+fn is_digit(c: char) -> bool {
+    static DIGIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{Nd}$").ok());
+    in_class(c, char::is_ascii_digit, &DIGIT)
+}
+
+/// The standard library's classes are wider than the general categories meant here.
+fn in_class(c: char, ascii: fn(&char) -> bool, other: &LazyLock<Option<Regex>>) -> bool {
+    if c.is_ascii() {
+        return ascii(&c);
+    }
+    other.as_ref().is_some_and(|class| class.is_match(c.encode_utf8(&mut [0; 4])))
+}

@@ -1,0 +1,136 @@
+//! Reading documents: from a text to values, with the place of whatever is wrong.
+
+use granit_parser::{Event, Options, Parser, ScanError, Span};
+
+use super::error::{Located, Problem, YamlError};
+use super::stream::{Chunk, Chunks};
+use crate::Value;
+
+mod build;
+mod limits;
+
+use build::Builder;
+
+/// How deep lists and objects may be nested, those that aliases bring included.
+pub const MAX_DEPTH: usize = 500;
+
+/// One document of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub value: Value,
+    /// The line on which its content begins, counted from 1.
+    pub line: usize,
+    /// Its place among the documents that have content, counted from 0.
+    pub index: usize,
+}
+
+/// Reads all documents of a stream; those without content are left out.
+///
+/// The name is for error messages only.
+pub fn parse_documents(source_name: &str, text: &str) -> Result<Vec<Document>, YamlError> {
+    documents(source_name, text).collect()
+}
+
+/// Reads the first document that has content. Later ones are not looked at.
+pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
+    documents(source_name, text).next().unwrap_or_else(|| {
+        let nowhere = Located { problem: Problem::Empty, line: 0, column: 0 };
+        Err(YamlError::new(source_name, text, 1, nowhere))
+    })
+}
+
+/// The documents with content, one by one.
+fn documents(source_name: &str, text: &str) -> impl Iterator<Item = Result<Document, YamlError>> {
+    let mut index = 0;
+    Chunks::of(text).filter_map(move |chunk| {
+        let document = chunk.and_then(|chunk| {
+            read(&chunk).map_err(|at| Located { line: at.line + chunk.lines_above, ..at }).map(
+                |root| {
+                    let line = root.line + chunk.lines_above;
+                    root.value.map(|value| Document { value, line, index })
+                },
+            )
+        });
+        match document {
+            Ok(document) => {
+                index += usize::from(document.is_some());
+                document.map(Ok)
+            }
+            Err(at) => Some(Err(YamlError::new(source_name, text, index + 1, at))),
+        }
+    })
+}
+
+/// What one chunk holds, and on which of its lines that begins.
+#[derive(Debug, Default)]
+struct Root {
+    value: Option<Value>,
+    line: usize,
+}
+
+fn read(chunk: &Chunk<'_>) -> Result<Root, Located> {
+    let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
+    check_characters(text)?;
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    options.flow_nesting_limit = MAX_DEPTH + 1;
+    options.block_nesting_limit = MAX_DEPTH + 1;
+    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut builder = Builder::new(text);
+    let mut root = Root::default();
+    while let Some(next) = parser.next_event() {
+        let (event, span) = next.map_err(|error| syntax(&error))?;
+        match event {
+            Event::DocumentEnd | Event::StreamEnd => break,
+            Event::StreamStart | Event::DocumentStart(..) => continue,
+            _ => {}
+        }
+        if root.line == 0 {
+            if let Event::Scalar(text, granit_parser::ScalarStyle::Plain, 0, None) = &event
+                && text.is_empty()
+            {
+                return Ok(root);
+            }
+            root.line = span.start.line();
+        }
+        builder.event(event, &span).map_err(|problem| locate(problem, &span))?;
+    }
+    root.value = builder.finish();
+    Ok(root)
+}
+
+fn locate(problem: Problem, span: &Span) -> Located {
+    Located { problem, line: span.start.line(), column: span.start.col() + 1 }
+}
+
+fn syntax(error: &ScanError) -> Located {
+    let marker = error.marker();
+    let problem = match error.kind() {
+        granit_parser::ErrorKind::RecursionLimitExceeded => Problem::TooDeep(MAX_DEPTH),
+        _ => Problem::Syntax(error.info()),
+    };
+    Located { problem, line: marker.line(), column: marker.col() + 1 }
+}
+
+/// Refuses what no YAML text may hold raw.
+fn check_characters(text: &str) -> Result<(), Located> {
+    let suspicious = |b: u8| (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r')) || b == 0x7f;
+    let bytes = text.as_bytes();
+    let found = bytes.iter().enumerate().find_map(|(at, &b)| {
+        // Two characters of a lead byte each are not worth decoding the whole text.
+        let next = || bytes.get(at + 1).copied().unwrap_or_default();
+        let after = || bytes.get(at + 2).copied().unwrap_or_default();
+        let bad = match b {
+            0xc2 => next() < 0xa0 && next() != 0x85,
+            0xef => matches!((next(), after()), (0xbb, 0xbf) | (0xbf, 0xbe | 0xbf)),
+            _ => suspicious(b),
+        };
+        bad.then_some(at)
+    });
+    let Some(before) = found.and_then(|at| text.get(..at)) else { return Ok(()) };
+    Err(Located {
+        problem: Problem::ControlCharacter,
+        line: before.matches('\n').count() + 1,
+        column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+    })
+}
