@@ -1,3 +1,5 @@
+//! Requirements are fetched, settled and bounded.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 

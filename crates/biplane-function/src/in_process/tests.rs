@@ -1,3 +1,5 @@
+//! In process, a function sees and gives what it would over the wire.
+
 use serde_json::json;
 use tonic::Status;
 

@@ -1,3 +1,5 @@
+//! Field paths on documents, by topic.
+
 use serde_json::{Map, Number, Value, json};
 
 use super::*;
