@@ -7,6 +7,7 @@ pub mod condition;
 pub mod fieldpath;
 pub mod gojson;
 pub mod gonum;
+pub mod merge;
 pub mod names;
 pub mod object;
 pub mod owner;
