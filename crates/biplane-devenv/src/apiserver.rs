@@ -21,6 +21,9 @@ const APISERVER_PATIENCE: Duration = Duration::from_mins(3);
 /// A port that was free can be taken before the server binds it; then another one is tried.
 const ATTEMPTS: usize = 5;
 
+/// How both programs report it.
+const PORT_IS_TAKEN: &str = "address already in use";
+
 /// A running API server. Dropping it stops both programs and removes their files.
 #[derive(Debug)]
 pub struct ApiServer {
@@ -56,7 +59,7 @@ impl ApiServer {
         loop {
             match Self::launch(binaries) {
                 Err(EnvError::Stopped { log, .. })
-                    if log.contains("address already in use") && attempt < ATTEMPTS =>
+                    if log.contains(PORT_IS_TAKEN) && attempt < ATTEMPTS =>
                 {
                     attempt += 1;
                 }
@@ -216,3 +219,6 @@ fn free_port() -> Result<u16, EnvError> {
         .map(|address| address.port())
         .map_err(EnvError::io("find a free port"))
 }
+
+#[cfg(test)]
+mod tests;

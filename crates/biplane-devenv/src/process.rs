@@ -118,3 +118,6 @@ impl Drop for Reaper {
         let _ = self.0.wait();
     }
 }
+
+#[cfg(test)]
+mod tests;
