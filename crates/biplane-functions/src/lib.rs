@@ -1,10 +1,16 @@
 //! The functions in the box.
 
+pub mod auto_ready;
 pub mod dummy;
+pub mod environment_configs;
+mod go_types;
 
 use biplane_function::Registry;
 
 /// The functions in the box, under the names that pipelines know them by.
 pub fn registry() -> Registry {
-    Registry::default().with("function-dummy", dummy::Dummy)
+    Registry::default()
+        .with("function-dummy", dummy::Dummy)
+        .with("function-auto-ready", auto_ready::AutoReady::default())
+        .with("function-environment-configs", environment_configs::EnvironmentConfigs)
 }

@@ -2,4 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
 
+mod auto_ready;
 mod dummy;
+mod environment_configs;
+mod recorded;

@@ -1,0 +1,100 @@
+//! `function-environment-configs`: gathers EnvironmentConfigs into the environment of a pipeline.
+//!
+//! It asks for what its input names or selects, and once that has been fetched merges the data, the
+//! later source over the earlier one, into the context that the following steps see.
+
+mod input;
+mod merge;
+mod requirements;
+mod selection;
+
+use biplane_function::{PureFunction, response as reply};
+use biplane_model::{Map, Object, Value};
+use biplane_proto::Struct;
+use biplane_proto::function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
+use tonic::Status;
+
+/// Where in the context the environment is.
+pub const ENVIRONMENT: &str = "apiextensions.crossplane.io/environment";
+
+/// The function.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EnvironmentConfigs;
+
+impl PureFunction for EnvironmentConfigs {
+    fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        let RunFunctionRequest {
+            meta, observed, desired, input, context, required_resources, ..
+        } = request;
+        let mut response = RunFunctionResponse {
+            meta: Some(ResponseMeta {
+                tag: meta.map(|meta| meta.tag).unwrap_or_default(),
+                ttl: Some(pbjson_types::Duration { seconds: 60, nanos: 0 }),
+            }),
+            desired,
+            context,
+            ..RunFunctionResponse::default()
+        };
+        let composite = observed.and_then(|state| state.composite);
+        let composite = composite.and_then(|composite| composite.resource).unwrap_or_default();
+        if let Err(error) = answer(input, composite.object(), required_resources, &mut response) {
+            reply::fatal(&mut response, error);
+        }
+        Ok(response)
+    }
+}
+
+/// Why the function gives up.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("cannot get Function input from *v1.RunFunctionRequest: {0}")]
+    Input(#[from] input::InputError),
+    #[error("cannot build requirements: {0}")]
+    Requirements(#[from] requirements::RequirementsError),
+    #[error("cannot get selected environment configs: {0}")]
+    Selection(#[from] selection::SelectionError),
+    #[error("cannot merge environment data: {0}")]
+    Merge(#[from] merge::MergeError),
+}
+
+fn answer(
+    input: Option<Struct>,
+    composite: &Object,
+    found: std::collections::BTreeMap<String, biplane_proto::function::v1::Resources>,
+    response: &mut RunFunctionResponse,
+) -> Result<(), Error> {
+    let Some(input) = input::Input::read(input)? else { return Ok(()) };
+    response.requirements = Some(requirements::of(&input, composite)?);
+    if found.is_empty() {
+        // This is the first call: what was just asked for comes with the next one.
+        return Ok(());
+    }
+    let selected = selection::select(&input, found)?;
+    let mut environment = merge::configs(selected)?;
+    if let Some(given) = response.context.as_ref().and_then(|context| context.get(ENVIRONMENT)) {
+        let given = given.as_object().cloned().unwrap_or_default();
+        environment = merge::overlay(given, environment);
+    }
+    environment = merge::overlay(input.default_data, environment);
+    mark(&mut environment);
+    let environment = Struct::from(environment).into_object().into_value();
+    response.context.get_or_insert_default().make_mut().insert(ENVIRONMENT.to_owned(), environment);
+    Ok(())
+}
+
+/// Says what kind of thing an environment is, unless its data already does.
+fn mark(environment: &mut Map<String, Value>) {
+    let text = |key| environment.get(key).and_then(Value::as_str).unwrap_or_default();
+    let known = match text("apiVersion") {
+        "" | "/" => !text("kind").is_empty(),
+        // Go cannot read such a version, and takes it for none.
+        version => version.matches('/').count() <= 1,
+    };
+    if !known {
+        environment.insert("apiVersion".to_owned(), "internal.crossplane.io/v1alpha1".into());
+        environment.insert("kind".to_owned(), "Environment".into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

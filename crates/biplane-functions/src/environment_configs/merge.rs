@@ -1,0 +1,124 @@
+//! How data becomes one environment.
+
+use biplane_model::fieldpath::{self, FieldPath, PathError};
+use biplane_model::{Map, Value, gojson};
+
+use super::selection::Selected;
+
+/// Deeper than any document that can be received or sent.
+const MAX_SEGMENTS: usize = 400;
+
+/// Why the data of a config cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MergeError {
+    #[error("cannot get data from environment config {}: {source}", gojson::quote(name))]
+    Data { name: String, source: DataError },
+    #[error("cannot get data from environment config {name} into path {}", gojson::quote(path))]
+    Place { name: String, path: String },
+}
+
+/// What is wrong with the data.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DataError {
+    #[error("data: no such field")]
+    Missing,
+    #[error(
+        "cannot unmarshal value from JSON: json: cannot unmarshal {0} into Go value of type \
+         map[string]interface {{}}"
+    )]
+    NotAnObject(&'static str),
+}
+
+/// The data of all configs in one, later ones over earlier ones.
+pub(super) fn configs(selected: Vec<Selected>) -> Result<Map<String, Value>, MergeError> {
+    let mut merged = Map::new();
+    for Selected { config, path } in selected {
+        let name = config.name().to_owned();
+        let data = config.into_map().remove("data");
+        let data = if path.is_empty() {
+            root(data).map_err(|source| MergeError::Data { name, source })?
+        } else {
+            place(data.unwrap_or_default(), &path).map_err(|_| MergeError::Place { name, path })?
+        };
+        merged = overlay(merged, data);
+    }
+    Ok(merged)
+}
+
+fn root(data: Option<Value>) -> Result<Map<String, Value>, DataError> {
+    let kind = match data {
+        Some(Value::Object(mut data)) => {
+            fieldpath::normalize_map(&mut data);
+            return Ok(data);
+        }
+        Some(Value::Null) => return Ok(Map::new()),
+        None => return Err(DataError::Missing),
+        Some(Value::Bool(_)) => "bool",
+        Some(Value::Number(_)) => "number",
+        Some(Value::String(_)) => "string",
+        Some(Value::Array(_)) => "array",
+    };
+    Err(DataError::NotAnObject(kind))
+}
+
+/// An object with the data at a path. Why that fails, upstream does not tell.
+fn place(data: Value, path: &str) -> Result<Map<String, Value>, Option<PathError>> {
+    let path = FieldPath::parse(path).map_err(|error| Some(error.into()))?;
+    if path.segments().len() > MAX_SEGMENTS {
+        return Err(None);
+    }
+    let mut object = Map::new();
+    path.set(&mut object, data)?;
+    Ok(object)
+}
+
+/// Lays one object over another. Objects on both sides merge, everything else is replaced.
+pub(super) fn overlay(
+    mut base: Map<String, Value>,
+    over: Map<String, Value>,
+) -> Map<String, Value> {
+    if base.is_empty() {
+        return over;
+    }
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => {
+                *below = overlay(std::mem::take(below), above);
+            }
+            (Some(below), value) => *below = value,
+            (None, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+    base
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlay;
+    use biplane_model::{Map, Value};
+    use serde_json::json;
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    /// ENV-23.
+    #[test]
+    fn objects_merge_and_all_else_is_replaced() {
+        let base =
+            json!({"a": {"x": 1, "y": {"z": 1}}, "list": [1, 2], "b": {"c": 1}, "n": 1, "s": 1});
+        let over = json!({"a": {"x": 2, "y": {"w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
+        let merged = json!({"a": {"x": 2, "y": {"z": 1, "w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
+        assert_eq!(overlay(map(base), map(over)), map(merged));
+    }
+
+    #[test]
+    fn an_empty_side_changes_nothing() {
+        let some = map(json!({"a": {"b": 1}}));
+        assert_eq!(overlay(some.clone(), Map::new()), some);
+        assert_eq!(overlay(Map::new(), some.clone()), some);
+        assert_eq!(overlay(some.clone(), map(json!({"a": {}}))), some);
+    }
+}
