@@ -101,7 +101,8 @@ mod tests {
     use serde_json::json;
 
     fn map(value: Value) -> Map<String, Value> {
-        value.as_object().unwrap().clone()
+        let Value::Object(map) = value else { panic!("not an object") };
+        map
     }
 
     /// ENV-23.
