@@ -1,5 +1,7 @@
 //! Writes the Rust code of the wire contracts in `proto/`, without `protoc`.
 
+mod json;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -72,7 +74,7 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     let mut config = tonic_prost_build::Config::new();
     config.out_dir(out).btree_map(["."]).extern_path(".google.protobuf.Struct", "crate::Struct");
     for name in ["Timestamp", "Duration"] {
-        config.extern_path(format!(".google.protobuf.{name}"), format!("::pbjson_types::{name}"));
+        config.extern_path(format!(".google.protobuf.{name}"), format!("crate::{name}"));
     }
     for name in descriptors
         .file
@@ -99,7 +101,7 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     let mut own = tonic_prost_build::Config::new();
     own.out_dir(out).btree_map(["."]).extern_path(".google.protobuf.Struct", "crate::Struct");
     for name in ["Timestamp", "Duration"] {
-        own.extern_path(format!(".google.protobuf.{name}"), format!("::pbjson_types::{name}"));
+        own.extern_path(format!(".google.protobuf.{name}"), format!("crate::{name}"));
     }
     let mut bare = descriptors.clone();
     bare.file.retain(|f| {
@@ -111,8 +113,14 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
         .register_descriptors(&descriptors.encode_to_vec())?
         .out_dir(out)
         .btree_map(["."])
+        .ignore_unknown_fields()
         .extern_path(".google.protobuf.Struct", "crate::Struct")
         .build(JSON_PACKAGES)?;
+    for (name, text) in listing(out)? {
+        if name.to_string_lossy().ends_with(".serde.rs") {
+            std::fs::write(out.join(name), json::refine(&String::from_utf8(text)?)?)?;
+        }
+    }
     Ok(())
 }
 

@@ -137,7 +137,7 @@ impl PureFunction for AutoReady {
     }
 }
 
-fn seconds(duration: GoDuration) -> pbjson_types::Duration {
+fn seconds(duration: GoDuration) -> biplane_proto::Duration {
     let (seconds, nanos) = duration.parts();
-    pbjson_types::Duration { seconds, nanos }
+    biplane_proto::Duration { seconds, nanos }
 }

@@ -29,7 +29,7 @@ impl PureFunction for EnvironmentConfigs {
         let mut response = RunFunctionResponse {
             meta: Some(ResponseMeta {
                 tag: meta.map(|meta| meta.tag).unwrap_or_default(),
-                ttl: Some(pbjson_types::Duration { seconds: 60, nanos: 0 }),
+                ttl: Some(biplane_proto::Duration { seconds: 60, nanos: 0 }),
             }),
             desired,
             context,

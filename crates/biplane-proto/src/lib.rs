@@ -5,9 +5,12 @@
 
 mod backwards;
 pub mod deterministic;
+pub mod json;
 pub mod structs;
+pub mod time;
 
 pub use structs::Struct;
+pub use time::{Duration, Timestamp};
 
 /// The descriptors of every contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");

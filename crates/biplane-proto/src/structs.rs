@@ -80,16 +80,24 @@ impl From<Map<String, Value>> for Struct {
 /// The largest magnitude below which every whole double is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A double as JSON holds it: whole and exact ones are integers, negative zero is not.
+/// A double as JSON holds it: whole and exact ones are integers, negative zero is not. What is not
+/// finite is null.
 pub fn number(double: f64) -> Value {
+    finite(double).unwrap_or_default()
+}
+
+/// The same, and nothing for what JSON cannot hold.
+///
+/// Go carries infinities and `NaN` on the wire and fails when the message becomes JSON, which is
+/// what happens to every message sooner or later. For us that is when it is read.
+fn finite(double: f64) -> Option<Value> {
     if double.fract() == 0.0
         && double.abs() < EXACT
         && !(double == 0.0 && double.is_sign_negative())
     {
-        return Value::from(double as i64);
+        return Some(Value::from(double as i64));
     }
-    // JSON has no infinities; Go refuses to print them, we keep nothing.
-    serde_json::Number::from_f64(double).map_or(Value::Null, Value::Number)
+    serde_json::Number::from_f64(double).map(Value::Number)
 }
 
 fn is_normal(value: &Value) -> bool {

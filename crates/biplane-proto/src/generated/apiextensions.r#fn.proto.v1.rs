@@ -197,7 +197,7 @@ pub struct ResponseMeta {
     pub tag: ::prost::alloc::string::String,
     /// How long the response may be reused.
     #[prost(message, optional, tag = "2")]
-    pub ttl: ::core::option::Option<::pbjson_types::Duration>,
+    pub ttl: ::core::option::Option<crate::Duration>,
 }
 /// A composite resource and its composed resources.
 #[derive(Clone, PartialEq, ::prost::Message)]

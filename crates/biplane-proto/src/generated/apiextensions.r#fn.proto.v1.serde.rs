@@ -109,8 +109,7 @@ impl serde::Serialize for Condition {
             struct_ser.serialize_field("type", &self.r#type)?;
         }
         if self.status != 0 {
-            let v = Status::try_from(self.status)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.status)))?;
+            let v = crate::json::Enum::<Status>::new(self.status);
             struct_ser.serialize_field("status", &v)?;
         }
         if !self.reason.is_empty() {
@@ -120,8 +119,7 @@ impl serde::Serialize for Condition {
             struct_ser.serialize_field("message", v)?;
         }
         if let Some(v) = self.target.as_ref() {
-            let v = Target::try_from(*v)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", *v)))?;
+            let v = crate::json::Enum::<Target>::new(*v);
             struct_ser.serialize_field("target", &v)?;
         }
         struct_ser.end()
@@ -148,6 +146,7 @@ impl<'de> serde::Deserialize<'de> for Condition {
             Reason,
             Message,
             Target,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -174,7 +173,7 @@ impl<'de> serde::Deserialize<'de> for Condition {
                             "reason" => Ok(GeneratedField::Reason),
                             "message" => Ok(GeneratedField::Message),
                             "target" => Ok(GeneratedField::Target),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -204,19 +203,19 @@ impl<'de> serde::Deserialize<'de> for Condition {
                             if r#type__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("type"));
                             }
-                            r#type__ = Some(map_.next_value()?);
+                            r#type__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Status => {
                             if status__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("status"));
                             }
-                            status__ = Some(map_.next_value::<Status>()? as i32);
+                            status__ = Some(map_.next_value::<Option<crate::json::Enum<Status>>>()?.unwrap_or_default().number());
                         }
                         GeneratedField::Reason => {
                             if reason__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("reason"));
                             }
-                            reason__ = Some(map_.next_value()?);
+                            reason__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Message => {
                             if message__.is_some() {
@@ -228,7 +227,10 @@ impl<'de> serde::Deserialize<'de> for Condition {
                             if target__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("target"));
                             }
-                            target__ = map_.next_value::<::std::option::Option<Target>>()?.map(|x| x as i32);
+                            target__ = map_.next_value::<Option<crate::json::Enum<Target>>>()?.map(|x| x.number());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -277,6 +279,7 @@ impl<'de> serde::Deserialize<'de> for CredentialData {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Data,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -299,7 +302,7 @@ impl<'de> serde::Deserialize<'de> for CredentialData {
                     {
                         match value {
                             "data" => Ok(GeneratedField::Data),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -326,9 +329,12 @@ impl<'de> serde::Deserialize<'de> for CredentialData {
                                 return Err(serde::de::Error::duplicate_field("data"));
                             }
                             data__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>>()?.unwrap_or_default()
                                     .into_iter().map(|(k,v)| (k, v.0)).collect()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -376,6 +382,7 @@ impl<'de> serde::Deserialize<'de> for Credentials {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             CredentialData,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -398,7 +405,7 @@ impl<'de> serde::Deserialize<'de> for Credentials {
                     {
                         match value {
                             "credentialData" | "credential_data" => Ok(GeneratedField::CredentialData),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -426,6 +433,9 @@ impl<'de> serde::Deserialize<'de> for Credentials {
                             }
                             source__ = map_.next_value::<::std::option::Option<_>>()?.map(credentials::Source::CredentialData)
 ;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -468,6 +478,7 @@ impl<'de> serde::Deserialize<'de> for MatchLabels {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Labels,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -490,7 +501,7 @@ impl<'de> serde::Deserialize<'de> for MatchLabels {
                     {
                         match value {
                             "labels" => Ok(GeneratedField::Labels),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -517,8 +528,11 @@ impl<'de> serde::Deserialize<'de> for MatchLabels {
                                 return Err(serde::de::Error::duplicate_field("labels"));
                             }
                             labels__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -623,10 +637,7 @@ impl serde::Serialize for RequestMeta {
             struct_ser.serialize_field("tag", &self.tag)?;
         }
         if !self.capabilities.is_empty() {
-            let v = self.capabilities.iter().cloned().map(|v| {
-                Capability::try_from(v)
-                    .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", v)))
-                }).collect::<std::result::Result<Vec<_>, _>>()?;
+            let v = self.capabilities.iter().cloned().map(crate::json::Enum::<Capability>::new).collect::<Vec<_>>();
             struct_ser.serialize_field("capabilities", &v)?;
         }
         struct_ser.end()
@@ -647,6 +658,7 @@ impl<'de> serde::Deserialize<'de> for RequestMeta {
         enum GeneratedField {
             Tag,
             Capabilities,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -670,7 +682,7 @@ impl<'de> serde::Deserialize<'de> for RequestMeta {
                         match value {
                             "tag" => Ok(GeneratedField::Tag),
                             "capabilities" => Ok(GeneratedField::Capabilities),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -697,13 +709,16 @@ impl<'de> serde::Deserialize<'de> for RequestMeta {
                             if tag__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("tag"));
                             }
-                            tag__ = Some(map_.next_value()?);
+                            tag__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Capabilities => {
                             if capabilities__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("capabilities"));
                             }
-                            capabilities__ = Some(map_.next_value::<Vec<Capability>>()?.into_iter().map(|x| x as i32).collect());
+                            capabilities__ = Some(map_.next_value::<Option<Vec<crate::json::Enum<Capability>>>>()?.unwrap_or_default().into_iter().map(|x| x.number()).collect());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -764,6 +779,7 @@ impl<'de> serde::Deserialize<'de> for Requirements {
             ExtraResources,
             Resources,
             Schemas,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -788,7 +804,7 @@ impl<'de> serde::Deserialize<'de> for Requirements {
                             "extraResources" | "extra_resources" => Ok(GeneratedField::ExtraResources),
                             "resources" => Ok(GeneratedField::Resources),
                             "schemas" => Ok(GeneratedField::Schemas),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -817,7 +833,7 @@ impl<'de> serde::Deserialize<'de> for Requirements {
                                 return Err(serde::de::Error::duplicate_field("extraResources"));
                             }
                             extra_resources__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
                         }
                         GeneratedField::Resources => {
@@ -825,7 +841,7 @@ impl<'de> serde::Deserialize<'de> for Requirements {
                                 return Err(serde::de::Error::duplicate_field("resources"));
                             }
                             resources__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
                         }
                         GeneratedField::Schemas => {
@@ -833,8 +849,11 @@ impl<'de> serde::Deserialize<'de> for Requirements {
                                 return Err(serde::de::Error::duplicate_field("schemas"));
                             }
                             schemas__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -875,8 +894,7 @@ impl serde::Serialize for Resource {
             struct_ser.serialize_field("connectionDetails", &v)?;
         }
         if self.ready != 0 {
-            let v = Ready::try_from(self.ready)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.ready)))?;
+            let v = crate::json::Enum::<Ready>::new(self.ready);
             struct_ser.serialize_field("ready", &v)?;
         }
         struct_ser.end()
@@ -900,6 +918,7 @@ impl<'de> serde::Deserialize<'de> for Resource {
             Resource,
             ConnectionDetails,
             Ready,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -924,7 +943,7 @@ impl<'de> serde::Deserialize<'de> for Resource {
                             "resource" => Ok(GeneratedField::Resource),
                             "connectionDetails" | "connection_details" => Ok(GeneratedField::ConnectionDetails),
                             "ready" => Ok(GeneratedField::Ready),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -959,7 +978,7 @@ impl<'de> serde::Deserialize<'de> for Resource {
                                 return Err(serde::de::Error::duplicate_field("connectionDetails"));
                             }
                             connection_details__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>>()?.unwrap_or_default()
                                     .into_iter().map(|(k,v)| (k, v.0)).collect()
                             );
                         }
@@ -967,7 +986,10 @@ impl<'de> serde::Deserialize<'de> for Resource {
                             if ready__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("ready"));
                             }
-                            ready__ = Some(map_.next_value::<Ready>()? as i32);
+                            ready__ = Some(map_.next_value::<Option<crate::json::Enum<Ready>>>()?.unwrap_or_default().number());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1048,6 +1070,7 @@ impl<'de> serde::Deserialize<'de> for ResourceSelector {
             Namespace,
             MatchName,
             MatchLabels,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1074,7 +1097,7 @@ impl<'de> serde::Deserialize<'de> for ResourceSelector {
                             "namespace" => Ok(GeneratedField::Namespace),
                             "matchName" | "match_name" => Ok(GeneratedField::MatchName),
                             "matchLabels" | "match_labels" => Ok(GeneratedField::MatchLabels),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1103,13 +1126,13 @@ impl<'de> serde::Deserialize<'de> for ResourceSelector {
                             if api_version__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("apiVersion"));
                             }
-                            api_version__ = Some(map_.next_value()?);
+                            api_version__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Kind => {
                             if kind__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("kind"));
                             }
-                            kind__ = Some(map_.next_value()?);
+                            kind__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Namespace => {
                             if namespace__.is_some() {
@@ -1129,6 +1152,9 @@ impl<'de> serde::Deserialize<'de> for ResourceSelector {
                             }
                             r#match__ = map_.next_value::<::std::option::Option<_>>()?.map(resource_selector::Match::MatchLabels)
 ;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1174,6 +1200,7 @@ impl<'de> serde::Deserialize<'de> for Resources {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Items,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1196,7 +1223,7 @@ impl<'de> serde::Deserialize<'de> for Resources {
                     {
                         match value {
                             "items" => Ok(GeneratedField::Items),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1222,7 +1249,10 @@ impl<'de> serde::Deserialize<'de> for Resources {
                             if items__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("items"));
                             }
-                            items__ = Some(map_.next_value()?);
+                            items__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1273,6 +1303,7 @@ impl<'de> serde::Deserialize<'de> for ResponseMeta {
         enum GeneratedField {
             Tag,
             Ttl,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1296,7 +1327,7 @@ impl<'de> serde::Deserialize<'de> for ResponseMeta {
                         match value {
                             "tag" => Ok(GeneratedField::Tag),
                             "ttl" => Ok(GeneratedField::Ttl),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1323,13 +1354,16 @@ impl<'de> serde::Deserialize<'de> for ResponseMeta {
                             if tag__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("tag"));
                             }
-                            tag__ = Some(map_.next_value()?);
+                            tag__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Ttl => {
                             if ttl__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("ttl"));
                             }
                             ttl__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1364,8 +1398,7 @@ impl serde::Serialize for Result {
         }
         let mut struct_ser = serializer.serialize_struct("apiextensions.r#fn.proto.v1.Result", len)?;
         if self.severity != 0 {
-            let v = Severity::try_from(self.severity)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.severity)))?;
+            let v = crate::json::Enum::<Severity>::new(self.severity);
             struct_ser.serialize_field("severity", &v)?;
         }
         if !self.message.is_empty() {
@@ -1375,8 +1408,7 @@ impl serde::Serialize for Result {
             struct_ser.serialize_field("reason", v)?;
         }
         if let Some(v) = self.target.as_ref() {
-            let v = Target::try_from(*v)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", *v)))?;
+            let v = crate::json::Enum::<Target>::new(*v);
             struct_ser.serialize_field("target", &v)?;
         }
         struct_ser.end()
@@ -1401,6 +1433,7 @@ impl<'de> serde::Deserialize<'de> for Result {
             Message,
             Reason,
             Target,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1426,7 +1459,7 @@ impl<'de> serde::Deserialize<'de> for Result {
                             "message" => Ok(GeneratedField::Message),
                             "reason" => Ok(GeneratedField::Reason),
                             "target" => Ok(GeneratedField::Target),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1455,13 +1488,13 @@ impl<'de> serde::Deserialize<'de> for Result {
                             if severity__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("severity"));
                             }
-                            severity__ = Some(map_.next_value::<Severity>()? as i32);
+                            severity__ = Some(map_.next_value::<Option<crate::json::Enum<Severity>>>()?.unwrap_or_default().number());
                         }
                         GeneratedField::Message => {
                             if message__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("message"));
                             }
-                            message__ = Some(map_.next_value()?);
+                            message__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Reason => {
                             if reason__.is_some() {
@@ -1473,7 +1506,10 @@ impl<'de> serde::Deserialize<'de> for Result {
                             if target__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("target"));
                             }
-                            target__ = map_.next_value::<::std::option::Option<Target>>()?.map(|x| x as i32);
+                            target__ = map_.next_value::<Option<crate::json::Enum<Target>>>()?.map(|x| x.number());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1586,6 +1622,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
             Credentials,
             RequiredResources,
             RequiredSchemas,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1616,7 +1653,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
                             "credentials" => Ok(GeneratedField::Credentials),
                             "requiredResources" | "required_resources" => Ok(GeneratedField::RequiredResources),
                             "requiredSchemas" | "required_schemas" => Ok(GeneratedField::RequiredSchemas),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1681,7 +1718,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
                                 return Err(serde::de::Error::duplicate_field("extraResources"));
                             }
                             extra_resources__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
                         }
                         GeneratedField::Credentials => {
@@ -1689,7 +1726,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
                                 return Err(serde::de::Error::duplicate_field("credentials"));
                             }
                             credentials__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
                         }
                         GeneratedField::RequiredResources => {
@@ -1697,7 +1734,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
                                 return Err(serde::de::Error::duplicate_field("requiredResources"));
                             }
                             required_resources__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
                         }
                         GeneratedField::RequiredSchemas => {
@@ -1705,8 +1742,11 @@ impl<'de> serde::Deserialize<'de> for RunFunctionRequest {
                                 return Err(serde::de::Error::duplicate_field("requiredSchemas"));
                             }
                             required_schemas__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1805,6 +1845,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionResponse {
             Requirements,
             Conditions,
             Output,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1833,7 +1874,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionResponse {
                             "requirements" => Ok(GeneratedField::Requirements),
                             "conditions" => Ok(GeneratedField::Conditions),
                             "output" => Ok(GeneratedField::Output),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1877,7 +1918,7 @@ impl<'de> serde::Deserialize<'de> for RunFunctionResponse {
                             if results__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("results"));
                             }
-                            results__ = Some(map_.next_value()?);
+                            results__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Context => {
                             if context__.is_some() {
@@ -1895,13 +1936,16 @@ impl<'de> serde::Deserialize<'de> for RunFunctionResponse {
                             if conditions__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("conditions"));
                             }
-                            conditions__ = Some(map_.next_value()?);
+                            conditions__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Output => {
                             if output__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("output"));
                             }
                             output__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1951,6 +1995,7 @@ impl<'de> serde::Deserialize<'de> for Schema {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             OpenapiV3,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1973,7 +2018,7 @@ impl<'de> serde::Deserialize<'de> for Schema {
                     {
                         match value {
                             "openapiV3" | "openapi_v3" => Ok(GeneratedField::OpenapiV3),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -2000,6 +2045,9 @@ impl<'de> serde::Deserialize<'de> for Schema {
                                 return Err(serde::de::Error::duplicate_field("openapiV3"));
                             }
                             openapi_v3__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -2051,6 +2099,7 @@ impl<'de> serde::Deserialize<'de> for SchemaSelector {
         enum GeneratedField {
             ApiVersion,
             Kind,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2074,7 +2123,7 @@ impl<'de> serde::Deserialize<'de> for SchemaSelector {
                         match value {
                             "apiVersion" | "api_version" => Ok(GeneratedField::ApiVersion),
                             "kind" => Ok(GeneratedField::Kind),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -2101,13 +2150,16 @@ impl<'de> serde::Deserialize<'de> for SchemaSelector {
                             if api_version__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("apiVersion"));
                             }
-                            api_version__ = Some(map_.next_value()?);
+                            api_version__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Kind => {
                             if kind__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("kind"));
                             }
-                            kind__ = Some(map_.next_value()?);
+                            kind__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -2236,6 +2288,7 @@ impl<'de> serde::Deserialize<'de> for State {
         enum GeneratedField {
             Composite,
             Resources,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -2259,7 +2312,7 @@ impl<'de> serde::Deserialize<'de> for State {
                         match value {
                             "composite" => Ok(GeneratedField::Composite),
                             "resources" => Ok(GeneratedField::Resources),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -2293,8 +2346,11 @@ impl<'de> serde::Deserialize<'de> for State {
                                 return Err(serde::de::Error::duplicate_field("resources"));
                             }
                             resources__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }

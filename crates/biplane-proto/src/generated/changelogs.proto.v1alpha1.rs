@@ -13,7 +13,7 @@ pub struct SendChangeLogResponse {}
 pub struct ChangeLogEntry {
     /// When the call returned.
     #[prost(message, optional, tag = "1")]
-    pub timestamp: ::core::option::Option<::pbjson_types::Timestamp>,
+    pub timestamp: ::core::option::Option<crate::Timestamp>,
     /// Name and version of the provider.
     #[prost(string, tag = "2")]
     pub provider: ::prost::alloc::string::String,

@@ -56,8 +56,7 @@ impl serde::Serialize for ChangeLogEntry {
             struct_ser.serialize_field("externalName", &self.external_name)?;
         }
         if self.operation != 0 {
-            let v = OperationType::try_from(self.operation)
-                .map_err(|_| serde::ser::Error::custom(format!("Invalid variant {}", self.operation)))?;
+            let v = crate::json::Enum::<OperationType>::new(self.operation);
             struct_ser.serialize_field("operation", &v)?;
         }
         if let Some(v) = self.snapshot.as_ref() {
@@ -107,6 +106,7 @@ impl<'de> serde::Deserialize<'de> for ChangeLogEntry {
             Snapshot,
             ErrorMessage,
             AdditionalDetails,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -138,7 +138,7 @@ impl<'de> serde::Deserialize<'de> for ChangeLogEntry {
                             "snapshot" => Ok(GeneratedField::Snapshot),
                             "errorMessage" | "error_message" => Ok(GeneratedField::ErrorMessage),
                             "additionalDetails" | "additional_details" => Ok(GeneratedField::AdditionalDetails),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -179,37 +179,37 @@ impl<'de> serde::Deserialize<'de> for ChangeLogEntry {
                             if provider__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("provider"));
                             }
-                            provider__ = Some(map_.next_value()?);
+                            provider__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::ApiVersion => {
                             if api_version__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("apiVersion"));
                             }
-                            api_version__ = Some(map_.next_value()?);
+                            api_version__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Kind => {
                             if kind__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("kind"));
                             }
-                            kind__ = Some(map_.next_value()?);
+                            kind__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Name => {
                             if name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("name"));
                             }
-                            name__ = Some(map_.next_value()?);
+                            name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::ExternalName => {
                             if external_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("externalName"));
                             }
-                            external_name__ = Some(map_.next_value()?);
+                            external_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Operation => {
                             if operation__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("operation"));
                             }
-                            operation__ = Some(map_.next_value::<OperationType>()? as i32);
+                            operation__ = Some(map_.next_value::<Option<crate::json::Enum<OperationType>>>()?.unwrap_or_default().number());
                         }
                         GeneratedField::Snapshot => {
                             if snapshot__.is_some() {
@@ -228,8 +228,11 @@ impl<'de> serde::Deserialize<'de> for ChangeLogEntry {
                                 return Err(serde::de::Error::duplicate_field("additionalDetails"));
                             }
                             additional_details__ = Some(
-                                map_.next_value::<std::collections::BTreeMap<_, _>>()?
+                                map_.next_value::<Option<std::collections::BTreeMap<_, _>>>()?.unwrap_or_default()
                             );
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -358,6 +361,7 @@ impl<'de> serde::Deserialize<'de> for SendChangeLogRequest {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Entry,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -380,7 +384,7 @@ impl<'de> serde::Deserialize<'de> for SendChangeLogRequest {
                     {
                         match value {
                             "entry" => Ok(GeneratedField::Entry),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -407,6 +411,9 @@ impl<'de> serde::Deserialize<'de> for SendChangeLogRequest {
                                 return Err(serde::de::Error::duplicate_field("entry"));
                             }
                             entry__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -441,6 +448,7 @@ impl<'de> serde::Deserialize<'de> for SendChangeLogResponse {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -461,7 +469,7 @@ impl<'de> serde::Deserialize<'de> for SendChangeLogResponse {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)

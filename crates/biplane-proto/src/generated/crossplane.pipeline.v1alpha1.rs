@@ -33,7 +33,7 @@ pub struct EmitResponseResponse {}
 pub struct StepMeta {
     /// When the call was about to be made.
     #[prost(message, optional, tag = "1")]
-    pub timestamp: ::core::option::Option<::pbjson_types::Timestamp>,
+    pub timestamp: ::core::option::Option<crate::Timestamp>,
     /// Shared by all calls of one run.
     #[prost(string, tag = "2")]
     pub trace_id: ::prost::alloc::string::String,

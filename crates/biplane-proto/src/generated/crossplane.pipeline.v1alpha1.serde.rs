@@ -75,6 +75,7 @@ impl<'de> serde::Deserialize<'de> for CompositionMeta {
             CompositeResourceNamespace,
             CompositeResourceApiVersion,
             CompositeResourceKind,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -102,7 +103,7 @@ impl<'de> serde::Deserialize<'de> for CompositionMeta {
                             "compositeResourceNamespace" | "composite_resource_namespace" => Ok(GeneratedField::CompositeResourceNamespace),
                             "compositeResourceApiVersion" | "composite_resource_api_version" => Ok(GeneratedField::CompositeResourceApiVersion),
                             "compositeResourceKind" | "composite_resource_kind" => Ok(GeneratedField::CompositeResourceKind),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -133,37 +134,40 @@ impl<'de> serde::Deserialize<'de> for CompositionMeta {
                             if composition_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositionName"));
                             }
-                            composition_name__ = Some(map_.next_value()?);
+                            composition_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceUid => {
                             if composite_resource_uid__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceUid"));
                             }
-                            composite_resource_uid__ = Some(map_.next_value()?);
+                            composite_resource_uid__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceName => {
                             if composite_resource_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceName"));
                             }
-                            composite_resource_name__ = Some(map_.next_value()?);
+                            composite_resource_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceNamespace => {
                             if composite_resource_namespace__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceNamespace"));
                             }
-                            composite_resource_namespace__ = Some(map_.next_value()?);
+                            composite_resource_namespace__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceApiVersion => {
                             if composite_resource_api_version__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceApiVersion"));
                             }
-                            composite_resource_api_version__ = Some(map_.next_value()?);
+                            composite_resource_api_version__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceKind => {
                             if composite_resource_kind__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceKind"));
                             }
-                            composite_resource_kind__ = Some(map_.next_value()?);
+                            composite_resource_kind__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -221,6 +225,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
         enum GeneratedField {
             Request,
             Meta,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -244,7 +249,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                         match value {
                             "request" => Ok(GeneratedField::Request),
                             "meta" => Ok(GeneratedField::Meta),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -272,7 +277,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                                 return Err(serde::de::Error::duplicate_field("request"));
                             }
                             request__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Meta => {
@@ -280,6 +285,9 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                                 return Err(serde::de::Error::duplicate_field("meta"));
                             }
                             meta__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -315,6 +323,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestResponse {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -335,7 +344,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestResponse {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -412,6 +421,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
             Response,
             Error,
             Meta,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -436,7 +446,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
                             "response" => Ok(GeneratedField::Response),
                             "error" => Ok(GeneratedField::Error),
                             "meta" => Ok(GeneratedField::Meta),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -465,20 +475,23 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
                                 return Err(serde::de::Error::duplicate_field("response"));
                             }
                             response__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Error => {
                             if error__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("error"));
                             }
-                            error__ = Some(map_.next_value()?);
+                            error__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Meta => {
                             if meta__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("meta"));
                             }
                             meta__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -515,6 +528,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseResponse {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -535,7 +549,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseResponse {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -604,6 +618,7 @@ impl<'de> serde::Deserialize<'de> for OperationMeta {
         enum GeneratedField {
             OperationName,
             OperationUid,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -627,7 +642,7 @@ impl<'de> serde::Deserialize<'de> for OperationMeta {
                         match value {
                             "operationName" | "operation_name" => Ok(GeneratedField::OperationName),
                             "operationUid" | "operation_uid" => Ok(GeneratedField::OperationUid),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -654,13 +669,16 @@ impl<'de> serde::Deserialize<'de> for OperationMeta {
                             if operation_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("operationName"));
                             }
-                            operation_name__ = Some(map_.next_value()?);
+                            operation_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::OperationUid => {
                             if operation_uid__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("operationUid"));
                             }
-                            operation_uid__ = Some(map_.next_value()?);
+                            operation_uid__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -776,6 +794,7 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
             FunctionName,
             OperationMeta,
             CompositionMeta,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -806,7 +825,7 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                             "functionName" | "function_name" => Ok(GeneratedField::FunctionName),
                             "operationMeta" | "operation_meta" => Ok(GeneratedField::OperationMeta),
                             "compositionMeta" | "composition_meta" => Ok(GeneratedField::CompositionMeta),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -845,41 +864,41 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                             if trace_id__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("traceId"));
                             }
-                            trace_id__ = Some(map_.next_value()?);
+                            trace_id__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::SpanId => {
                             if span_id__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("spanId"));
                             }
-                            span_id__ = Some(map_.next_value()?);
+                            span_id__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::StepIndex => {
                             if step_index__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("stepIndex"));
                             }
                             step_index__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::StepName => {
                             if step_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("stepName"));
                             }
-                            step_name__ = Some(map_.next_value()?);
+                            step_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Iteration => {
                             if iteration__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("iteration"));
                             }
                             iteration__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::FunctionName => {
                             if function_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("functionName"));
                             }
-                            function_name__ = Some(map_.next_value()?);
+                            function_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::OperationMeta => {
                             if context__.is_some() {
@@ -894,6 +913,9 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                             }
                             context__ = map_.next_value::<::std::option::Option<_>>()?.map(step_meta::Context::CompositionMeta)
 ;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }

@@ -54,7 +54,7 @@ pub struct StepMeta {
     #[prost(string, tag = "11")]
     pub composite_resource_kind: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "12")]
-    pub timestamp: ::core::option::Option<::pbjson_types::Timestamp>,
+    pub timestamp: ::core::option::Option<crate::Timestamp>,
 }
 /// Generated client implementations.
 pub mod pipeline_inspector_service_client {

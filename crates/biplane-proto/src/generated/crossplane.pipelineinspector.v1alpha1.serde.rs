@@ -39,6 +39,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
         enum GeneratedField {
             Request,
             Meta,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -62,7 +63,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                         match value {
                             "request" => Ok(GeneratedField::Request),
                             "meta" => Ok(GeneratedField::Meta),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -90,7 +91,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                                 return Err(serde::de::Error::duplicate_field("request"));
                             }
                             request__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Meta => {
@@ -98,6 +99,9 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                                 return Err(serde::de::Error::duplicate_field("meta"));
                             }
                             meta__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -133,6 +137,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestResponse {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -153,7 +158,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestResponse {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -230,6 +235,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
             Response,
             Error,
             Meta,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -254,7 +260,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
                             "response" => Ok(GeneratedField::Response),
                             "error" => Ok(GeneratedField::Error),
                             "meta" => Ok(GeneratedField::Meta),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -283,20 +289,23 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
                                 return Err(serde::de::Error::duplicate_field("response"));
                             }
                             response__ = 
-                                Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Error => {
                             if error__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("error"));
                             }
-                            error__ = Some(map_.next_value()?);
+                            error__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Meta => {
                             if meta__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("meta"));
                             }
                             meta__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -333,6 +342,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseResponse {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -353,7 +363,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseResponse {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -510,6 +520,7 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
             CompositeResourceApiVersion,
             CompositeResourceKind,
             Timestamp,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -543,7 +554,7 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                             "compositeResourceApiVersion" | "composite_resource_api_version" => Ok(GeneratedField::CompositeResourceApiVersion),
                             "compositeResourceKind" | "composite_resource_kind" => Ok(GeneratedField::CompositeResourceKind),
                             "timestamp" => Ok(GeneratedField::Timestamp),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -580,20 +591,20 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                             if trace_id__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("traceId"));
                             }
-                            trace_id__ = Some(map_.next_value()?);
+                            trace_id__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::SpanId => {
                             if span_id__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("spanId"));
                             }
-                            span_id__ = Some(map_.next_value()?);
+                            span_id__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::StepIndex => {
                             if step_index__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("stepIndex"));
                             }
                             step_index__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Iteration => {
@@ -601,56 +612,59 @@ impl<'de> serde::Deserialize<'de> for StepMeta {
                                 return Err(serde::de::Error::duplicate_field("iteration"));
                             }
                             iteration__ = 
-                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                                map_.next_value::<Option<::pbjson::private::NumberDeserialize<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::FunctionName => {
                             if function_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("functionName"));
                             }
-                            function_name__ = Some(map_.next_value()?);
+                            function_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositionName => {
                             if composition_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositionName"));
                             }
-                            composition_name__ = Some(map_.next_value()?);
+                            composition_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceUid => {
                             if composite_resource_uid__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceUid"));
                             }
-                            composite_resource_uid__ = Some(map_.next_value()?);
+                            composite_resource_uid__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceName => {
                             if composite_resource_name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceName"));
                             }
-                            composite_resource_name__ = Some(map_.next_value()?);
+                            composite_resource_name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceNamespace => {
                             if composite_resource_namespace__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceNamespace"));
                             }
-                            composite_resource_namespace__ = Some(map_.next_value()?);
+                            composite_resource_namespace__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceApiVersion => {
                             if composite_resource_api_version__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceApiVersion"));
                             }
-                            composite_resource_api_version__ = Some(map_.next_value()?);
+                            composite_resource_api_version__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceKind => {
                             if composite_resource_kind__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceKind"));
                             }
-                            composite_resource_kind__ = Some(map_.next_value()?);
+                            composite_resource_kind__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Timestamp => {
                             if timestamp__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("timestamp"));
                             }
                             timestamp__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }

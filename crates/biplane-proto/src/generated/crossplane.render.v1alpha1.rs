@@ -182,7 +182,7 @@ pub struct CronOperationInput {
     pub cron_operation: ::core::option::Option<crate::Struct>,
     /// When it is due; now when unset.
     #[prost(message, optional, tag = "2")]
-    pub scheduled_time: ::core::option::Option<::pbjson_types::Timestamp>,
+    pub scheduled_time: ::core::option::Option<crate::Timestamp>,
 }
 /// The Operation that a CronOperation makes.
 #[derive(Clone, PartialEq, ::prost::Message)]

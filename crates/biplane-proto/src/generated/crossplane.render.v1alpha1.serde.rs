@@ -90,6 +90,7 @@ impl<'de> serde::Deserialize<'de> for CompositeInput {
             Credentials,
             RequiredSchemas,
             CompositeResourceDefinition,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -119,7 +120,7 @@ impl<'de> serde::Deserialize<'de> for CompositeInput {
                             "credentials" => Ok(GeneratedField::Credentials),
                             "requiredSchemas" | "required_schemas" => Ok(GeneratedField::RequiredSchemas),
                             "compositeResourceDefinition" | "composite_resource_definition" => Ok(GeneratedField::CompositeResourceDefinition),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -164,37 +165,40 @@ impl<'de> serde::Deserialize<'de> for CompositeInput {
                             if functions__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("functions"));
                             }
-                            functions__ = Some(map_.next_value()?);
+                            functions__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::ObservedResources => {
                             if observed_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("observedResources"));
                             }
-                            observed_resources__ = Some(map_.next_value()?);
+                            observed_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredResources => {
                             if required_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredResources"));
                             }
-                            required_resources__ = Some(map_.next_value()?);
+                            required_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Credentials => {
                             if credentials__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("credentials"));
                             }
-                            credentials__ = Some(map_.next_value()?);
+                            credentials__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredSchemas => {
                             if required_schemas__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredSchemas"));
                             }
-                            required_schemas__ = Some(map_.next_value()?);
+                            required_schemas__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::CompositeResourceDefinition => {
                             if composite_resource_definition__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("compositeResourceDefinition"));
                             }
                             composite_resource_definition__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -289,6 +293,7 @@ impl<'de> serde::Deserialize<'de> for CompositeOutput {
             Events,
             RequiredResources,
             RequiredSchemas,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -316,7 +321,7 @@ impl<'de> serde::Deserialize<'de> for CompositeOutput {
                             "events" => Ok(GeneratedField::Events),
                             "requiredResources" | "required_resources" => Ok(GeneratedField::RequiredResources),
                             "requiredSchemas" | "required_schemas" => Ok(GeneratedField::RequiredSchemas),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -353,31 +358,34 @@ impl<'de> serde::Deserialize<'de> for CompositeOutput {
                             if composed_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("composedResources"));
                             }
-                            composed_resources__ = Some(map_.next_value()?);
+                            composed_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::DeletedResources => {
                             if deleted_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("deletedResources"));
                             }
-                            deleted_resources__ = Some(map_.next_value()?);
+                            deleted_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Events => {
                             if events__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("events"));
                             }
-                            events__ = Some(map_.next_value()?);
+                            events__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredResources => {
                             if required_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredResources"));
                             }
-                            required_resources__ = Some(map_.next_value()?);
+                            required_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredSchemas => {
                             if required_schemas__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredSchemas"));
                             }
-                            required_schemas__ = Some(map_.next_value()?);
+                            required_schemas__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -435,6 +443,7 @@ impl<'de> serde::Deserialize<'de> for CronOperationInput {
         enum GeneratedField {
             CronOperation,
             ScheduledTime,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -458,7 +467,7 @@ impl<'de> serde::Deserialize<'de> for CronOperationInput {
                         match value {
                             "cronOperation" | "cron_operation" => Ok(GeneratedField::CronOperation),
                             "scheduledTime" | "scheduled_time" => Ok(GeneratedField::ScheduledTime),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -492,6 +501,9 @@ impl<'de> serde::Deserialize<'de> for CronOperationInput {
                                 return Err(serde::de::Error::duplicate_field("scheduledTime"));
                             }
                             scheduled_time__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -535,6 +547,7 @@ impl<'de> serde::Deserialize<'de> for CronOperationOutput {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Operation,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -557,7 +570,7 @@ impl<'de> serde::Deserialize<'de> for CronOperationOutput {
                     {
                         match value {
                             "operation" => Ok(GeneratedField::Operation),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -584,6 +597,9 @@ impl<'de> serde::Deserialize<'de> for CronOperationOutput {
                                 return Err(serde::de::Error::duplicate_field("operation"));
                             }
                             operation__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -642,6 +658,7 @@ impl<'de> serde::Deserialize<'de> for Event {
             Type,
             Reason,
             Message,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -666,7 +683,7 @@ impl<'de> serde::Deserialize<'de> for Event {
                             "type" => Ok(GeneratedField::Type),
                             "reason" => Ok(GeneratedField::Reason),
                             "message" => Ok(GeneratedField::Message),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -694,19 +711,22 @@ impl<'de> serde::Deserialize<'de> for Event {
                             if r#type__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("type"));
                             }
-                            r#type__ = Some(map_.next_value()?);
+                            r#type__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Reason => {
                             if reason__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("reason"));
                             }
-                            reason__ = Some(map_.next_value()?);
+                            reason__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Message => {
                             if message__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("message"));
                             }
-                            message__ = Some(map_.next_value()?);
+                            message__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -759,6 +779,7 @@ impl<'de> serde::Deserialize<'de> for FunctionInput {
         enum GeneratedField {
             Name,
             Address,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -782,7 +803,7 @@ impl<'de> serde::Deserialize<'de> for FunctionInput {
                         match value {
                             "name" => Ok(GeneratedField::Name),
                             "address" => Ok(GeneratedField::Address),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -809,13 +830,16 @@ impl<'de> serde::Deserialize<'de> for FunctionInput {
                             if name__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("name"));
                             }
-                            name__ = Some(map_.next_value()?);
+                            name__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Address => {
                             if address__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("address"));
                             }
-                            address__ = Some(map_.next_value()?);
+                            address__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -893,6 +917,7 @@ impl<'de> serde::Deserialize<'de> for OperationInput {
             RequiredResources,
             Credentials,
             RequiredSchemas,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -919,7 +944,7 @@ impl<'de> serde::Deserialize<'de> for OperationInput {
                             "requiredResources" | "required_resources" => Ok(GeneratedField::RequiredResources),
                             "credentials" => Ok(GeneratedField::Credentials),
                             "requiredSchemas" | "required_schemas" => Ok(GeneratedField::RequiredSchemas),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -955,25 +980,28 @@ impl<'de> serde::Deserialize<'de> for OperationInput {
                             if functions__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("functions"));
                             }
-                            functions__ = Some(map_.next_value()?);
+                            functions__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredResources => {
                             if required_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredResources"));
                             }
-                            required_resources__ = Some(map_.next_value()?);
+                            required_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Credentials => {
                             if credentials__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("credentials"));
                             }
-                            credentials__ = Some(map_.next_value()?);
+                            credentials__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredSchemas => {
                             if required_schemas__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredSchemas"));
                             }
-                            required_schemas__ = Some(map_.next_value()?);
+                            required_schemas__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1055,6 +1083,7 @@ impl<'de> serde::Deserialize<'de> for OperationOutput {
             Events,
             RequiredResources,
             RequiredSchemas,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1081,7 +1110,7 @@ impl<'de> serde::Deserialize<'de> for OperationOutput {
                             "events" => Ok(GeneratedField::Events),
                             "requiredResources" | "required_resources" => Ok(GeneratedField::RequiredResources),
                             "requiredSchemas" | "required_schemas" => Ok(GeneratedField::RequiredSchemas),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1117,25 +1146,28 @@ impl<'de> serde::Deserialize<'de> for OperationOutput {
                             if applied_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("appliedResources"));
                             }
-                            applied_resources__ = Some(map_.next_value()?);
+                            applied_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::Events => {
                             if events__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("events"));
                             }
-                            events__ = Some(map_.next_value()?);
+                            events__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredResources => {
                             if required_resources__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredResources"));
                             }
-                            required_resources__ = Some(map_.next_value()?);
+                            required_resources__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
                         }
                         GeneratedField::RequiredSchemas => {
                             if required_schemas__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("requiredSchemas"));
                             }
-                            required_schemas__ = Some(map_.next_value()?);
+                            required_schemas__ = Some(map_.next_value::<Option<_>>()?.unwrap_or_default());
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1211,6 +1243,7 @@ impl<'de> serde::Deserialize<'de> for RenderRequest {
             Operation,
             CronOperation,
             WatchOperation,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1237,7 +1270,7 @@ impl<'de> serde::Deserialize<'de> for RenderRequest {
                             "operation" => Ok(GeneratedField::Operation),
                             "cronOperation" | "cron_operation" => Ok(GeneratedField::CronOperation),
                             "watchOperation" | "watch_operation" => Ok(GeneratedField::WatchOperation),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1293,6 +1326,9 @@ impl<'de> serde::Deserialize<'de> for RenderRequest {
                             }
                             input__ = map_.next_value::<::std::option::Option<_>>()?.map(render_request::Input::WatchOperation)
 ;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1365,6 +1401,7 @@ impl<'de> serde::Deserialize<'de> for RenderResponse {
             Operation,
             CronOperation,
             WatchOperation,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1391,7 +1428,7 @@ impl<'de> serde::Deserialize<'de> for RenderResponse {
                             "operation" => Ok(GeneratedField::Operation),
                             "cronOperation" | "cron_operation" => Ok(GeneratedField::CronOperation),
                             "watchOperation" | "watch_operation" => Ok(GeneratedField::WatchOperation),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1448,6 +1485,9 @@ impl<'de> serde::Deserialize<'de> for RenderResponse {
                             output__ = map_.next_value::<::std::option::Option<_>>()?.map(render_response::Output::WatchOperation)
 ;
                         }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
+                        }
                     }
                 }
                 Ok(RenderResponse {
@@ -1482,6 +1522,7 @@ impl<'de> serde::Deserialize<'de> for RequestMeta {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1502,7 +1543,7 @@ impl<'de> serde::Deserialize<'de> for RequestMeta {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -1553,6 +1594,7 @@ impl<'de> serde::Deserialize<'de> for ResponseMeta {
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1573,7 +1615,7 @@ impl<'de> serde::Deserialize<'de> for ResponseMeta {
                     where
                         E: serde::de::Error,
                     {
-                            Err(serde::de::Error::unknown_field(value, FIELDS))
+                            crate::json::unknown_field(value, GeneratedField::__SkipField__)
                     }
                 }
                 deserializer.deserialize_identifier(GeneratedVisitor)
@@ -1642,6 +1684,7 @@ impl<'de> serde::Deserialize<'de> for WatchOperationInput {
         enum GeneratedField {
             WatchOperation,
             WatchedResource,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1665,7 +1708,7 @@ impl<'de> serde::Deserialize<'de> for WatchOperationInput {
                         match value {
                             "watchOperation" | "watch_operation" => Ok(GeneratedField::WatchOperation),
                             "watchedResource" | "watched_resource" => Ok(GeneratedField::WatchedResource),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1699,6 +1742,9 @@ impl<'de> serde::Deserialize<'de> for WatchOperationInput {
                                 return Err(serde::de::Error::duplicate_field("watchedResource"));
                             }
                             watched_resource__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }
@@ -1742,6 +1788,7 @@ impl<'de> serde::Deserialize<'de> for WatchOperationOutput {
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Operation,
+            __SkipField__,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1764,7 +1811,7 @@ impl<'de> serde::Deserialize<'de> for WatchOperationOutput {
                     {
                         match value {
                             "operation" => Ok(GeneratedField::Operation),
-                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                            _ => crate::json::unknown_field(value, GeneratedField::__SkipField__),
                         }
                     }
                 }
@@ -1791,6 +1838,9 @@ impl<'de> serde::Deserialize<'de> for WatchOperationOutput {
                                 return Err(serde::de::Error::duplicate_field("operation"));
                             }
                             operation__ = map_.next_value()?;
+                        }
+                        GeneratedField::__SkipField__ => {
+                            let _ = map_.next_value::<serde::de::IgnoredAny>()?;
                         }
                     }
                 }

@@ -4,7 +4,7 @@
 pub struct CachedRunFunctionResponse {
     /// After this moment the response is stale.
     #[prost(message, optional, tag = "1")]
-    pub deadline: ::core::option::Option<::pbjson_types::Timestamp>,
+    pub deadline: ::core::option::Option<crate::Timestamp>,
     /// The response as the function gave it.
     #[prost(message, optional, tag = "2")]
     pub response: ::core::option::Option<crate::function::v1::RunFunctionResponse>,

@@ -5,7 +5,7 @@ use prost::DecodeError;
 use prost::bytes::Buf;
 use prost::encoding::{self, DecodeContext, WireType};
 
-use super::number;
+use super::finite;
 
 fn error(text: &'static str) -> DecodeError {
     #[allow(deprecated)]
@@ -79,7 +79,8 @@ fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), Dec
                 let (bytes, rest) =
                     buf.split_first_chunk::<8>().ok_or_else(|| error("buffer underflow"))?;
                 buf = rest;
-                *value = number(f64::from_le_bytes(*bytes));
+                *value = finite(f64::from_le_bytes(*bytes))
+                    .ok_or_else(|| error("number is not finite"))?;
             }
             (3, WireType::LengthDelimited) => *value = text(cut(&mut buf)?)?.into(),
             (4, WireType::Varint) => *value = (encoding::decode_varint(&mut buf)? != 0).into(),

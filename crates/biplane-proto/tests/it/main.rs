@@ -1,4 +1,8 @@
 //! The wire, as seen from outside.
 #![allow(clippy::unwrap_used, clippy::format_collect)] // helpers of tests
 
+mod damaged;
+mod json;
+mod recorded;
+mod structs;
 mod tags;

@@ -1,7 +1,5 @@
 //! Tags of requests, against those that upstream's control plane gave.
 
-use std::io::Read as _;
-
 use biplane_proto::function::v1::{
     CredentialData, Credentials, RequestMeta, Resource, Resources, RunFunctionRequest, State,
     credentials::Source,
@@ -9,6 +7,8 @@ use biplane_proto::function::v1::{
 use biplane_proto::{Struct, deterministic};
 use prost::Message as _;
 use serde_json::{Value, json};
+
+use crate::recorded::first_requests;
 
 fn object(value: Value) -> Struct {
     let Value::Object(map) = value else { panic!("not an object") };
@@ -116,7 +116,7 @@ fn the_order_in_which_maps_are_filled_does_not_count() {
 
 #[test]
 fn the_encoding_reads_back_as_the_same_request() {
-    for (_, mut request) in recorded() {
+    for (_, mut request) in first_requests() {
         request.meta = Some(RequestMeta { tag: "t".into(), capabilities: vec![1, 5, -1, 300] });
         if let Some(observed) = request.observed.as_mut()
             && let Some(composite) = observed.composite.as_mut()
@@ -131,8 +131,8 @@ fn the_encoding_reads_back_as_the_same_request() {
 
 #[test]
 fn recorded_requests_have_the_tags_that_upstream_gave_them() {
-    let recorded = recorded();
-    assert!(recorded.len() > 400, "only {} requests", recorded.len());
+    let recorded = first_requests();
+    assert!(recorded.len() > 500, "only {} requests", recorded.len());
     for (tag, request) in recorded {
         assert_eq!(
             deterministic::tag(&request),
@@ -141,18 +141,4 @@ fn recorded_requests_have_the_tags_that_upstream_gave_them() {
             serde_json::to_string(&request).unwrap()
         );
     }
-}
-
-fn recorded() -> Vec<(String, RunFunctionRequest)> {
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&include_bytes!("../data/tags.jsonl.gz")[..])
-        .read_to_string(&mut text)
-        .unwrap();
-    text.lines()
-        .map(|line| {
-            let mut pair: Value = serde_json::from_str(line).unwrap();
-            let request = serde_json::from_value(pair["request"].take()).unwrap();
-            (pair["tag"].as_str().unwrap().to_owned(), request)
-        })
-        .collect()
 }

@@ -1,0 +1,164 @@
+//! `google.protobuf.Timestamp` and `google.protobuf.Duration`, and their texts in JSON.
+
+mod civil;
+
+use std::fmt;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A point in time: seconds since 1970 in UTC, and nanoseconds that always count forward.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message)]
+pub struct Timestamp {
+    /// Seconds.
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    /// Nanoseconds, less than a second.
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+
+/// A span of time; seconds and nanoseconds have the same sign.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message)]
+pub struct Duration {
+    /// Seconds.
+    #[prost(int64, tag = "1")]
+    pub seconds: i64,
+    /// Nanoseconds, less than a second.
+    #[prost(int32, tag = "2")]
+    pub nanos: i32,
+}
+
+const SECOND: i32 = 1_000_000_000;
+/// From the year 1 to the end of the year 9999.
+const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// Ten thousand years.
+const LONGEST: i64 = 315_576_000_000;
+
+impl Timestamp {
+    /// The text in RFC 3339, if the time has one.
+    pub fn to_rfc3339(&self) -> Option<String> {
+        if !TIMES.contains(&self.seconds) || !(0..SECOND).contains(&self.nanos) {
+            return None;
+        }
+        Some(format!("{}{}Z", civil::format(self.seconds), fraction(self.nanos)))
+    }
+
+    /// Reads RFC 3339, with any offset.
+    pub fn from_rfc3339(text: &str) -> Option<Self> {
+        let (seconds, nanos) = civil::parse(text)?;
+        TIMES.contains(&seconds).then_some(Self { seconds, nanos })
+    }
+}
+
+impl Duration {
+    /// The text in seconds, if the span is a valid one.
+    pub fn to_text(&self) -> Option<String> {
+        let opposed = (self.seconds < 0 && self.nanos > 0) || (self.seconds > 0 && self.nanos < 0);
+        if opposed
+            || self.seconds.abs_diff(0) > LONGEST as u64
+            || self.nanos.abs_diff(0) >= SECOND as u32
+        {
+            return None;
+        }
+        let sign = if self.seconds < 0 || self.nanos < 0 { "-" } else { "" };
+        Some(format!("{sign}{}{}s", self.seconds.abs_diff(0), fraction(self.nanos)))
+    }
+
+    /// Reads the text in seconds.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('s')?;
+        let (sign, text) = match text.strip_prefix('-') {
+            Some(rest) => (-1, rest),
+            None => (1, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let padded = whole.len() > 1 && whole.starts_with('0');
+        if padded || text.is_empty() || !civil::all_digits(whole) {
+            return None;
+        }
+        let seconds: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let nanos = civil::nanos(part)?;
+        (seconds <= LONGEST).then_some(Self { seconds: sign * seconds, nanos: sign as i32 * nanos })
+    }
+}
+
+/// A fraction of a second in three, six or nine digits, nothing for none.
+fn fraction(nanos: i32) -> String {
+    let nanos = nanos.abs_diff(0);
+    match nanos {
+        0 => String::new(),
+        _ if nanos.is_multiple_of(1_000_000) => format!(".{:03}", nanos / 1_000_000),
+        _ if nanos.is_multiple_of(1_000) => format!(".{:06}", nanos / 1_000),
+        _ => format!(".{nanos:09}"),
+    }
+}
+
+impl From<std::time::Duration> for Duration {
+    fn from(span: std::time::Duration) -> Self {
+        let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+        Self { seconds, nanos: span.subsec_nanos().cast_signed() }
+    }
+}
+
+/// Spans that run backwards have no counterpart.
+impl TryFrom<Duration> for std::time::Duration {
+    type Error = std::num::TryFromIntError;
+
+    fn try_from(span: Duration) -> Result<Self, Self::Error> {
+        let seconds = u64::try_from(span.seconds)?;
+        // Nanoseconds beyond a second would carry over, and could carry too far.
+        let nanos = u32::try_from(span.nanos)?.min(SECOND as u32 - 1);
+        Ok(Self::new(seconds, nanos))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.to_rfc3339();
+        serializer
+            .serialize_str(&text.ok_or_else(|| serde::ser::Error::custom("time is out of range"))?)
+    }
+}
+
+impl Serialize for Duration {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = self.to_text();
+        serializer.serialize_str(
+            &text.ok_or_else(|| serde::ser::Error::custom("duration is out of range"))?,
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer
+            .deserialize_str(Text { parse: Self::from_rfc3339, what: "a time as in RFC 3339" })
+    }
+}
+
+impl<'de> Deserialize<'de> for Duration {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Text { parse: Self::from_text, what: "a duration in seconds" })
+    }
+}
+
+struct Text<T> {
+    parse: fn(&str) -> Option<T>,
+    what: &'static str,
+}
+
+impl<T> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.parse)(text).ok_or_else(|| E::invalid_value(serde::de::Unexpected::Str(text), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests;
