@@ -83,6 +83,8 @@ impl Analysis {
         };
         match wish {
             _ if key && self.multiline => Style::DoubleQuoted,
+            // Upstream leaves this key bare, and reads it back as the merge key.
+            _ if key && text == "<<" => Style::DoubleQuoted,
             Style::Literal if self.literal_allowed && !key => Style::Literal,
             Style::Literal => Style::DoubleQuoted,
             _ if self.plain_allowed => Style::Plain,
@@ -135,7 +137,10 @@ pub(super) fn is_break(c: char) -> bool {
 }
 
 /// Whether the printer may write the character as it is. Those beyond the basic plane it may not.
+///
+/// Upstream writes the two Unicode line breaks raw where no other character needs an escape. They
+/// are no line breaks to YAML 1.2, which would read something else back.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
-        && c != '\u{feff}'
+        && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
 }

@@ -1,6 +1,8 @@
 //! Reading documents: from a text to values, with the place of whatever is wrong.
 
-use granit_parser::{Event, Options, Parser, ScanError, Span};
+use std::borrow::Cow;
+
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Located, Problem, YamlError};
 use super::stream::{Chunk, Chunks};
@@ -8,8 +10,10 @@ use crate::Value;
 
 mod build;
 mod limits;
+mod repair;
 
 use build::Builder;
+use repair::Repairs;
 
 /// How deep lists and objects may be nested, those that aliases bring included.
 pub const MAX_DEPTH: usize = 500;
@@ -71,6 +75,28 @@ struct Root {
 fn read(chunk: &Chunk<'_>) -> Result<Root, Located> {
     let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
     check_characters(text)?;
+    let mut text = Cow::Borrowed(text);
+    let mut repairs = Repairs::default();
+    loop {
+        match read_text(&text) {
+            Ok(root) => return Ok(root),
+            Err(Failure::Located(at)) => return Err(repairs.original(at)),
+            Err(Failure::QuotedLine(at)) => match repairs.indent(&text, &at) {
+                Some(repaired) => text = Cow::Owned(repaired),
+                None => return Err(repairs.original(at)),
+            },
+        }
+    }
+}
+
+/// Why a text could not be read.
+enum Failure {
+    Located(Located),
+    /// A line of a quoted scalar begins too far to the left for YAML 1.2.
+    QuotedLine(Located),
+}
+
+fn read_text(text: &str) -> Result<Root, Failure> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = MAX_DEPTH + 1;
@@ -86,7 +112,7 @@ fn read(chunk: &Chunk<'_>) -> Result<Root, Located> {
             _ => {}
         }
         if root.line == 0 {
-            if let Event::Scalar(text, granit_parser::ScalarStyle::Plain, 0, None) = &event
+            if let Event::Scalar(text, ScalarStyle::Plain, 0, None) = &event
                 && text.is_empty()
             {
                 return Ok(root);
@@ -99,17 +125,21 @@ fn read(chunk: &Chunk<'_>) -> Result<Root, Located> {
     Ok(root)
 }
 
-fn locate(problem: Problem, span: &Span) -> Located {
-    Located { problem, line: span.start.line(), column: span.start.col() + 1 }
+fn locate(problem: Problem, span: &Span) -> Failure {
+    Failure::Located(Located { problem, line: span.start.line(), column: span.start.col() + 1 })
 }
 
-fn syntax(error: &ScanError) -> Located {
-    let marker = error.marker();
+fn syntax(error: &ScanError) -> Failure {
     let problem = match error.kind() {
-        granit_parser::ErrorKind::RecursionLimitExceeded => Problem::TooDeep(MAX_DEPTH),
+        ErrorKind::RecursionLimitExceeded => Problem::TooDeep(MAX_DEPTH),
         _ => Problem::Syntax(error.info()),
     };
-    Located { problem, line: marker.line(), column: marker.col() + 1 }
+    let marker = error.marker();
+    let at = Located { problem, line: marker.line(), column: marker.col() + 1 };
+    match error.kind() {
+        ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
+        _ => Failure::Located(at),
+    }
 }
 
 /// Refuses what no YAML text may hold raw.

@@ -1,5 +1,7 @@
 //! What a scalar means under YAML 1.1, as Kubernetes tools read it.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
@@ -156,16 +158,32 @@ fn word(text: &str) -> Meaning {
 
 fn point(text: &str) -> Meaning {
     match word(text) {
-        Meaning::Text => finite(text).map_or(Meaning::Text, Meaning::Float),
+        Meaning::Text => without_separators(text)
+            .and_then(|text| finite(&text))
+            .map_or(Meaning::Text, Meaning::Float),
         special => special,
     }
 }
 
+/// Behind a leading point an underscore must stand between digits; elsewhere anything goes.
+fn without_separators(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('_') {
+        return Some(Cow::Borrowed(text));
+    }
+    let digit = |at: Option<&u8>| at.is_some_and(u8::is_ascii_digit);
+    let bytes = text.as_bytes();
+    let between_digits = |(at, _): (usize, &u8)| {
+        digit(at.checked_sub(1).and_then(|at| bytes.get(at))) && digit(bytes.get(at + 1))
+    };
+    let mut separators = bytes.iter().enumerate().filter(|(_, b)| **b == b'_');
+    separators.all(between_digits).then(|| Cow::Owned(text.replace('_', "")))
+}
+
 fn number(text: &str) -> Meaning {
-    let without_separators;
+    let packed;
     let text = if text.contains('_') {
-        without_separators = text.replace('_', "");
-        &without_separators
+        packed = text.replace('_', "");
+        &packed
     } else {
         text
     };
@@ -175,7 +193,9 @@ fn number(text: &str) -> Meaning {
     if is_decimal_float(text) {
         return finite(text).map_or(Meaning::Text, Meaning::Float);
     }
-    Meaning::Text
+    // An oddity of upstream: `0b-101` is minus five.
+    let signed = text.strip_prefix("0b").and_then(|digits| i64::from_str_radix(digits, 2).ok());
+    signed.map_or(Meaning::Text, Meaning::Int)
 }
 
 /// Numbers too large for a double stay text.

@@ -4,6 +4,7 @@ use super::*;
 use crate::Value;
 
 mod reading;
+mod recorded;
 mod writing;
 
 /// The value of a text with a single document.

@@ -218,36 +218,20 @@ impl Printer {
     fn single_quoted(&mut self, text: &str, may_fold: bool) {
         self.mark("'", true, false);
         let mut chars = text.chars().peekable();
-        let (mut at_start, mut after_space, mut after_break) = (true, false, false);
+        let (mut at_start, mut after_space) = (true, false);
         while let Some(c) = chars.next() {
             let inside = !at_start && chars.peek().is_some_and(|next| *next != ' ');
             at_start = false;
-            if c == ' ' {
-                if may_fold && !after_space && self.column > WIDTH && inside {
-                    self.start_line();
-                } else {
-                    self.put(c);
-                }
-                after_space = true;
-            } else if is_break(c) {
-                // A single line break would be read as a space.
-                if !after_break && c == '\n' {
-                    self.end_line('\n');
-                }
-                self.end_line(c);
-                self.line_is_indent = true;
-                after_break = true;
+            if c == ' ' && may_fold && !after_space && self.column > WIDTH && inside {
+                self.start_line();
             } else {
-                if after_break {
-                    self.start_line();
-                }
-                if c == '\'' {
-                    self.put('\'');
-                }
                 self.put(c);
-                self.line_is_indent = false;
-                (after_space, after_break) = (false, false);
             }
+            if c == '\'' {
+                self.put(c);
+            }
+            after_space = c == ' ';
+            self.line_is_indent &= after_space;
         }
         self.mark("'", false, false);
     }

@@ -178,3 +178,14 @@ fn errors_show_the_place_in_the_whole_file() {
     assert_eq!(error.column, 1004);
     assert!(error.source_line.len() < 200 && error.source_line.get(error.caret()..) == Some(": y"));
 }
+
+#[test]
+fn lines_of_quoted_scalars_may_stand_anywhere() {
+    let text = "a:\n  b: 'one\ntwo\n\n three'\n  c: \"four\nfive\n  six\"\n  d: seven\n";
+    let value = json!({"a": {"b": "one two\nthree", "c": "four five six", "d": "seven"}});
+    assert_eq!(read(text), value);
+    let error = parse_documents("test.yaml", "a:\n  b: 'one\ntwo' three\n").expect_err("refused");
+    assert_eq!((error.line, error.column, &*error.source_line), (3, 6, "two' three"));
+    let long = format!("a:\n  b: '{}'\n", "one\n".repeat(1000));
+    assert!(matches!(problem(&long), Problem::Syntax(_)));
+}

@@ -95,3 +95,12 @@ fn values_of_any_depth_are_printed_on_a_small_stack() {
     }
     assert_eq!(to_string(&value).lines().count(), 1000);
 }
+
+/// Where upstream's output would be read as something else, ours is not the same.
+#[test]
+fn text_that_would_not_survive_is_escaped() {
+    let value = json!({"<<": "<<", "a": "x\u{2028}y", "b": "x\u{85}y", "c": "\u{2029}\ny"});
+    let printed = to_string(&value);
+    assert_eq!(printed, "\"<<\": <<\na: \"x\\Ly\"\nb: \"x\\Ny\"\nc: \"\\P\\ny\"\n");
+    assert_eq!(super::read(&printed), value);
+}
