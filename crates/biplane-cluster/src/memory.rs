@@ -162,9 +162,10 @@ impl Store {
     /// Stores an object, tells watchers and writes the journal.
     fn put(&mut self, verb: Verb, object: Object, journal: Option<Object>) {
         let id = object.id();
-        let old = self.objects.insert(id.clone(), object.clone());
-        let event = if old.is_some() { WatchEvent::Modified } else { WatchEvent::Added };
+        let known = self.objects.contains_key(&id);
+        let event = if known { WatchEvent::Modified } else { WatchEvent::Added };
         self.notify(&id.gvk, &object, event);
+        self.objects.insert(id, object);
         if let Some(object) = journal {
             self.journal.push(Entry::Write { verb, object });
         }

@@ -36,7 +36,7 @@ pub struct AlreadyControlled {
     /// The object's name.
     pub object: String,
     /// Its controller.
-    pub controller: OwnerReference,
+    pub controller: Box<OwnerReference>,
 }
 
 impl OwnerReference {
@@ -77,7 +77,7 @@ pub fn set_controller(object: &mut Object, owner: OwnerReference) -> Result<(), 
     {
         return Err(AlreadyControlled {
             object: object.name().into(),
-            controller: controller.clone(),
+            controller: Box::new(controller.clone()),
         });
     }
     match owners.iter_mut().find(|o| o.uid == owner.uid) {

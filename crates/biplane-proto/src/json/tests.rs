@@ -1,3 +1,5 @@
+//! Protobuf JSON against the texts that Go writes and reads.
+
 use serde_json::json;
 
 use super::*;

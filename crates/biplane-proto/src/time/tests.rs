@@ -1,3 +1,5 @@
+//! Times and durations in their protobuf JSON form.
+
 use super::*;
 
 fn time(seconds: i64, nanos: i32) -> Timestamp {
