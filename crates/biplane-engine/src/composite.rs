@@ -1,0 +1,529 @@
+//! The composite resource reconciler: brings one composite resource a step closer to what its
+//! Composition wants.
+
+pub mod breaker;
+pub mod compose;
+mod configure;
+pub mod desired;
+mod finalizer;
+pub mod layout;
+pub mod observe;
+pub mod publish;
+pub mod report;
+pub mod select;
+pub mod tracker;
+pub mod upgrade;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Event, EventType, Source};
+use biplane_model::condition::{
+    Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, set_conditions,
+};
+use biplane_model::pipeline::composition_spec;
+use biplane_model::{Gvk, Object, ObjectId, Value};
+use tokio::time::Instant;
+
+use crate::failure::{Attempted, Class, Failure, join, quoted};
+use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
+use crate::sources::{Clock, Ids};
+use compose::{ComposeError, Composition, Fatal};
+pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
+pub use layout::Layout;
+pub use write::composed_manager;
+
+/// Names what an object belongs to: the root of a tree of composite resources.
+pub const COMPOSITE_LABEL: &str = "crossplane.io/composite";
+/// The name of the claim.
+pub const CLAIM_NAME_LABEL: &str = "crossplane.io/claim-name";
+/// The namespace of the claim.
+pub const CLAIM_NAMESPACE_LABEL: &str = "crossplane.io/claim-namespace";
+/// The name that the pipeline gives a composed resource.
+pub const RESOURCE_NAME_ANNOTATION: &str = "crossplane.io/composition-resource-name";
+/// The Composition that a revision belongs to.
+pub const COMPOSITION_NAME_LABEL: &str = "crossplane.io/composition-name";
+const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
+const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
+const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
+
+/// Says whether we may do what a failed write wanted.
+#[async_trait]
+pub trait Authorize: Send + Sync {
+    /// Why we may not control objects of a kind in a namespace.
+    async fn check(&self, gvk: &Gvk, namespace: &str) -> Result<(), String>;
+}
+
+/// Starts watching what composite resources depend on.
+#[async_trait]
+pub trait WatchDependencies: Send + Sync {
+    /// Watches whatever is not watched yet.
+    async fn start(&self) -> Result<(), Failure>;
+}
+
+/// Everything that the reconciler needs, for one kind of composite resource.
+#[derive(Clone)]
+#[allow(missing_debug_implementations)] // ports have nothing to show
+pub struct Deps {
+    /// Cluster, functions and what they require.
+    pub ports: Ports,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Makes up what must be unique.
+    pub ids: Arc<dyn Ids>,
+    /// The kind.
+    pub gvk: Gvk,
+    /// Where the kind keeps what we write.
+    pub layout: Layout,
+    /// Stands on every event.
+    pub controller: String,
+    /// Keeps composite resources until they are taken care of.
+    pub finalizer: Arc<dyn Finalizer>,
+    /// Decides on a Composition.
+    pub compositions: Arc<dyn select::Select>,
+    /// Decides on a selector of revisions.
+    pub revision_selector: Arc<dyn select::Select>,
+    /// Finds the revision.
+    pub revisions: Arc<dyn select::Revisions>,
+    /// Makes connection details known.
+    pub publisher: Arc<dyn publish::Publish>,
+    /// Moves composed resources to server-side apply.
+    pub upgrade: Arc<dyn upgrade::Upgrade>,
+    /// Remembers what composite resources depend on.
+    pub tracker: Arc<dyn tracker::Tracker>,
+    /// Whether too many events come in.
+    pub breaker: Arc<dyn breaker::Breaker>,
+    /// Starts watches of dependencies.
+    pub watches: Option<Arc<dyn WatchDependencies>>,
+    /// Explains refused writes.
+    pub authorizer: Option<Arc<dyn Authorize>>,
+    /// Whether dependencies are watched, so that there is no need to poll them.
+    pub realtime: bool,
+    /// How often to look without being asked; zero for never.
+    pub poll_interval: Duration,
+    /// The shortest interval that an annotation can ask for.
+    pub min_poll_interval: Duration,
+    /// How long one reconcile may take.
+    pub timeout: Duration,
+}
+
+impl Deps {
+    /// How long a reconcile may take unless something else is asked for.
+    pub const TIMEOUT: Duration = RECONCILE_TIMEOUT;
+}
+
+/// When to come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requeue {
+    /// Only when something changes.
+    No,
+    /// As soon as the queue allows.
+    Now,
+    /// After a while.
+    After(Duration),
+}
+
+/// Why a reconcile failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct ReconcileError {
+    /// The whole chain.
+    pub text: String,
+    /// The fatal result that is to blame.
+    pub fatal: Option<Fatal>,
+}
+
+impl From<Failure> for ReconcileError {
+    fn from(failure: Failure) -> Self {
+        Self { text: failure.text, fatal: None }
+    }
+}
+
+/// A composite resource in the middle of a reconcile.
+///
+/// Changes to its references and labels gather here and are written once, before composing or
+/// when something fails, whichever comes first.
+#[derive(Clone, Debug)]
+#[allow(clippy::upper_case_acronyms)] // the domain's word
+pub struct XR {
+    /// The object, with changes that are not written yet.
+    pub object: Object,
+    unwritten: bool,
+}
+
+impl XR {
+    /// As read.
+    pub fn new(object: Object) -> Self {
+        Self { object, unwritten: false }
+    }
+
+    /// Says that the object differs from what is stored.
+    pub fn changed(&mut self) {
+        self.unwritten = true;
+    }
+
+    /// The pending conditions survive a write, whose answer holds only the stored ones.
+    async fn write(&mut self, deps: &Deps) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.unwritten) {
+            return Ok(());
+        }
+        let pending = conditions(&self.object);
+        let token = self.object.at(&["status", "lastHandledReconcileAt"]).cloned();
+        let written = deps.ports.cluster.update(&self.object).await;
+        self.object = written.attempted("cannot update composite resource")?;
+        set_conditions(&mut self.object, pending);
+        if let Some(token) = token {
+            self.object.set_at(&["status", "lastHandledReconcileAt"], token);
+        }
+        Ok(())
+    }
+}
+
+/// Brings one composite resource a step closer to what its Composition wants.
+pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<Requeue, ReconcileError> {
+    let cluster = &deps.ports.cluster;
+    let deadline = Instant::now() + deps.timeout.min(Deps::TIMEOUT);
+    let id = ObjectId::new(deps.gvk.clone(), namespace, name);
+    let found = cluster.get(&id, Source::Cache).await.optional();
+    let Some(object) = found.attempted("cannot get composite resource")? else {
+        deps.tracker.forget(&id);
+        return Ok(Requeue::No);
+    };
+    let before = object.get("status").cloned();
+    let mut xr = XR::new(object);
+    mark(deps, &mut xr, [responsiveness(deps, &id)]);
+
+    if xr.object.annotation(PAUSED_ANNOTATION) == "true" {
+        let text = "Reconciliation is paused via the pause annotation";
+        event(deps, &xr, EventType::Normal, "ReconciliationPaused", text).await;
+        let text = "Reconciliation (including deletion) is paused via the pause annotation";
+        mark(deps, &mut xr, [Condition::reconcile_paused().with_message(text)]);
+        return write_status(deps, &xr).await.map(|()| Requeue::No);
+    }
+    note_request(deps, &mut xr).await;
+    if xr.object.is_being_deleted() {
+        return finalize(deps, xr).await;
+    }
+    let revision = match prepare(deps, &mut xr).await {
+        Ok(revision) => revision,
+        Err(problem) => return give_up(deps, xr, problem).await,
+    };
+    let composition = match compose::compose(deps, &mut xr.object, &revision, deadline).await {
+        Ok(composition) => composition,
+        Err(error) => return composing_failed(deps, xr, error).await,
+    };
+    settle(deps, xr, before.as_ref(), composition).await
+}
+
+/// A failure before or after composing, and how to report it.
+struct Problem {
+    failure: Failure,
+    reason: &'static str,
+    /// Whether a conflict is silent.
+    quiet_conflict: bool,
+}
+
+impl Problem {
+    fn new(reason: &'static str, attempted: &str, failure: Failure) -> Self {
+        Self { failure: failure.wrap(attempted), reason, quiet_conflict: true }
+    }
+}
+
+/// Finalizer, Composition, revision, labels: all that must be there before composing.
+async fn prepare(
+    deps: &Deps,
+    xr: &mut XR,
+) -> Result<biplane_model::pipeline::CompositionSpec, Problem> {
+    const RESOLVE: &str = "SelectComposition";
+    const COMPOSE: &str = "ComposeResources";
+    let layout = deps.layout;
+    deps.finalizer.add(xr);
+    let finalizer_added = xr.unwritten;
+
+    let earlier = layout.composition(&xr.object);
+    let selected = deps.compositions.select(xr).await;
+    selected.map_err(|f| Problem::new(RESOLVE, "cannot select Composition", f))?;
+    if let Some(reference) = layout.composition(&xr.object).filter(|r| Some(r) != earlier.as_ref()) {
+        let text = format!("Successfully selected composition: {}", reference.name);
+        event(deps, xr, EventType::Normal, RESOLVE, &text).await;
+    }
+    let selected = deps.revision_selector.select(xr).await;
+    selected.map_err(|f| Problem::new(RESOLVE, "cannot select CompositionRevision", f))?;
+
+    let earlier = layout.revision(&xr.object);
+    let fetched = deps.revisions.fetch(xr).await;
+    let revision = fetched.map_err(|f| Problem::new(COMPOSE, "cannot fetch Composition", f))?;
+    if let Some(reference) = layout.revision(&xr.object).filter(|r| Some(r) != earlier.as_ref()) {
+        let text = format!("Selected composition revision: {}", reference.name);
+        event(deps, xr, EventType::Normal, RESOLVE, &text).await;
+    }
+    let valid = condition(&revision, "ValidPipeline");
+    if valid.status != "True" {
+        let why = if valid.message.is_empty() { "pipeline status unknown" } else { &valid.message };
+        let failure = Failure::new(format!(
+            "selected CompositionRevision {} does not have a valid function pipeline: {why}",
+            revision.name()
+        ));
+        return Err(Problem { failure, reason: COMPOSE, quiet_conflict: false });
+    }
+    let spec = composition_spec(&revision).map_err(|e| {
+        Problem::new(COMPOSE, "cannot fetch Composition", Failure::new(e.to_string()))
+    })?;
+    let configured = configure::configure(layout, xr, &spec);
+    configured.map_err(|f| Problem::new(COMPOSE, "cannot configure composite resource", f))?;
+    xr.write(deps).await.map_err(|failure| {
+        if finalizer_added {
+            let what = "cannot add composite resource finalizer";
+            Problem::new("InitializeCompositeResource", what, failure)
+        } else {
+            Problem::new(COMPOSE, "cannot configure composite resource", failure)
+        }
+    })?;
+    Ok(spec)
+}
+
+/// Tells people, writes what can still be written, and fails.
+async fn give_up(deps: &Deps, mut xr: XR, problem: Problem) -> Result<Requeue, ReconcileError> {
+    let Problem { failure, reason, quiet_conflict } = problem;
+    if failure.class == Class::Conflict && quiet_conflict {
+        return Ok(Requeue::Now);
+    }
+    event(deps, &xr, EventType::Warning, reason, &failure.text).await;
+    mark(deps, &mut xr, [Condition::reconcile_error(&failure.text)]);
+    // What was decided before the failure holds, as far as it can be written.
+    if let Err(error) = xr.write(deps).await {
+        tracing::debug!(xr = %xr.object.id(), %error, "cannot write composite resource");
+    }
+    write_status_if_possible(deps, &xr).await;
+    Err(failure.into())
+}
+
+async fn composing_failed(
+    deps: &Deps,
+    mut xr: XR,
+    error: ComposeError,
+) -> Result<Requeue, ReconcileError> {
+    const WHAT: &str = "cannot compose resources";
+    let ComposeError { failure, fatal, resource, told } = error;
+    if failure.class == Class::Conflict {
+        return Ok(Requeue::Now);
+    }
+    let invalid = failure.class == Class::Invalid;
+    let mut text = failure.wrap(WHAT).text;
+    event(deps, &xr, EventType::Warning, "ComposeResources", &text).await;
+    let mut blamed = resource;
+    if invalid {
+        // The API server's words can change from call to call, and a condition should not.
+        text = format!("{WHAT}: some resources were invalid, check events");
+        blamed = None;
+    }
+    if let (Some(authorizer), Some((gvk, namespace))) = (&deps.authorizer, blamed)
+        && let Err(why) = authorizer.check(&gvk, &namespace).await
+    {
+        event(deps, &xr, EventType::Warning, "RoleBasedAccessControl", &why).await;
+        text = join(&[text, why]);
+    }
+    mark(deps, &mut xr, [Condition::reconcile_error(&text)]);
+    let seen = deliver(deps, &mut xr, &told).await;
+    let generation = xr.object.generation();
+    let unknown: Vec<_> = conditions(&xr.object)
+        .into_iter()
+        .filter(|c| !SYSTEM_TYPES.contains(&c.r#type.as_str()) && !seen.contains(&c.r#type))
+        .map(|c| Condition {
+            status: "Unknown".into(),
+            reason: "FatalError".into(),
+            message: "A fatal error occurred before the status of this condition could be determined.".into(),
+            observed_generation: generation,
+            ..c
+        })
+        .collect();
+    set_conditions(&mut xr.object, unknown);
+    write_status_if_possible(deps, &xr).await;
+    Err(ReconcileError { text, fatal })
+}
+
+/// Publishes, reports, and decides when to come back.
+async fn settle(
+    deps: &Deps,
+    mut xr: XR,
+    before: Option<&Value>,
+    composition: Composition,
+) -> Result<Requeue, ReconcileError> {
+    if let Some(watches) = &deps.watches
+        && let Err(failure) = watches.start().await
+    {
+        let mut problem =
+            Problem::new("WatchComposedResources", "cannot watch resource for changes", failure);
+        problem.quiet_conflict = false;
+        return give_up(deps, xr, problem).await;
+    }
+    const PUBLISH: &str = "PublishConnectionSecret";
+    match deps.publisher.publish(&xr.object, &composition.details).await {
+        Ok(false) => {}
+        Ok(true) => {
+            let now = biplane_model::condition::seconds(deps.clock.now());
+            if deps.layout == Layout::Legacy {
+                xr.object.set_at(&["status", "connectionDetails", "lastPublishedTime"], now);
+            }
+            let text = "Successfully published connection details";
+            event(deps, &xr, EventType::Normal, PUBLISH, text).await;
+        }
+        Err(failure) => {
+            let problem = Problem::new(PUBLISH, "cannot publish connection details", failure);
+            return give_up(deps, xr, problem).await;
+        }
+    }
+    deliver(deps, &mut xr, &composition.told).await;
+
+    let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
+    for (index, composed) in composition.composed.iter().enumerate() {
+        let id =
+            if composed.name.is_empty() { index.to_string() } else { composed.name.clone() };
+        for (fine, what, list) in [
+            (composed.synced, "valid", &mut unsynced),
+            (composed.ready, "ready", &mut unready),
+        ] {
+            if !fine {
+                let text = format!("Composed resource {} is not yet {what}", quoted(&id));
+                event(deps, &xr, EventType::Normal, "ComposeResources", &text).await;
+                list.push(id.clone());
+            }
+        }
+    }
+    let synced = if unsynced.is_empty() {
+        Condition::reconcile_success()
+    } else {
+        Condition::reconcile_error(format!("Unsynced resources: {}", report::some_of(&unsynced)))
+    };
+    let ready = match composition.ready {
+        Some(true) => Condition::available(),
+        Some(false) => Condition::creating(),
+        None if unready.is_empty() => Condition::available(),
+        None => Condition::creating()
+            .with_message(format!("Unready resources: {}", report::some_of(&unready))),
+    };
+    mark(deps, &mut xr, [synced, ready]);
+
+    let waiting = !unsynced.is_empty() || !unready.is_empty();
+    let requeue = match deps.realtime {
+        false if waiting => Requeue::Now,
+        true if !composition.ttl.is_zero() => after(deps, composition.ttl),
+        _ => after(deps, poll_interval(deps, &xr.object)),
+    };
+    if xr.object.get("status") != before {
+        write_status(deps, &xr).await?;
+    }
+    Ok(requeue)
+}
+
+/// Nothing of ours is in the way of a deletion; composed resources go with their owner.
+async fn finalize(deps: &Deps, mut xr: XR) -> Result<Requeue, ReconcileError> {
+    mark(deps, &mut xr, [Condition::deleting()]);
+    let pending = conditions(&xr.object);
+    match deps.finalizer.remove(&xr.object).await {
+        Ok(None) => {}
+        Ok(Some(object)) => {
+            xr.object = object;
+            set_conditions(&mut xr.object, pending);
+        }
+        Err(failure) => {
+            let what = "cannot remove composite resource finalizer";
+            return give_up(deps, xr, Problem::new("DeleteCompositeResource", what, failure)).await;
+        }
+    }
+    deps.tracker.forget(&xr.object.id());
+    mark(deps, &mut xr, [Condition::reconcile_success()]);
+    write_status(deps, &xr).await.map(|()| Requeue::No)
+}
+
+fn responsiveness(deps: &Deps, id: &ObjectId) -> Condition {
+    match deps.breaker.triggered_by(id) {
+        None => Condition::new(RESPONSIVE, "True", "WatchCircuitClosed"),
+        Some(source) => Condition::new(RESPONSIVE, "False", "WatchCircuitOpen").with_message(
+            format!("Too many watch events from {source}. Allowing events periodically."),
+        ),
+    }
+}
+
+/// Someone asked for this reconcile.
+async fn note_request(deps: &Deps, xr: &mut XR) {
+    let token = xr.object.annotation(REQUEST_ANNOTATION).to_owned();
+    let handled = ["status", "lastHandledReconcileAt"];
+    if token.is_empty() || xr.object.str_at(&handled) == token {
+        return;
+    }
+    let mut annotations = annotations(deps);
+    annotations.insert("token".into(), token.clone());
+    let event = Event {
+        regarding: xr.object.id(),
+        r#type: EventType::Normal,
+        reason: "ReconcileRequestHandled".into(),
+        message: "Handling reconcile request".into(),
+        annotations,
+    };
+    deps.ports.cluster.record(event).await;
+    xr.object.set_at(&handled, token);
+}
+
+/// Sets conditions of our own: they carry time and generation.
+fn mark(deps: &Deps, xr: &mut XR, new: impl IntoIterator<Item = Condition>) {
+    let (now, generation) = (deps.clock.now(), xr.object.generation());
+    let new: Vec<_> = new.into_iter().map(|c| c.at(now).observed(generation)).collect();
+    set_conditions(&mut xr.object, new);
+}
+
+fn annotations(deps: &Deps) -> BTreeMap<String, String> {
+    [("controller".to_owned(), deps.controller.clone())].into()
+}
+
+async fn event(deps: &Deps, xr: &XR, r#type: EventType, reason: &str, message: &str) {
+    let event = Event {
+        regarding: xr.object.id(),
+        r#type,
+        reason: reason.into(),
+        message: message.into(),
+        annotations: annotations(deps),
+    };
+    deps.ports.cluster.record(event).await;
+}
+
+async fn deliver(deps: &Deps, xr: &mut XR, told: &report::Told) -> Vec<String> {
+    let cluster = &*deps.ports.cluster;
+    report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, told).await
+}
+
+async fn write_status(deps: &Deps, xr: &XR) -> Result<(), ReconcileError> {
+    match deps.ports.cluster.update_status(&xr.object).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            Err(Failure::from(error).wrap("cannot update composite resource status").into())
+        }
+    }
+}
+
+/// The failure that is being reported matters more than one to report it.
+async fn write_status_if_possible(deps: &Deps, xr: &XR) {
+    if let Err(error) = deps.ports.cluster.update_status(&xr.object).await {
+        tracing::debug!(xr = %xr.object.id(), %error, "cannot update composite resource status");
+    }
+}
+
+/// After a duration give or take a tenth; never when it is zero.
+fn after(deps: &Deps, interval: Duration) -> Requeue {
+    if interval.is_zero() {
+        return Requeue::No;
+    }
+    let fraction = deps.ids.number() as f64 / u64::MAX as f64;
+    Requeue::After(interval.mul_f64(0.9 + 0.2 * fraction))
+}
+
+fn poll_interval(deps: &Deps, xr: &Object) -> Duration {
+    match crate::sources::parse_duration(xr.annotation(POLL_ANNOTATION)) {
+        Some(asked) if !asked.is_zero() => asked.max(deps.min_poll_interval),
+        _ => deps.poll_interval,
+    }
+}

@@ -1,0 +1,231 @@
+//! Composing: observe, run the pipeline, make the cluster what it wants. Anything that fails before
+//! the first write leaves the cluster untouched.
+
+use std::time::Duration;
+
+use biplane_model::pipeline::{CompositionSpec, Step};
+use biplane_model::{Gvk, Object};
+use biplane_proto::function::v1::{Ready, ResourceSelector, RunFunctionRequest, State};
+use tokio::time::Instant;
+
+use super::report::Told;
+use super::tracker::{Requirement, Tracked};
+use super::{Deps, desired, observe, write};
+use crate::failure::{Attempted, Failure, quoted};
+use crate::pipeline::{self, Flow, Run};
+use crate::requirements::selector;
+
+/// What became of one composed resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composed {
+    /// Its name in the pipeline.
+    pub name: String,
+    /// Whether the pipeline says that it is ready.
+    pub ready: bool,
+    /// Whether the API server took it.
+    pub synced: bool,
+}
+
+/// What composing came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Composition {
+    pub(super) composed: Vec<Composed>,
+    pub(super) details: observe::Details,
+    /// Whether the composite resource is ready, if the pipeline says so.
+    pub(super) ready: Option<bool>,
+    /// How long the answer holds; zero when no function says.
+    pub(super) ttl: Duration,
+    pub(super) told: Told,
+}
+
+/// Why composing failed.
+#[derive(Debug)]
+pub(super) struct ComposeError {
+    pub(super) failure: Failure,
+    /// The step and the message of a fatal result.
+    pub(super) fatal: Option<Fatal>,
+    /// Kind and namespace of the composed resource that is to blame.
+    pub(super) resource: Option<(Gvk, String)>,
+    /// What functions said before a fatal result.
+    pub(super) told: Told,
+}
+
+/// A function ended the pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    /// The step.
+    pub step: String,
+    /// What the function said.
+    pub message: String,
+}
+
+impl std::fmt::Display for Fatal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "pipeline step {} returned a fatal result: {}", quoted(&self.step), self.message)
+    }
+}
+
+impl From<Failure> for ComposeError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, fatal: None, resource: None, told: Told::default() }
+    }
+}
+
+impl ComposeError {
+    /// A composed resource is to blame.
+    pub(super) fn resource(failure: Failure, object: &Object) -> Self {
+        let resource = Some((object.gvk(), object.namespace().to_owned()));
+        Self { failure, fatal: None, resource, told: Told::default() }
+    }
+
+    fn fatal(step: &str, message: String, told: Told) -> Self {
+        let fatal = Fatal { step: step.to_owned(), message };
+        let failure = Failure::new(fatal.to_string());
+        Self { failure, fatal: Some(fatal), resource: None, told }
+    }
+}
+
+/// Composes, and leaves `xr` as the cluster stores it afterwards.
+pub(super) async fn compose(
+    deps: &Deps,
+    xr: &mut Object,
+    revision: &CompositionSpec,
+    deadline: Instant,
+) -> Result<Composition, ComposeError> {
+    let cluster = &*deps.ports.cluster;
+    let observed = observe::composed(cluster, deps.layout, xr)
+        .await
+        .attempted("cannot get existing composed resources")?;
+    let details = match deps.layout {
+        super::Layout::Legacy => observe::details(cluster, xr)
+            .await
+            .attempted("cannot fetch composite resource connection details")?,
+        super::Layout::Modern => observe::Details::new(),
+    };
+    let state = observe::state(xr, details, &observed);
+
+    let mut outcome = Composition::default();
+    let run = Run { trace: deps.ids.uuid(), deadline };
+    let (flow, requirements) = run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
+
+    let wanted = flow.desired.as_ref();
+    let desired =
+        desired::load(cluster, &*deps.ids, xr, wanted, &observed, &mut outcome.told).await?;
+    write::collect_garbage(cluster, xr, &observed, &desired)
+        .await
+        .attempted("cannot garbage collect composed resources that are no longer desired")?;
+    write::apply_references(cluster, deps.layout, xr, &desired)
+        .await
+        .attempted("cannot update composed resource references")?;
+    for existing in observed.values() {
+        deps.upgrade.upgrade(&existing.object).await.attempted(
+            "cannot upgrade composed resource's managed fields from client-side to server-side apply",
+        )?;
+    }
+    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.told).await?;
+    let stored = write::apply_status(cluster, xr, wanted)
+        .await
+        .attempted("cannot apply composite resource status")?;
+    let composed = desired.values().map(|d| d.object.id()).collect();
+    deps.tracker.track(&xr.id(), Tracked { composed, requirements });
+    *xr = stored;
+
+    let composite = wanted.and_then(|state| state.composite.as_ref());
+    outcome.ready = composite.and_then(|composite| match composite.ready() {
+        Ready::True => Some(true),
+        Ready::False => Some(false),
+        Ready::Unspecified => None,
+    });
+    outcome.details = composite.map(|c| c.connection_details.clone()).unwrap_or_default();
+    Ok(outcome)
+}
+
+async fn run_pipeline(
+    deps: &Deps,
+    xr: &Object,
+    revision: &CompositionSpec,
+    run: &Run,
+    observed: &State,
+    outcome: &mut Composition,
+) -> Result<(Flow, Vec<Requirement>), ComposeError> {
+    let mut flow = Flow::default();
+    let mut requirements = Vec::new();
+    for (index, step) in revision.pipeline.iter().enumerate() {
+        let request = request(deps, xr, step, observed, flow, &mut requirements).await?;
+        let response = pipeline::call(&deps.ports, run, index, step, request).await.attempted(
+            format_args!("cannot run Composition pipeline step {}", quoted(&step.step)),
+        )?;
+        if let Some(required) = &response.requirements {
+            #[allow(deprecated)] // functions in the field still use it
+            let all = required.resources.iter().chain(&required.extra_resources);
+            requirements.extend(all.map(|(name, selector)| Requirement {
+                step: step.step.clone(),
+                name: name.clone(),
+                selector: selector.clone(),
+            }));
+        }
+        let ttl = response.meta.as_ref().and_then(|meta| meta.ttl);
+        if let Some(ttl) = ttl.and_then(|ttl| Duration::try_from(ttl).ok()).filter(|t| !t.is_zero())
+            && (outcome.ttl.is_zero() || ttl < outcome.ttl)
+        {
+            outcome.ttl = ttl;
+        }
+        flow = Flow { desired: response.desired, context: response.context };
+        outcome.told.conditions(&response.conditions, deps.clock.now());
+        if let Err(message) = outcome.told.results(&step.step, &response.results) {
+            let told = std::mem::take(&mut outcome.told);
+            return Err(ComposeError::fatal(&step.step, message, told));
+        }
+    }
+    Ok((flow, requirements))
+}
+
+async fn request(
+    deps: &Deps,
+    xr: &Object,
+    step: &Step,
+    observed: &State,
+    flow: Flow,
+    requirements: &mut Vec<Requirement>,
+) -> Result<RunFunctionRequest, Failure> {
+    let input = pipeline::input(step).attempted(format_args!(
+        "cannot unmarshal input for Composition pipeline step {}",
+        quoted(&step.step)
+    ))?;
+    let credentials = pipeline::credentials(&deps.ports, step, "Composition").await?;
+    let mut required_resources = pipeline::bootstrap_resources(&deps.ports, step).await?;
+    for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
+        requirements.push(Requirement {
+            step: step.step.clone(),
+            name: required.requirement_name.clone(),
+            selector: selector(required),
+        });
+    }
+    let required_schemas = pipeline::bootstrap_schemas(&deps.ports, step).await?;
+    // What the step required last time it will most likely require again.
+    for (name, selector) in deps.tracker.requirements(&xr.id(), &step.step) {
+        if required_resources.contains_key(&name) {
+            continue;
+        }
+        if let Ok(found) = deps.ports.requirements.resources(&seed(selector)).await {
+            required_resources.insert(name, found.unwrap_or_default());
+        }
+    }
+    Ok(RunFunctionRequest {
+        observed: Some(observed.clone()),
+        desired: flow.desired,
+        context: flow.context,
+        input,
+        credentials,
+        required_resources,
+        required_schemas,
+        ..RunFunctionRequest::default()
+    })
+}
+
+/// A remembered selector that names nothing is asked for as an empty set of labels.
+fn seed(mut selector: ResourceSelector) -> ResourceSelector {
+    use biplane_proto::function::v1::resource_selector::Match;
+    selector.r#match.get_or_insert_with(|| Match::MatchLabels(biplane_proto::function::v1::MatchLabels::default()));
+    selector
+}

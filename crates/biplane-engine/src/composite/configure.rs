@@ -1,0 +1,35 @@
+//! What a composite resource must carry before it is composed.
+
+use biplane_model::pipeline::CompositionSpec;
+
+use super::layout::Layout;
+use super::{COMPOSITE_LABEL, XR};
+use crate::failure::Failure;
+
+/// Sets the label and the reference to the connection secret where they are missing.
+pub(super) fn configure(
+    layout: Layout,
+    xr: &mut XR,
+    revision: &CompositionSpec,
+) -> Result<(), Failure> {
+    if xr.object.label(COMPOSITE_LABEL).is_empty() {
+        let name = xr.object.name().to_owned();
+        xr.object.set_at(&["metadata", "labels", COMPOSITE_LABEL], name);
+        xr.changed();
+    }
+    let kind = &revision.composite_type_ref;
+    if kind.api_version != xr.object.api_version() || kind.kind != xr.object.kind() {
+        return Err(Failure::new(
+            "referenced composition is not compatible with this composite resource",
+        ));
+    }
+    if layout.connection_secret(&xr.object).is_none()
+        && let Some(namespace) = &revision.write_connection_secrets_to_namespace
+    {
+        let name = xr.object.uid().to_owned();
+        layout.set_connection_secret(&mut xr.object, &name, namespace);
+        // Modern composite resources have no such reference; upstream writes them all the same.
+        xr.changed();
+    }
+    Ok(())
+}

@@ -1,0 +1,192 @@
+//! What the pipeline wants, made ready to be applied: metadata, names, ownership, validity.
+
+use std::collections::BTreeMap;
+
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Cluster, Source};
+use biplane_model::names;
+use biplane_model::owner::{OwnerReference, controller_of, set_controller};
+use biplane_model::{Map, Object, ObjectId, Value};
+use biplane_proto::function::v1::{Ready, State};
+
+use super::compose::ComposeError;
+use super::observe::Observed;
+use super::report::Told;
+use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL, RESOURCE_NAME_ANNOTATION};
+use crate::failure::{Attempted, Failure, quoted};
+use crate::sources::Ids;
+
+/// A composed resource that should exist.
+#[derive(Clone, Debug)]
+pub(super) struct Desired {
+    /// The object as it will be applied.
+    pub(super) object: Object,
+    /// Whether the pipeline says that it is ready.
+    pub(super) ready: bool,
+}
+
+/// Makes everything that the pipeline wants ready to be applied, or fails before anything is written.
+pub(super) async fn load(
+    cluster: &dyn Cluster,
+    ids: &dyn Ids,
+    xr: &Object,
+    state: Option<&State>,
+    observed: &BTreeMap<String, Observed>,
+    told: &mut Told,
+) -> Result<BTreeMap<String, Desired>, ComposeError> {
+    let mut all = BTreeMap::new();
+    for (name, resource) in state.iter().flat_map(|state| &state.resources) {
+        let mut object: Object =
+            resource.resource.as_ref().map(|s| s.object().clone()).unwrap_or_default();
+        // A function can neither rename nor move what exists.
+        if let Some(existing) = observed.get(name) {
+            object.set_meta("namespace", existing.object.namespace());
+            object.set_meta("name", existing.object.name());
+            object.set_meta("generateName", existing.object.generate_name());
+        }
+        check_namespace(cluster, xr, name, &object, told).await?;
+        metadata(xr, name, &mut object)
+            .attempted(format_args!("cannot render metadata for composed resource {}", quoted(name)))?;
+        if object.name().is_empty() {
+            generate_name(cluster, ids, &mut object).await.map_err(|failure| {
+                let text = format!("cannot generate a name for composed resource {}", quoted(name));
+                ComposeError::resource(failure.wrap(text), &object)
+            })?;
+        }
+        let gvk = object.gvk();
+        if !names::is_valid_for(object.name(), &gvk.group, &gvk.kind) {
+            return Err(Failure::new(format!(
+                "cannot apply composed resource {} because it has an invalid name {}. Must be a valid RFC 1123 subdomain name.",
+                quoted(name),
+                quoted(object.name())
+            ))
+            .into());
+        }
+        let ready = resource.ready == i32::from(Ready::True);
+        all.insert(name.clone(), Desired { object, ready });
+    }
+    Ok(all)
+}
+
+/// A namespaced composite resource composes only in its own namespace.
+async fn check_namespace(
+    cluster: &dyn Cluster,
+    xr: &Object,
+    name: &str,
+    object: &Object,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    if xr.namespace().is_empty() || object.namespace() == xr.namespace() {
+        return Ok(());
+    }
+    let described = || format!("{} (a {} named {})", quoted(name), object.kind(), object.name());
+    if object.namespace().is_empty() {
+        let namespaced = cluster.is_namespaced(&object.gvk()).await.attempted(format_args!(
+            "cannot check if composed resource {} is namespaced (a {} named {})",
+            quoted(name),
+            object.kind(),
+            object.name()
+        ))?;
+        if !namespaced {
+            return Err(Failure::new(format!(
+                "cannot apply cluster scoped composed resource {} for a namespaced composite resource.",
+                described()
+            )));
+        }
+        return Ok(());
+    }
+    told.warn(
+        "NamespaceOverridden",
+        format!(
+            "cannot create composed resource {} in namespace {}, using XR namespace {} instead",
+            quoted(name),
+            quoted(object.namespace()),
+            quoted(xr.namespace())
+        ),
+    );
+    Ok(())
+}
+
+/// A map of texts in the metadata; anything else there counts as none.
+fn texts(object: &Object, field: &str) -> Map<String, Value> {
+    object
+        .at(&["metadata", field])
+        .and_then(Value::as_object)
+        .filter(|map| map.values().all(Value::is_string))
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn metadata(xr: &Object, name: &str, object: &mut Object) -> Result<(), Failure> {
+    let root = xr.label(COMPOSITE_LABEL);
+    if root.is_empty() {
+        return Err(Failure::new(format!(
+            "cannot find top-level composite resource name label \"{COMPOSITE_LABEL}\" in composite resource metadata"
+        )));
+    }
+    if object.name().is_empty() && object.generate_name().is_empty() {
+        object.set_meta("generateName", &format!("{root}-"));
+    }
+    if !xr.namespace().is_empty() {
+        object.set_meta("namespace", xr.namespace());
+    }
+    if !name.is_empty() {
+        let mut annotations = texts(object, "annotations");
+        annotations.insert(RESOURCE_NAME_ANNOTATION.into(), name.into());
+        object.set_at(&["metadata", "annotations"], annotations);
+    }
+    let mut labels = texts(object, "labels");
+    labels.insert(COMPOSITE_LABEL.into(), root.into());
+    let (claim, claim_namespace) = (xr.label(CLAIM_NAME_LABEL), xr.label(CLAIM_NAMESPACE_LABEL));
+    if !claim.is_empty() && !claim_namespace.is_empty() {
+        labels.insert(CLAIM_NAME_LABEL.into(), claim.into());
+        labels.insert(CLAIM_NAMESPACE_LABEL.into(), claim_namespace.into());
+    }
+    object.set_at(&["metadata", "labels"], labels);
+    set_controller(object, OwnerReference::controller(xr))
+        .map_err(|e| Failure::new(format!("cannot set controller reference: {e}")))
+}
+
+/// How often a random name is tried.
+const TRIES: usize = 10;
+/// How much of a prefix a random name keeps.
+const PREFIX: usize = 58;
+const SUFFIX: usize = 5;
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Names an object: always the same way for one controller, at random where there is none.
+pub async fn generate_name(
+    cluster: &dyn Cluster,
+    ids: &dyn Ids,
+    object: &mut Object,
+) -> Result<(), Failure> {
+    if !object.name().is_empty() || object.generate_name().is_empty() {
+        return Ok(());
+    }
+    let resource = object.annotation(RESOURCE_NAME_ANNOTATION);
+    if let Some(controller) = controller_of(object).filter(|c| !c.uid.is_empty())
+        && !resource.is_empty()
+    {
+        let name = names::child(object.generate_name(), &controller.uid, resource);
+        object.set_meta("name", &name);
+        return Ok(());
+    }
+    for _ in 0..TRIES {
+        let prefix: String = object.generate_name().chars().take(PREFIX).collect();
+        let mut number = ids.number();
+        let suffix: String = (0..SUFFIX)
+            .filter_map(|_| {
+                let digit = number % ALPHABET.len() as u64;
+                number /= ALPHABET.len() as u64;
+                ALPHABET.get(digit as usize).map(|byte| char::from(*byte))
+            })
+            .collect();
+        let name = format!("{prefix}{suffix}");
+        let id = ObjectId::new(object.gvk(), object.namespace(), &name);
+        if cluster.get(&id, Source::Cache).await.optional()?.is_none() {
+            object.set_meta("name", &name);
+            return Ok(());
+        }
+    }
+    Err(Failure::new("cannot generate a name for a resource"))
+}

@@ -1,0 +1,106 @@
+//! What exists: the composed resources that a composite resource refers to, and connection details.
+
+use std::collections::BTreeMap;
+
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Cluster, Source};
+use biplane_model::owner::controller_of;
+use biplane_model::{Gvk, Object, ObjectId};
+use biplane_proto::function::v1::{Resource, State};
+
+use super::RESOURCE_NAME_ANNOTATION;
+use super::layout::Layout;
+use crate::failure::{Attempted, Failure, quoted};
+use crate::pipeline::secret_data;
+
+/// Connection details: decoded bytes by key.
+pub type Details = BTreeMap<String, Vec<u8>>;
+
+/// A composed resource that exists.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The object.
+    pub object: Object,
+    /// Its connection details.
+    pub details: Details,
+}
+
+/// The composed resources that exist, by their name in the pipeline.
+pub(super) async fn composed(
+    cluster: &dyn Cluster,
+    layout: Layout,
+    xr: &Object,
+) -> Result<BTreeMap<String, Observed>, Failure> {
+    let mut all = BTreeMap::new();
+    for reference in layout.resources(xr) {
+        if reference.name.is_empty() {
+            continue;
+        }
+        let namespace =
+            if xr.namespace().is_empty() { &reference.namespace } else { xr.namespace() };
+        let gvk = Gvk::new(&reference.api_version, &reference.kind);
+        let id = ObjectId::new(gvk, namespace, &reference.name);
+        let Some(object) = get(cluster, &id).await.attempted("cannot get composed resource")? else {
+            continue;
+        };
+        if controller_of(&object).is_some_and(|controller| controller.uid != xr.uid()) {
+            continue;
+        }
+        let name = object.annotation(RESOURCE_NAME_ANNOTATION).to_owned();
+        if name.is_empty() {
+            return Err(Failure::new(format!(
+                "encountered composed resource without required \"{RESOURCE_NAME_ANNOTATION}\" annotation"
+            )));
+        }
+        let details = details(cluster, &object).await.attempted(format_args!(
+            "cannot fetch connection details for composed resource {} (a {} named {})",
+            quoted(&name),
+            object.kind(),
+            object.name()
+        ))?;
+        all.insert(name, Observed { object, details });
+    }
+    Ok(all)
+}
+
+/// A cache may not know yet what we made a moment ago.
+async fn get(cluster: &dyn Cluster, id: &ObjectId) -> Result<Option<Object>, Failure> {
+    match cluster.get(id, Source::Cache).await.optional()? {
+        Some(object) => Ok(Some(object)),
+        None => Ok(cluster.get(id, Source::Live).await.optional()?),
+    }
+}
+
+/// The connection details that an object's `spec.writeConnectionSecretToRef` leads to.
+pub(super) async fn details(cluster: &dyn Cluster, owner: &Object) -> Result<Details, Failure> {
+    let reference = ["spec", "writeConnectionSecretToRef"];
+    if !owner.at(&reference).is_some_and(biplane_model::Value::is_object) {
+        return Ok(Details::new());
+    }
+    let at = |key| owner.str_at(&[reference[0], reference[1], key]);
+    let namespace = if owner.namespace().is_empty() { at("namespace") } else { owner.namespace() };
+    let id = ObjectId::new(Gvk::new("v1", "Secret"), namespace, at("name"));
+    let what = "cannot get connection secret of composed resource";
+    match cluster.get(&id, Source::Live).await.optional().attempted(what)? {
+        Some(secret) => secret_data(&secret).attempted(what),
+        None => Ok(Details::new()),
+    }
+}
+
+/// What exists, as functions see it.
+pub(super) fn state(xr: &Object, details: Details, composed: &BTreeMap<String, Observed>) -> State {
+    let resource = |object: &Object, details: Details| Resource {
+        resource: Some(object.clone().into()),
+        connection_details: details,
+        ..Resource::default()
+    };
+    State {
+        composite: Some(resource(xr, details)),
+        resources: composed
+            .iter()
+            .map(|(name, observed)| {
+                (name.clone(), resource(&observed.object, observed.details.clone()))
+            })
+            .collect(),
+    }
+}

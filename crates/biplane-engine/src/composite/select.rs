@@ -1,0 +1,203 @@
+//! Which Composition and which of its revisions a composite resource uses.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use biplane_cluster::{Cluster, Event, EventType, ListQuery, Source};
+use biplane_model::owner::controller_of;
+use biplane_model::{Gvk, Object, ObjectId, Value};
+
+use super::layout::Layout;
+use super::{COMPOSITION_NAME_LABEL, XR};
+use crate::failure::{Attempted, Failure};
+use crate::sources::Ids;
+
+const GROUP: &str = "apiextensions.crossplane.io/v1";
+
+/// Decides which Composition, or which selector of revisions, a composite resource uses.
+#[async_trait]
+pub trait Select: Send + Sync {
+    /// Changes the composite resource's references as need be.
+    async fn select(&self, xr: &mut XR) -> Result<(), Failure>;
+}
+
+/// Finds the revision that a composite resource uses.
+#[async_trait]
+pub trait Revisions: Send + Sync {
+    /// The revision; changes the composite resource's reference to it as need be.
+    async fn fetch(&self, xr: &mut XR) -> Result<Object, Failure>;
+}
+
+/// Selects nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSelection;
+
+#[async_trait]
+impl Select for NoSelection {
+    async fn select(&self, _xr: &mut XR) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// What live selection needs.
+#[derive(Clone)]
+pub struct Live {
+    /// The cluster.
+    pub cluster: Arc<dyn Cluster>,
+    /// Where references are.
+    pub layout: Layout,
+    /// The definition of the composite resource.
+    pub xrd: String,
+    /// Chooses among equals.
+    pub ids: Arc<dyn Ids>,
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").field("xrd", &self.xrd).finish_non_exhaustive()
+    }
+}
+
+impl Live {
+    async fn definition(&self) -> Result<Object, Failure> {
+        let id = ObjectId::new(Gvk::new(GROUP, "CompositeResourceDefinition"), "", &self.xrd);
+        let found = self.cluster.get(&id, Source::Cache).await;
+        found.attempted("cannot get composite resource definition")
+    }
+
+    async fn say(&self, xr: &XR, message: &str) {
+        let event = Event {
+            regarding: xr.object.id(),
+            r#type: EventType::Normal,
+            reason: "CompositionSelection".into(),
+            message: message.into(),
+            annotations: std::collections::BTreeMap::new(),
+        };
+        self.cluster.record(event).await;
+    }
+}
+
+/// Selects a Composition: the enforced one, else the one that is set, else the default, else any
+/// that has the labels.
+#[derive(Clone, Debug)]
+pub struct CompositionSelector(pub Live);
+
+#[async_trait]
+impl Select for CompositionSelector {
+    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
+        let Self(live) = self;
+        let layout = live.layout;
+        let definition = live.definition().await?;
+        let named = |field| definition.str_at(&["spec", field, "name"]);
+        let current = layout.composition(&xr.object).map(|r| r.name);
+        let enforced = named("enforcedCompositionRef");
+        if definition.at(&["spec", "enforcedCompositionRef"]).is_some_and(Value::is_object)
+            && current.as_deref() != Some(enforced)
+        {
+            layout.set_composition(&mut xr.object, enforced);
+            live.say(xr, "Enforced composition has been selected").await;
+            xr.changed();
+        }
+        if layout.composition(&xr.object).is_some() {
+            return Ok(());
+        }
+        let selector = layout.composition_selector(&xr.object);
+        let default = named("defaultCompositionRef");
+        if selector.is_none() && !default.is_empty() {
+            layout.set_composition(&mut xr.object, default);
+            live.say(xr, "Default composition has been selected").await;
+            xr.changed();
+            return Ok(());
+        }
+        let query = ListQuery { labels: selector.unwrap_or_default(), ..ListQuery::default() };
+        let all = live.cluster.list(&Gvk::new(GROUP, "Composition"), &query).await;
+        let (version, kind) = (xr.object.api_version(), xr.object.kind());
+        let mut fitting: Vec<_> = all
+            .attempted("cannot list Compositions")?
+            .into_iter()
+            .filter(|c| {
+                c.str_at(&["spec", "compositeTypeRef", "apiVersion"]) == version
+                    && c.str_at(&["spec", "compositeTypeRef", "kind"]) == kind
+            })
+            .collect();
+        if fitting.is_empty() {
+            return Err(Failure::new("no compatible Compositions found"));
+        }
+        let chosen = fitting.swap_remove((live.ids.number() % fitting.len() as u64) as usize);
+        layout.set_composition(&mut xr.object, chosen.name());
+        xr.changed();
+        Ok(())
+    }
+}
+
+/// Gives a composite resource its definition's default selector of revisions.
+#[derive(Clone, Debug)]
+pub struct DefaultRevisionSelector(pub Live);
+
+#[async_trait]
+impl Select for DefaultRevisionSelector {
+    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
+        let Self(live) = self;
+        let layout = live.layout;
+        if layout.revision_selector(&xr.object).is_some() || layout.revision(&xr.object).is_some() {
+            return Ok(());
+        }
+        let definition = live.definition().await?;
+        let default = definition.at(&["spec", "defaultCompositionRevisionSelector"]);
+        if let Some(selector) = default.filter(|v| v.is_object()) {
+            layout.set_revision_selector(&mut xr.object, selector);
+            live.say(xr, "Default revision selector has been selected").await;
+            xr.changed();
+        }
+        Ok(())
+    }
+}
+
+/// The newest revision of the Composition, or the very one that is set where updates are manual.
+#[derive(Clone, Debug)]
+pub struct NewestRevision(pub Live);
+
+#[async_trait]
+impl Revisions for NewestRevision {
+    async fn fetch(&self, xr: &mut XR) -> Result<Object, Failure> {
+        let Self(live) = self;
+        let layout = live.layout;
+        let current = layout.revision(&xr.object).map(|r| r.name);
+        let policy = layout.update_policy(&xr.object).to_owned();
+        if let (Some(name), "Manual") = (&current, policy.as_str()) {
+            let id = ObjectId::new(Gvk::new(GROUP, "CompositionRevision"), "", name);
+            let found = live.cluster.get(&id, Source::Cache).await;
+            return found.attempted("cannot get CompositionRevision");
+        }
+        let name = layout.composition(&xr.object).unwrap_or_default().name;
+        let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
+        let found = live.cluster.get(&id, Source::Cache).await;
+        let composition = found.attempted("cannot get Composition")?;
+        let mut labels = [(COMPOSITION_NAME_LABEL.to_owned(), name)].into();
+        // Only a policy that says so follows the selector.
+        if policy == "Automatic" {
+            let selected = layout.revision_selector(&xr.object).unwrap_or_default();
+            std::collections::BTreeMap::extend(&mut labels, selected);
+        }
+        let query = ListQuery { labels, ..ListQuery::default() };
+        let all = live.cluster.list(&Gvk::new(GROUP, "CompositionRevision"), &query).await;
+        let newest = all
+            .attempted("cannot list CompositionRevisions")
+            .attempted("cannot fetch composition revision")?
+            .into_iter()
+            .filter(|r| controller_of(r).is_some_and(|c| c.uid == composition.uid()))
+            .filter(|r| number(r) > 0)
+            .max_by_key(number)
+            .ok_or_else(|| Failure::new("no compatible CompositionRevisions found"))?;
+        if current.as_deref() != Some(newest.name()) {
+            layout.set_revision(&mut xr.object, newest.name());
+            xr.changed();
+        }
+        Ok(newest)
+    }
+}
+
+fn number(revision: &Object) -> i64 {
+    let number = revision.at(&["spec", "revision"]);
+    number.and_then(biplane_model::object::integer).unwrap_or_default()
+}

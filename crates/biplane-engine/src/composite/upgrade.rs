@@ -1,0 +1,111 @@
+//! Moves composed resources that were once applied from the client to server-side apply, so that
+//! fields which are no longer wanted go away.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Cluster, Patch};
+use biplane_model::{Object, Value};
+use serde_json::json;
+
+use super::write::COMPOSED_MANAGER;
+use crate::failure::{Attempted, Failure};
+
+/// Moves an object to server-side apply.
+#[async_trait]
+pub trait Upgrade: Send + Sync {
+    /// Does nothing where there is nothing to do.
+    async fn upgrade(&self, object: &Object) -> Result<(), Failure>;
+}
+
+/// Moves nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoUpgrade;
+
+#[async_trait]
+impl Upgrade for NoUpgrade {
+    async fn upgrade(&self, _object: &Object) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Rewrites the managers of fields.
+#[derive(Clone)]
+pub struct ManagerUpgrade(pub Arc<dyn Cluster>);
+
+impl std::fmt::Debug for ManagerUpgrade {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ManagerUpgrade")
+    }
+}
+
+#[async_trait]
+impl Upgrade for ManagerUpgrade {
+    async fn upgrade(&self, object: &Object) -> Result<(), Failure> {
+        let Some((patch, what)) = patch(object) else { return Ok(()) };
+        self.0.patch(&object.id(), &Patch::Json(patch)).await.optional().attempted(what)?;
+        Ok(())
+    }
+}
+
+/// The patch that is needed, and what it attempts.
+fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
+    object.at(&["metadata", "creationTimestamp"]).filter(|v| !v.is_null())?;
+    let managers: Vec<&str> = object
+        .at(&["metadata", "managedFields"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.get("manager").and_then(Value::as_str).unwrap_or_default())
+        .collect();
+    let ours = managers.iter().any(|manager| manager.starts_with(COMPOSED_MANAGER));
+    let before = managers.iter().rposition(|manager| *manager == "before-first-apply");
+    let version = json!({
+        "op": "replace", "path": "/metadata/resourceVersion", "value": object.resource_version(),
+    });
+    match (ours, before) {
+        (true, None) => None,
+        (true, Some(index)) => {
+            let remove =
+                json!({"op": "remove", "path": format!("/metadata/managedFields/{index}")});
+            Some((
+                vec![remove, version],
+                "cannot remove before-first-apply from field managers",
+            ))
+        }
+        (false, _) => {
+            let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});
+            Some((vec![clear, version], "cannot clear field managers"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mk(managers: &[&str], created: bool) -> Object {
+        let fields: Vec<_> = managers.iter().map(|m| json!({"manager": m})).collect();
+        let mut object = Object::new();
+        object.set_at(&["metadata", "managedFields"], fields);
+        object.set_meta("resourceVersion", "7");
+        if created {
+            object.set_meta("creationTimestamp", "2024-01-01T00:00:00Z");
+        }
+        object
+    }
+
+    #[test]
+    fn managers_are_cleared_or_trimmed_as_the_table_says() {
+        // SSA-4, T-62
+        let ours = "apiextensions.crossplane.io/composed/abc";
+        assert_eq!(patch(&mk(&["crossplane"], false)), None);
+        assert_eq!(patch(&mk(&[ours, "kubectl"], true)), None);
+        let (cleared, _) = patch(&mk(&["crossplane"], true)).unwrap();
+        assert_eq!(cleared[0]["value"], json!([{}]));
+        let (trimmed, _) = patch(&mk(&[ours, "x", "before-first-apply"], true)).unwrap();
+        assert_eq!(trimmed[0]["path"], "/metadata/managedFields/2");
+        assert_eq!(trimmed[1]["value"], "7");
+    }
+}

@@ -1,0 +1,159 @@
+//! Making the cluster what the pipeline wants: garbage, references, composed resources, status.
+
+use std::collections::BTreeMap;
+
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Apply, Cluster, Delete, Propagation, WriteError};
+use biplane_model::condition::{conditions, set_conditions};
+use biplane_model::names;
+use biplane_model::owner::controller_of;
+use biplane_model::{Object, Value};
+use biplane_proto::function::v1::State;
+
+use super::compose::{ComposeError, Composed};
+use super::desired::Desired;
+use super::layout::{Layout, Reference};
+use super::observe::Observed;
+use super::report::Told;
+use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL};
+use crate::failure::{Attempted, Failure, quoted};
+
+/// Owns the references and the status of composite resources.
+const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";
+/// What the managers of composed resources begin with.
+pub(super) const COMPOSED_MANAGER: &str = "apiextensions.crossplane.io/composed";
+
+/// The field manager of everything that a composite resource composes.
+pub fn composed_manager(xr: &Object) -> String {
+    let kind = xr.gvk().group_kind();
+    format!("{COMPOSED_MANAGER}/{}", names::sha256([xr.name().as_bytes(), kind.as_bytes()]))
+}
+
+/// Deletes what exists, is ours and is no longer wanted.
+pub(super) async fn collect_garbage(
+    cluster: &dyn Cluster,
+    xr: &Object,
+    observed: &BTreeMap<String, Observed>,
+    desired: &BTreeMap<String, Desired>,
+) -> Result<(), Failure> {
+    for (name, existing) in observed.iter().filter(|(name, _)| !desired.contains_key(*name)) {
+        // What nobody controls is not ours to delete.
+        let Some(controller) = controller_of(&existing.object) else { continue };
+        if controller.uid != xr.uid() {
+            return Err(Failure::new(format!(
+                "refusing to delete composed resource {} that is controlled by {} {}",
+                quoted(name),
+                controller.kind,
+                quoted(&controller.name)
+            )));
+        }
+        let mut object = existing.object.clone();
+        for label in [COMPOSITE_LABEL, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL] {
+            object.remove_at(&["metadata", "labels", label]);
+        }
+        let described =
+            || format!("{} (a {} named {})", quoted(name), object.kind(), object.name());
+        cluster.update(&object).await.optional().attempted(format_args!(
+            "cannot cleanup composed resource labels of resource {}",
+            described()
+        ))?;
+        let how =
+            Delete { propagation: Propagation::Foreground, uid: object.uid().to_owned() };
+        cluster.delete(&object.id(), &how).await.optional().attempted(format_args!(
+            "cannot delete composed resource {}",
+            described()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Writes down what will exist before any of it does, so that nothing is ever lost.
+pub(super) async fn apply_references(
+    cluster: &dyn Cluster,
+    layout: Layout,
+    xr: &Object,
+    desired: &BTreeMap<String, Desired>,
+) -> Result<(), Failure> {
+    let namespaced = !xr.namespace().is_empty();
+    let mut references: Vec<_> = desired
+        .values()
+        .map(|Desired { object, .. }| Reference {
+            api_version: object.api_version().into(),
+            kind: object.kind().into(),
+            name: object.name().into(),
+            namespace: if namespaced { String::new() } else { object.namespace().into() },
+            uid: object.uid().into(),
+            ..Reference::default()
+        })
+        .collect();
+    references.sort_by_cached_key(|r| format!("{}{}{}{}", r.api_version, r.kind, r.name, r.namespace));
+    let mut intent = identity(xr);
+    layout.set_resources(&mut intent, &references);
+    cluster.apply(&intent, &Apply::forced(COMPOSITE_MANAGER)).await?;
+    Ok(())
+}
+
+/// Just enough of an object to apply to it.
+fn identity(xr: &Object) -> Object {
+    let mut intent = Object::new();
+    intent.set_at(&["apiVersion"], xr.api_version());
+    intent.set_at(&["kind"], xr.kind());
+    intent.set_meta("namespace", xr.namespace());
+    intent.set_meta("name", xr.name());
+    intent
+}
+
+/// Applies everything. One that the API server finds invalid does not stop the others.
+pub(super) async fn apply_composed(
+    cluster: &dyn Cluster,
+    xr: &Object,
+    desired: &BTreeMap<String, Desired>,
+    told: &mut Told,
+) -> Result<Vec<Composed>, ComposeError> {
+    let how = Apply::forced(composed_manager(xr));
+    let mut all = Vec::with_capacity(desired.len());
+    for (name, Desired { object, ready }) in desired {
+        let text = || format!("cannot apply composed resource {}", quoted(name));
+        let synced = match cluster.apply(object, &how).await {
+            Ok(_) => true,
+            Err(WriteError::Invalid(why)) => {
+                told.warn("ComposeResources", format!("{}: {why}", text()));
+                false
+            }
+            Err(error) => {
+                return Err(ComposeError::resource(Failure::from(error).wrap(text()), object));
+            }
+        };
+        all.push(Composed { name: name.clone(), ready: *ready, synced });
+    }
+    Ok(all)
+}
+
+/// Replaces the status by the one that the pipeline wants; conditions stay. Returns the composite
+/// resource as stored.
+pub(super) async fn apply_status(
+    cluster: &dyn Cluster,
+    xr: &Object,
+    desired: Option<&State>,
+) -> Result<Object, Failure> {
+    let wanted = desired
+        .and_then(|state| state.composite.as_ref())
+        .and_then(|composite| composite.resource.as_ref());
+    let mut intent: Object = wanted.map(|s| s.object().clone()).unwrap_or_default();
+    intent.set_at(&["apiVersion"], xr.api_version());
+    intent.set_at(&["kind"], xr.kind());
+    for (key, value) in
+        [("namespace", xr.namespace()), ("name", xr.name()), ("uid", xr.uid())]
+    {
+        intent.set_meta(key, value);
+    }
+    let pending = conditions(xr);
+    if !pending.is_empty() {
+        set_conditions(&mut intent, pending);
+    }
+    // An apply may not say null of conditions.
+    if intent.at(&["status", "conditions"]).is_some_and(Value::is_null) {
+        intent.remove_at(&["status", "conditions"]);
+    }
+    Ok(cluster.apply_status(&intent, &Apply::forced(COMPOSITE_MANAGER)).await?)
+}

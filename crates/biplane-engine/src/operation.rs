@@ -1,0 +1,322 @@
+//! The Operation reconciler: runs a pipeline once and applies what it wants.
+
+pub mod cron;
+mod template;
+pub mod watched;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Apply, Event, EventType, Source};
+use biplane_model::condition::{Condition, condition, set_conditions};
+use biplane_model::object::integer;
+use biplane_model::pipeline::Step;
+use biplane_model::{Gvk, Object, ObjectId, Value};
+use biplane_proto::function::v1::{RunFunctionRequest, Severity, State};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::composite::ReconcileError;
+use crate::composite::compose::Fatal;
+use crate::failure::{Failure, quoted};
+use crate::pipeline::{self, Flow, Ports, RECONCILE_TIMEOUT, Run};
+use crate::sources::{Clock, Ids};
+
+/// Group and version of Operations and what makes them.
+pub const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
+const MANAGER: &str = "ops.crossplane.io/operation/";
+/// How often an Operation may fail unless it says otherwise.
+const RETRY_LIMIT: i64 = 5;
+
+/// Says whether functions can do what an Operation needs.
+#[async_trait]
+pub trait Capabilities: Send + Sync {
+    /// Fails where one of the functions cannot run Operations.
+    async fn check(&self, functions: &[&str]) -> Result<(), Failure>;
+}
+
+/// Every function can do everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unchecked;
+
+#[async_trait]
+impl Capabilities for Unchecked {
+    async fn check(&self, _functions: &[&str]) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Everything that the reconciler needs.
+#[derive(Clone)]
+#[allow(missing_debug_implementations)] // ports have nothing to show
+pub struct Deps {
+    /// Cluster, functions and what they require.
+    pub ports: Ports,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Makes up what must be unique.
+    pub ids: Arc<dyn Ids>,
+    /// Checks functions before they run.
+    pub capabilities: Arc<dyn Capabilities>,
+    /// How long one reconcile may take.
+    pub timeout: Duration,
+}
+
+/// Why a run of the pipeline did not succeed.
+struct Failed {
+    failure: Failure,
+    reason: &'static str,
+    fatal: Option<Fatal>,
+}
+
+impl Failed {
+    fn new(reason: &'static str, failure: Failure) -> Self {
+        Self { failure, reason, fatal: None }
+    }
+}
+
+/// Runs an Operation that has not run to its end yet.
+pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), ReconcileError> {
+    let cluster = &deps.ports.cluster;
+    let deadline = Instant::now() + deps.timeout.min(RECONCILE_TIMEOUT);
+    let id = ObjectId::new(Gvk::new(API_VERSION, "Operation"), namespace, name);
+    let found = cluster.get(&id, Source::Cache).await.optional();
+    let found = found.map_err(|e| Failure::from(e).wrap("cannot get Operation"))?;
+    let Some(mut operation) = found else { return Ok(()) };
+    let complete = condition(&operation, "Succeeded").status != "Unknown";
+    if operation.is_being_deleted() || complete {
+        return Ok(());
+    }
+    let limit = operation.at(&["spec", "retryLimit"]).and_then(integer).unwrap_or(RETRY_LIMIT);
+    if failures(&operation) >= limit {
+        let text = format!("failure limit of {limit} reached");
+        mark(deps, &mut operation, [Condition::reconcile_success(), failed(text)]);
+        return write_status(deps, &mut operation).await;
+    }
+    // Also finds out whether what we read is current, before anything has happened.
+    mark(deps, &mut operation, [Condition::new("Succeeded", "Unknown", "PipelineRunning")]);
+    write_status(deps, &mut operation).await?;
+
+    match run(deps, &mut operation, deadline).await {
+        Ok(()) => {
+            let done = Condition::new("Succeeded", "True", "PipelineSuccess");
+            mark(deps, &mut operation, [Condition::reconcile_success(), done]);
+            write_status(deps, &mut operation).await
+        }
+        Err(Outcome::Hopeless(condition, failure)) => {
+            mark(deps, &mut operation, [Condition::reconcile_success(), condition]);
+            write_status_if_possible(deps, &mut operation).await;
+            Err(failure.into())
+        }
+        Err(Outcome::Failed(Failed { failure, reason, fatal })) => {
+            operation.set_at(&["status", "failures"], failures(&operation) + 1);
+            let event = Event {
+                regarding: operation.id(),
+                r#type: EventType::Warning,
+                reason: reason.into(),
+                message: failure.text.clone(),
+                annotations: std::collections::BTreeMap::new(),
+            };
+            cluster.record(event).await;
+            let mut conditions = vec![Condition::reconcile_error(&failure.text)];
+            if reason == INVALID_PIPELINE {
+                let missing = Condition::new("ValidPipeline", "False", "MissingCapabilities");
+                conditions.push(missing.with_message(&failure.text));
+            }
+            mark(deps, &mut operation, conditions);
+            write_status_if_possible(deps, &mut operation).await;
+            Err(ReconcileError { text: failure.text, fatal })
+        }
+    }
+}
+
+const INVALID_PIPELINE: &str = "InvalidPipeline";
+const INVOCATION: &str = "FunctionInvocation";
+const BOOTSTRAP: &str = "BootstrapRequirements";
+const INVALID_RESOURCE: &str = "InvalidResource";
+
+enum Outcome {
+    /// Worth another try.
+    Failed(Failed),
+    /// It cannot get better.
+    Hopeless(Condition, Failure),
+}
+
+impl From<Failed> for Outcome {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+async fn run(deps: &Deps, operation: &mut Object, deadline: Instant) -> Result<(), Outcome> {
+    let steps = operation.at(&["spec", "pipeline"]).map(Vec::<Step>::deserialize);
+    let steps = steps.transpose().map_err(|e| {
+        let failure = Failure::new(format!("cannot get Operation: {e}"));
+        Outcome::Hopeless(failed(failure.text.clone()), failure)
+    })?;
+    let steps = steps.unwrap_or_default();
+    let functions: Vec<_> = steps.iter().map(|s| s.function_ref.name.as_str()).collect();
+    deps.capabilities.check(&functions).await.map_err(|f| {
+        Failed::new(INVALID_PIPELINE, f.wrap("function capability check failed"))
+    })?;
+    mark(deps, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
+
+    let mut flow = Flow::default();
+    let pipeline_run = Run { trace: deps.ids.uuid(), deadline };
+    for (index, step) in steps.iter().enumerate() {
+        let request = request(deps, step, flow).await?;
+        let response = pipeline::call(&deps.ports, &pipeline_run, index, step, request).await;
+        let response = response.map_err(|f| {
+            let text = format!("failed to invoke pipeline step {}", quoted(&step.step));
+            Failed::new(INVOCATION, f.wrap(text))
+        })?;
+        flow = Flow { desired: response.desired, context: response.context };
+        for result in &response.results {
+            tell(deps, operation, &step.step, result).await?;
+        }
+        if let Some(output) = response.output {
+            add_output(operation, &step.step, output.into_object());
+        }
+    }
+    apply(deps, operation, flow.desired.as_ref()).await
+}
+
+async fn request(deps: &Deps, step: &Step, flow: Flow) -> Result<RunFunctionRequest, Outcome> {
+    let ports = &deps.ports;
+    let input = pipeline::input(step).map_err(|f| {
+        let text =
+            format!("cannot unmarshal input for operation pipeline step {}", quoted(&step.step));
+        Outcome::Hopeless(failed(text.clone()), f.wrap(text))
+    })?;
+    let credentials = pipeline::credentials(ports, step, "operation").await;
+    let credentials = credentials.map_err(|f| Failed::new(INVOCATION, f))?;
+    let resources = pipeline::bootstrap_resources(ports, step).await;
+    let schemas = pipeline::bootstrap_schemas(ports, step);
+    Ok(RunFunctionRequest {
+        desired: flow.desired,
+        context: flow.context,
+        input,
+        credentials,
+        required_resources: resources.map_err(|f| Failed::new(BOOTSTRAP, f))?,
+        required_schemas: schemas.await.map_err(|f| Failed::new(BOOTSTRAP, f))?,
+        ..RunFunctionRequest::default()
+    })
+}
+
+async fn tell(
+    deps: &Deps,
+    operation: &Object,
+    step: &str,
+    result: &biplane_proto::function::v1::Result,
+) -> Result<(), Failed> {
+    let message = &result.message;
+    let said = format!("Pipeline step {}: {message}", quoted(step));
+    let (r#type, message) = match result.severity() {
+        Severity::Fatal => {
+            let fatal = Fatal { step: step.to_owned(), message: message.clone() };
+            let failure = Failure::new(fatal.to_string());
+            return Err(Failed { failure, reason: INVOCATION, fatal: Some(fatal) });
+        }
+        Severity::Warning => (EventType::Warning, said),
+        Severity::Normal => (EventType::Normal, said),
+        Severity::Unspecified => (
+            EventType::Warning,
+            format!(
+                "Pipeline step {} returned a result of unknown severity (assuming warning): {message}",
+                quoted(step)
+            ),
+        ),
+    };
+    let event = Event {
+        regarding: operation.id(),
+        r#type,
+        reason: "RunPipelineStep".into(),
+        message,
+        annotations: std::collections::BTreeMap::new(),
+    };
+    deps.ports.cluster.record(event).await;
+    Ok(())
+}
+
+async fn apply(
+    deps: &Deps,
+    operation: &mut Object,
+    desired: Option<&State>,
+) -> Result<(), Outcome> {
+    let how = Apply::forced(format!("{MANAGER}{}", operation.uid()));
+    for resource in desired.iter().flat_map(|state| state.resources.values()) {
+        let object = resource.resource.as_ref().map(|s| s.object().clone()).unwrap_or_default();
+        let applied = deps.ports.cluster.apply(&object, &how).await.map_err(|e| {
+            Failed::new(INVALID_RESOURCE, Failure::from(e).wrap("cannot apply desired resource"))
+        })?;
+        add_reference(operation, &applied);
+    }
+    Ok(())
+}
+
+/// Keeps the references sorted and each once.
+fn add_reference(operation: &mut Object, applied: &Object) {
+    let mut reference = json!({
+        "apiVersion": applied.api_version(), "kind": applied.kind(), "name": applied.name(),
+    });
+    if !applied.namespace().is_empty() {
+        reference["namespace"] = applied.namespace().into();
+    }
+    let path = ["status", "appliedResourceRefs"];
+    let mut all = operation.at(&path).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |reference: &Value, key: &str| {
+        reference.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let keys = ["apiVersion", "kind", "namespace", "name"];
+    if all.iter().any(|other| keys.iter().all(|key| text(other, key) == text(&reference, key))) {
+        return;
+    }
+    all.push(reference);
+    all.sort_by_cached_key(|reference| keys.map(|key| text(reference, key)).concat());
+    operation.set_at(&path, all);
+}
+
+fn add_output(operation: &mut Object, step: &str, output: Object) {
+    let path = ["status", "pipeline"];
+    let mut all = operation.at(&path).and_then(Value::as_array).cloned().unwrap_or_default();
+    let entry = json!({"step": step, "output": output.into_value()});
+    match all.iter_mut().find(|entry| entry.get("step").and_then(Value::as_str) == Some(step)) {
+        Some(same) => *same = entry,
+        None => all.push(entry),
+    }
+    operation.set_at(&path, all);
+}
+
+fn failures(operation: &Object) -> i64 {
+    operation.at(&["status", "failures"]).and_then(integer).unwrap_or_default()
+}
+
+fn failed(message: impl Into<String>) -> Condition {
+    Condition::new("Succeeded", "False", "PipelineError").with_message(message)
+}
+
+fn mark(deps: &Deps, operation: &mut Object, new: impl IntoIterator<Item = Condition>) {
+    let (now, generation) = (deps.clock.now(), operation.generation());
+    let new: Vec<_> = new.into_iter().map(|c| c.at(now).observed(generation)).collect();
+    set_conditions(operation, new);
+}
+
+async fn write_status(deps: &Deps, operation: &mut Object) -> Result<(), ReconcileError> {
+    match deps.ports.cluster.update_status(operation).await {
+        Ok(stored) => {
+            *operation = stored;
+            Ok(())
+        }
+        Err(error) => Err(Failure::from(error).wrap("cannot update Operation status").into()),
+    }
+}
+
+/// The failure that is being reported matters more than one to report it.
+async fn write_status_if_possible(deps: &Deps, operation: &mut Object) {
+    if let Err(error) = write_status(deps, operation).await {
+        tracing::debug!(operation = operation.name(), %error, "cannot update Operation status");
+    }
+}

@@ -1,0 +1,104 @@
+//! The Operation that a WatchOperation makes when an object changes.
+
+use biplane_model::names::sha256;
+use biplane_model::owner::{OwnerReference, set_controller};
+use biplane_model::{Object, Value};
+use serde_json::json;
+
+use super::API_VERSION;
+use super::template::{self, TemplateError};
+
+/// The WatchOperation that an Operation belongs to.
+pub const LABEL: &str = "ops.crossplane.io/watchoperation";
+/// What every step gets the watched object as.
+pub const REQUIREMENT: &str = "ops.crossplane.io/watched-resource";
+
+/// The name of the Operation for one state of an object.
+pub fn name(watch: &Object, watched: &Object) -> String {
+    let mut state = format!(
+        "{}/{}/{}/{}/{}",
+        watched.gvk(),
+        watched.namespace(),
+        watched.name(),
+        watched.uid(),
+        watched.resource_version()
+    );
+    let deleted = watched.str_at(&["metadata", "deletionTimestamp"]);
+    if let Ok(time) = deleted.parse() {
+        state.push('/');
+        state.push_str(&biplane_model::condition::seconds(time));
+    }
+    let hash = sha256([state.as_bytes()]);
+    format!("{}-{}", watch.name(), &hash[..7])
+}
+
+/// The Operation that is made for one state of an object.
+pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateError> {
+    let mut operation = template::from(watch)?;
+    let mut required = json!({
+        "requirementName": REQUIREMENT,
+        "apiVersion": watched.api_version(),
+        "kind": watched.kind(),
+        "name": watched.name(),
+    });
+    if !watched.namespace().is_empty() {
+        required["namespace"] = watched.namespace().into();
+    }
+    let steps = operation.at(&["spec", "pipeline"]).and_then(Value::as_array).cloned();
+    let steps: Vec<_> = steps
+        .unwrap_or_default()
+        .into_iter()
+        .map(|mut step| {
+            template::list(&mut step, "requirements", "requiredResources").push(required.clone());
+            step
+        })
+        .collect();
+    operation.set_at(&["spec", "pipeline"], steps);
+    operation.set_meta("name", &name(watch, watched));
+    operation.set_at(&["metadata", "labels", LABEL], watch.name());
+    for (what, value) in [
+        ("apiversion", watched.api_version()),
+        ("kind", watched.kind()),
+        ("name", watched.name()),
+        ("namespace", watched.namespace()),
+        ("resourceversion", watched.resource_version()),
+    ] {
+        if what != "namespace" || !value.is_empty() {
+            let key = format!("{REQUIREMENT}-{what}");
+            operation.set_at(&["metadata", "annotations", &key], value);
+        }
+    }
+    let owner = OwnerReference {
+        api_version: API_VERSION.into(),
+        kind: "WatchOperation".into(),
+        ..OwnerReference::controller(watch)
+    };
+    set_controller(&mut operation, owner).map_err(|e| TemplateError(e.to_string()))?;
+    Ok(operation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_state_of_the_object() {
+        // WO-5, T-97
+        let watch = Object::from_value(json!({"metadata": {"name": "test-watch"}})).unwrap();
+        let check = |metadata: Value, want: &str| {
+            let mut pod = Object::from_value(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})).unwrap();
+            pod.set_meta("name", "test-pod");
+            pod.set_meta("namespace", "default");
+            assert_eq!(name(&watch, &pod), want);
+        };
+        check(json!({"uid": "test-uid", "resourceVersion": "123"}), "test-watch-2ae9bd3");
+        check(json!({"uid": "test-uid", "resourceVersion": "124"}), "test-watch-a1051fc");
+        check(
+            json!({
+                "resourceVersion": "ops.crossplane.io/synthetic-deleted",
+                "deletionTimestamp": "2023-01-01T00:00:00Z",
+            }),
+            "test-watch-ef68891",
+        );
+    }
+}

@@ -1,0 +1,155 @@
+//! What functions require, fetched from a cluster.
+
+mod openapi;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use biplane_cluster::cluster::Optional;
+use biplane_cluster::{Cluster, ListQuery, Source};
+use biplane_function::Requirements;
+use biplane_function::runner::FetchError;
+use biplane_model::pipeline::{RequiredResource, RequiredSchema};
+use biplane_model::{Gvk, Object, ObjectId};
+use biplane_proto::Struct;
+use biplane_proto::function::v1::{
+    MatchLabels, Resource, ResourceSelector, Resources, Schema, SchemaSelector,
+    resource_selector::Match,
+};
+
+use crate::failure::quoted;
+
+/// Fetches from a cluster.
+#[derive(Clone)]
+pub struct ClusterRequirements(pub Arc<dyn Cluster>);
+
+impl std::fmt::Debug for ClusterRequirements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ClusterRequirements")
+    }
+}
+
+#[async_trait]
+impl Requirements for ClusterRequirements {
+    async fn resources(&self, selector: &ResourceSelector) -> Result<Option<Resources>, FetchError> {
+        let gvk = Gvk::new(&selector.api_version, &selector.kind);
+        let namespace = selector.namespace.as_deref().unwrap_or_default();
+        let labels = match &selector.r#match {
+            Some(Match::MatchName(name)) => {
+                let id = ObjectId::new(gvk, namespace, name);
+                let found = self.0.get(&id, Source::Cache).await.optional().map_err(|e| {
+                    FetchError(format!("cannot get required resource by name: {e}"))
+                })?;
+                return Ok(found.map(|object| Resources { items: vec![resource(object)] }));
+            }
+            Some(Match::MatchLabels(labels)) => labels.labels.clone(),
+            None => std::collections::BTreeMap::new(),
+        };
+        let query = ListQuery { namespace: namespace.to_owned(), labels };
+        let mut found = (self.0.list(&gvk, &query).await)
+            .map_err(|e| FetchError(format!("cannot list required resources: {e}")))?;
+        found.sort_by_cached_key(|object| format!("{}/{}", object.namespace(), object.name()));
+        Ok(Some(Resources { items: found.into_iter().map(resource).collect() }))
+    }
+
+    async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
+        let gvk = match selector.api_version.split('/').count() {
+            0..=2 => Gvk::new(&selector.api_version, &selector.kind),
+            _ => {
+                return Err(FetchError(format!(
+                    "cannot parse apiVersion {0}: unexpected GroupVersion string: {1}",
+                    quoted(&selector.api_version),
+                    selector.api_version
+                )));
+            }
+        };
+        let document = (self.0.openapi(&gvk.group, &gvk.version).await)
+            .map_err(|e| FetchError(format!("cannot get OpenAPI paths: {e}")))?;
+        let Some(document) = document else { return Ok(Schema::default()) };
+        let flat = openapi::schema_of(&document, &gvk)
+            .map_err(|e| FetchError(format!("cannot flatten schema references: {e}")))?;
+        Ok(Schema { openapi_v3: flat.map(Struct::from) })
+    }
+}
+
+fn resource(object: Object) -> Resource {
+    Resource { resource: Some(object.into()), ..Resource::default() }
+}
+
+/// The groups and versions that an OpenAPI document can answer for: those of its schemas that
+/// belong to one kind alone.
+pub fn served_by(document: &Object) -> Vec<(String, String)> {
+    openapi::served_by(document)
+}
+
+/// Keeps a list of everything that was asked for.
+pub struct Recorded<R> {
+    inner: R,
+    asked: Mutex<Asked>,
+}
+
+/// What was asked for, in order, repeats included.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Resources.
+    pub resources: Vec<ResourceSelector>,
+    /// Schemas.
+    pub schemas: Vec<SchemaSelector>,
+}
+
+impl<R> Recorded<R> {
+    /// Around `inner`.
+    pub fn new(inner: R) -> Self {
+        Self { inner, asked: Mutex::default() }
+    }
+
+    /// What has been asked for so far.
+    pub fn asked(&self) -> Asked {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl<R> std::fmt::Debug for Recorded<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Recorded").field(&self.asked).finish()
+    }
+}
+
+#[async_trait]
+impl<R: Requirements> Requirements for Recorded<R> {
+    async fn resources(&self, selector: &ResourceSelector) -> Result<Option<Resources>, FetchError> {
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.resources.push(selector.clone());
+        }
+        self.inner.resources(selector).await
+    }
+
+    async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
+        {
+            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            asked.schemas.push(selector.clone());
+        }
+        self.inner.schema(selector).await
+    }
+}
+
+/// The selector of a resource that a step asks for up front. A name wins over labels.
+pub fn selector(required: &RequiredResource) -> ResourceSelector {
+    let r#match = match (&required.name, &required.match_labels) {
+        (Some(name), _) => Some(Match::MatchName(name.clone())),
+        (None, Some(labels)) => Some(Match::MatchLabels(MatchLabels { labels: labels.clone() })),
+        (None, None) => None,
+    };
+    ResourceSelector {
+        api_version: required.api_version.clone(),
+        kind: required.kind.clone(),
+        namespace: required.namespace.clone(),
+        r#match,
+    }
+}
+
+/// The selector of a schema that a step asks for up front.
+pub fn schema_selector(required: &RequiredSchema) -> SchemaSelector {
+    SchemaSelector { api_version: required.api_version.clone(), kind: required.kind.clone() }
+}

@@ -1,0 +1,156 @@
+//! Finds the schema of a kind in an OpenAPI v3 document and puts what it refers to in its place.
+
+use biplane_model::{Gvk, Map, Object, Value};
+use serde_json::json;
+
+const PREFIX: &str = "#/components/schemas/";
+/// Far more than any document nests; a chain of distinct references cannot be longer than there are schemas.
+const MAX_DEPTH: usize = 400;
+
+type Schemas = Map<String, Value>;
+
+fn schemas(document: &Object) -> Option<&Schemas> {
+    document.at(&["components", "schemas"])?.as_object()
+}
+
+/// The one kind that a schema belongs to.
+fn kind_of(schema: &Value) -> Option<Gvk> {
+    match schema.get("x-kubernetes-group-version-kind")?.as_array()?.as_slice() {
+        [one] => {
+            let text = |key| one.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            Some(Gvk { group: text("group"), version: text("version"), kind: text("kind") })
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn served_by(document: &Object) -> Vec<(String, String)> {
+    let mut served: Vec<_> = schemas(document)
+        .into_iter()
+        .flat_map(|all| all.values())
+        .filter_map(kind_of)
+        .map(|gvk| (gvk.group, gvk.version))
+        .collect();
+    served.sort();
+    served.dedup();
+    served
+}
+
+/// The schema of a kind without references, if the document has it.
+pub(super) fn schema_of(document: &Object, gvk: &Gvk) -> Result<Option<Object>, String> {
+    let Some(all) = schemas(document) else { return Ok(None) };
+    let Some((name, root)) = all.iter().find(|(_, schema)| kind_of(schema).as_ref() == Some(gvk))
+    else {
+        return Ok(None);
+    };
+    let mut path = vec![format!("{PREFIX}{name}")];
+    Ok(Object::from_value(flatten(all, root, &mut path, MAX_DEPTH)?))
+}
+
+/// The reference of a schema; one may hide in `allOf` beside a description.
+fn reference(schema: &Value) -> Option<&str> {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return Some(reference);
+    }
+    schema.get("allOf")?.as_array()?.iter().find_map(reference)
+}
+
+fn flatten(
+    all: &Schemas,
+    schema: &Value,
+    path: &mut Vec<String>,
+    depth: usize,
+) -> Result<Value, String> {
+    let depth = depth.checked_sub(1).ok_or("schema nests too deeply")?;
+    let Some(reference) = reference(schema) else { return inside(all, schema, path, depth) };
+    if path.iter().any(|visited| visited == reference) {
+        return Ok(json!({"type": "object"}));
+    }
+    let target = all
+        .get(reference.strip_prefix(PREFIX).unwrap_or(reference))
+        .ok_or_else(|| format!("internal error: cannot resolve Ref {reference:?}: schema not found"))?;
+    path.push(reference.to_owned());
+    let flat = inside(all, target, path, depth);
+    path.pop();
+    flat
+}
+
+fn inside(
+    all: &Schemas,
+    schema: &Value,
+    path: &mut Vec<String>,
+    depth: usize,
+) -> Result<Value, String> {
+    let mut flat = schema.clone();
+    if let Some(properties) = flat.get_mut("properties").and_then(Value::as_object_mut) {
+        for property in properties.values_mut() {
+            *property = flatten(all, property, path, depth)?;
+        }
+    }
+    for key in ["additionalProperties", "items"] {
+        if let Some(child) = flat.get_mut(key).filter(|child| child.is_object()) {
+            *child = flatten(all, child, path, depth)?;
+        }
+    }
+    Ok(flat)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(schemas: Value, want: Option<Value>) {
+        let document = json!({"components": {"schemas": schemas}});
+        let gvk = Gvk::new("example.org/v1", "Thing");
+        let found = schema_of(&Object::from_value(document).unwrap(), &gvk).unwrap();
+        assert_eq!(found.map(Object::into_value), want);
+    }
+
+    fn gvk(kind: &str) -> Value {
+        json!([{"group": "example.org", "version": "v1", "kind": kind}])
+    }
+
+    #[test]
+    fn references_are_put_in_place_and_cycles_end_in_an_object() {
+        // FN-S5, case 33
+        check(
+            json!({
+                "thing": {
+                    "x-kubernetes-group-version-kind": gvk("Thing"),
+                    "properties": {
+                        "a": {"allOf": [{"$ref": "#/components/schemas/part"}], "description": "lost"},
+                        "self": {"$ref": "#/components/schemas/thing"},
+                    },
+                },
+                "part": {"type": "array", "items": {"$ref": "#/components/schemas/leaf"}},
+                "leaf": {"type": "string"},
+            }),
+            Some(json!({
+                "x-kubernetes-group-version-kind": gvk("Thing"),
+                "properties": {
+                    "a": {"type": "array", "items": {"type": "string"}},
+                    "self": {"type": "object"},
+                },
+            })),
+        );
+    }
+
+    #[test]
+    fn a_schema_of_several_kinds_or_of_another_case_never_matches() {
+        // FN-S4, case 32
+        check(json!({"thing": {"x-kubernetes-group-version-kind": gvk("thing")}}), None);
+        let both = json!([gvk("Thing")[0], gvk("Other")[0]]);
+        check(json!({"thing": {"x-kubernetes-group-version-kind": both}}), None);
+    }
+
+    #[test]
+    fn a_reference_to_nothing_is_an_error() {
+        let document = json!({"components": {"schemas": {"thing": {
+            "x-kubernetes-group-version-kind": gvk("Thing"),
+            "items": {"$ref": "#/components/schemas/nothing"},
+        }}}});
+        let document = Object::from_value(document).unwrap();
+        let error = schema_of(&document, &Gvk::new("example.org/v1", "Thing")).unwrap_err();
+        assert!(error.contains("nothing"), "{error}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Time and chance, as parameters.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+
+/// Knows what time it is.
+pub trait Clock: Send + Sync {
+    /// The time.
+    fn now(&self) -> Timestamp;
+}
+
+/// The time of day.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// Always the same time.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedClock(pub Timestamp);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// Makes up what must be unique or random.
+pub trait Ids: Send + Sync {
+    /// A UUID in its usual form.
+    fn uuid(&self) -> String;
+    /// Any number.
+    fn number(&self) -> u64;
+}
+
+/// Unpredictable ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemIds;
+
+impl Ids for SystemIds {
+    #[allow(clippy::disallowed_methods)] // this is the id source
+    fn uuid(&self) -> String {
+        uuid::Uuid::new_v4().to_string()
+    }
+
+    #[allow(clippy::disallowed_methods)] // this is the id source
+    fn number(&self) -> u64 {
+        uuid::Uuid::new_v4().as_u64_pair().1
+    }
+}
+
+/// One after the other, for runs that must repeat.
+#[derive(Debug, Default)]
+pub struct CountingIds(AtomicU64);
+
+impl Ids for CountingIds {
+    fn uuid(&self) -> String {
+        uuid::Uuid::from_u64_pair(0, self.number()).to_string()
+    }
+
+    fn number(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A duration as Go writes it (`1h30m`, `1.5s`, `300ms`); `None` for anything else, and for less
+/// than nothing.
+pub fn parse_duration(text: &str) -> Option<std::time::Duration> {
+    let mut rest = text.strip_prefix('+').unwrap_or(text);
+    if rest == "0" {
+        return Some(std::time::Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(unit);
+        let scale = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        seconds += number.parse::<f64>().ok()? * scale;
+        rest = tail;
+    }
+    std::time::Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn durations_read_as_go_writes_them() {
+        // RQ-1, T-22
+        for (text, want) in [
+            ("24h", Some(Duration::from_secs(86400))),
+            ("1h30m", Some(Duration::from_secs(5400))),
+            ("1.5s", Some(Duration::from_millis(1500))),
+            ("1ms", Some(Duration::from_millis(1))),
+            ("0", Some(Duration::ZERO)),
+            ("0s", Some(Duration::ZERO)),
+            ("", None),
+            ("5", None),
+            ("-5m", None),
+            ("not-a-duration", None),
+        ] {
+            assert_eq!(parse_duration(text), want, "{text}");
+        }
+    }
+}
