@@ -184,7 +184,11 @@ impl XR {
 }
 
 /// Brings one composite resource a step closer to what its Composition wants.
-pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<Requeue, ReconcileError> {
+pub async fn reconcile(
+    deps: &Deps,
+    namespace: &str,
+    name: &str,
+) -> Result<Requeue, ReconcileError> {
     let cluster = &deps.ports.cluster;
     let deadline = Instant::now() + deps.timeout.min(Deps::TIMEOUT);
     let id = ObjectId::new(deps.gvk.clone(), namespace, name);
@@ -247,7 +251,8 @@ async fn prepare(
     let earlier = layout.composition(&xr.object);
     let selected = deps.compositions.select(xr).await;
     selected.map_err(|f| Problem::new(RESOLVE, "cannot select Composition", f))?;
-    if let Some(reference) = layout.composition(&xr.object).filter(|r| Some(r) != earlier.as_ref()) {
+    if let Some(reference) = layout.composition(&xr.object).filter(|r| Some(r) != earlier.as_ref())
+    {
         let text = format!("Successfully selected composition: {}", reference.name);
         event(deps, xr, EventType::Normal, RESOLVE, &text).await;
     }
@@ -336,7 +341,9 @@ async fn composing_failed(
         .map(|c| Condition {
             status: "Unknown".into(),
             reason: "FatalError".into(),
-            message: "A fatal error occurred before the status of this condition could be determined.".into(),
+            message:
+                "A fatal error occurred before the status of this condition could be determined."
+                    .into(),
             observed_generation: generation,
             ..c
         })
@@ -345,6 +352,8 @@ async fn composing_failed(
     write_status_if_possible(deps, &xr).await;
     Err(ReconcileError { text, fatal })
 }
+
+const PUBLISH: &str = "PublishConnectionSecret";
 
 /// Publishes, reports, and decides when to come back.
 async fn settle(
@@ -361,7 +370,6 @@ async fn settle(
         problem.quiet_conflict = false;
         return give_up(deps, xr, problem).await;
     }
-    const PUBLISH: &str = "PublishConnectionSecret";
     match deps.publisher.publish(&xr.object, &composition.details).await {
         Ok(false) => {}
         Ok(true) => {
@@ -381,12 +389,10 @@ async fn settle(
 
     let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
     for (index, composed) in composition.composed.iter().enumerate() {
-        let id =
-            if composed.name.is_empty() { index.to_string() } else { composed.name.clone() };
-        for (fine, what, list) in [
-            (composed.synced, "valid", &mut unsynced),
-            (composed.ready, "ready", &mut unready),
-        ] {
+        let id = if composed.name.is_empty() { index.to_string() } else { composed.name.clone() };
+        for (fine, what, list) in
+            [(composed.synced, "valid", &mut unsynced), (composed.ready, "ready", &mut unready)]
+        {
             if !fine {
                 let text = format!("Composed resource {} is not yet {what}", quoted(&id));
                 event(deps, &xr, EventType::Normal, "ComposeResources", &text).await;

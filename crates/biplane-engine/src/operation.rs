@@ -159,9 +159,10 @@ async fn run(deps: &Deps, operation: &mut Object, deadline: Instant) -> Result<(
     })?;
     let steps = steps.unwrap_or_default();
     let functions: Vec<_> = steps.iter().map(|s| s.function_ref.name.as_str()).collect();
-    deps.capabilities.check(&functions).await.map_err(|f| {
-        Failed::new(INVALID_PIPELINE, f.wrap("function capability check failed"))
-    })?;
+    deps.capabilities
+        .check(&functions)
+        .await
+        .map_err(|f| Failed::new(INVALID_PIPELINE, f.wrap("function capability check failed")))?;
     mark(deps, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
 
     let mut flow = Flow::default();

@@ -31,7 +31,7 @@ const CAPABILITIES: [Capability; 5] = [
 ];
 
 /// How long one reconcile may take.
-pub const RECONCILE_TIMEOUT: Duration = Duration::from_secs(120);
+pub const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The ports that a pipeline needs.
 #[derive(Clone)]

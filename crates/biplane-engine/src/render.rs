@@ -1,1 +1,171 @@
-//! tmp
+//! The render engine: one reconcile on an in-memory cluster, from a request to a response.
+//!
+//! It runs the production reconcilers. What it puts in place of a live control plane's parts is
+//! assembled in [`composite`] and [`operation`], and nowhere else.
+
+mod composite;
+mod input;
+mod operation;
+mod output;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use biplane_function::FunctionRunner;
+use biplane_function::grpc::{GrpcRunner, Security};
+use biplane_function::named::Named;
+use biplane_proto::render::v1alpha1::{
+    CronOperationOutput, FunctionInput, RenderRequest, RenderResponse, ResponseMeta,
+    WatchOperationOutput, render_request::Input, render_response::Output,
+};
+
+use crate::composite::compose::Fatal;
+use crate::failure::quoted;
+use crate::sources::{Clock, Ids, SystemClock, SystemIds};
+
+/// What a render depends on besides its request.
+#[derive(Clone)]
+pub struct Settings {
+    /// The time that conditions and Operations get.
+    pub clock: Arc<dyn Clock>,
+    /// Makes up trace ids.
+    pub ids: Arc<dyn Ids>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// At the time of day, for as long as a reconcile may take.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds),
+            timeout: crate::pipeline::RECONCILE_TIMEOUT,
+        }
+    }
+}
+
+/// Why there is no whole response.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    /// A function ended the pipeline. What happened before it is in the partial response.
+    #[error("{text}")]
+    Fatal {
+        /// The whole chain.
+        text: String,
+        /// The step and what its function said.
+        fatal: Fatal,
+        /// What happened before.
+        partial: Box<RenderResponse>,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What one kind of render came to.
+type Rendered<T> = Result<T, Partial<T>>;
+
+/// A failure, and what there is to show for it.
+#[derive(Debug)]
+enum Partial<T> {
+    Fatal(Fatal, String, T),
+    Failed(String),
+}
+
+impl<T> From<String> for Partial<T> {
+    fn from(text: String) -> Self {
+        Self::Failed(text)
+    }
+}
+
+/// Renders. Functions are called through `runner`; the request's addresses are not used.
+pub async fn render(
+    request: RenderRequest,
+    runner: Arc<dyn FunctionRunner>,
+    settings: &Settings,
+) -> Result<RenderResponse, RenderError> {
+    match request.input {
+        Some(Input::Composite(input)) => finish(
+            composite::render(input, runner, settings).await,
+            "cannot render composite resource",
+            Output::Composite,
+        ),
+        Some(Input::Operation(input)) => finish(
+            operation::render(input, runner, settings).await,
+            "cannot render operation",
+            Output::Operation,
+        ),
+        Some(Input::CronOperation(input)) => finish(
+            operation::from_cron(input, settings)
+                .map(|operation| CronOperationOutput { operation: Some(operation) }),
+            "cannot render cron operation",
+            Output::CronOperation,
+        ),
+        Some(Input::WatchOperation(input)) => finish(
+            operation::from_watch(input)
+                .map(|operation| WatchOperationOutput { operation: Some(operation) }),
+            "cannot render watch operation",
+            Output::WatchOperation,
+        ),
+        None => Err(RenderError::Failed(
+            "render request must set exactly one of: composite, operation, cron_operation, watch_operation".into(),
+        )),
+    }
+}
+
+fn finish<T>(
+    rendered: Result<T, impl Into<Partial<T>>>,
+    attempted: &str,
+    variant: fn(T) -> Output,
+) -> Result<RenderResponse, RenderError> {
+    let response =
+        |output| RenderResponse { meta: Some(ResponseMeta {}), output: Some(variant(output)) };
+    match rendered.map_err(Into::into) {
+        Ok(output) => Ok(response(output)),
+        Err(Partial::Fatal(fatal, text, output)) => Err(RenderError::Fatal {
+            text: format!("{attempted}: {text}"),
+            fatal,
+            partial: Box::new(response(output)),
+        }),
+        Err(Partial::Failed(text)) => Err(RenderError::Failed(format!("{attempted}: {text}"))),
+    }
+}
+
+/// The functions that a request lists.
+pub fn functions(request: &RenderRequest) -> &[FunctionInput] {
+    match &request.input {
+        Some(Input::Composite(input)) => &input.functions,
+        Some(Input::Operation(input)) => &input.functions,
+        _ => &[],
+    }
+}
+
+/// Calls functions at the addresses that a request gives, in the clear. The first entry of a name wins.
+pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
+    let mut all = Named::default();
+    for function in functions(request) {
+        if all.contains(&function.name) {
+            continue;
+        }
+        let runner = GrpcRunner::new(&function.address, Security::Plaintext).map_err(|e| {
+            let attempted = match &request.input {
+                Some(Input::Operation(_)) => "cannot render operation",
+                _ => "cannot render composite resource",
+            };
+            RenderError::Failed(format!(
+                "{attempted}: cannot connect to functions: cannot connect to function {} at {}: {e}",
+                quoted(&function.name),
+                quoted(&function.address)
+            ))
+        })?;
+        all.insert(&function.name, Arc::new(runner));
+    }
+    Ok(all)
+}

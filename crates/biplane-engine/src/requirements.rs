@@ -31,7 +31,10 @@ impl std::fmt::Debug for ClusterRequirements {
 
 #[async_trait]
 impl Requirements for ClusterRequirements {
-    async fn resources(&self, selector: &ResourceSelector) -> Result<Option<Resources>, FetchError> {
+    async fn resources(
+        &self,
+        selector: &ResourceSelector,
+    ) -> Result<Option<Resources>, FetchError> {
         let gvk = Gvk::new(&selector.api_version, &selector.kind);
         let namespace = selector.namespace.as_deref().unwrap_or_default();
         let labels = match &selector.r#match {
@@ -117,7 +120,10 @@ impl<R> std::fmt::Debug for Recorded<R> {
 
 #[async_trait]
 impl<R: Requirements> Requirements for Recorded<R> {
-    async fn resources(&self, selector: &ResourceSelector) -> Result<Option<Resources>, FetchError> {
+    async fn resources(
+        &self,
+        selector: &ResourceSelector,
+    ) -> Result<Option<Resources>, FetchError> {
         {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
             asked.resources.push(selector.clone());

@@ -109,8 +109,8 @@ mod tests {
     fn durations_read_as_go_writes_them() {
         // RQ-1, T-22
         for (text, want) in [
-            ("24h", Some(Duration::from_secs(86400))),
-            ("1h30m", Some(Duration::from_secs(5400))),
+            ("24h", Some(Duration::from_hours(24))),
+            ("1h30m", Some(Duration::from_mins(90))),
             ("1.5s", Some(Duration::from_millis(1500))),
             ("1ms", Some(Duration::from_millis(1))),
             ("0", Some(Duration::ZERO)),

@@ -1,7 +1,9 @@
 //! Fixtures, the player of recordings, in-process servers.
 
 pub mod mutate;
+pub mod player;
 pub mod recording;
 
 pub use mutate::mutate;
+pub use player::Player;
 pub use recording::Recording;

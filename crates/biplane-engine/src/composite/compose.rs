@@ -226,6 +226,8 @@ async fn request(
 /// A remembered selector that names nothing is asked for as an empty set of labels.
 fn seed(mut selector: ResourceSelector) -> ResourceSelector {
     use biplane_proto::function::v1::resource_selector::Match;
-    selector.r#match.get_or_insert_with(|| Match::MatchLabels(biplane_proto::function::v1::MatchLabels::default()));
+    selector.r#match.get_or_insert_with(|| {
+        Match::MatchLabels(biplane_proto::function::v1::MatchLabels::default())
+    });
     selector
 }

@@ -45,8 +45,10 @@ pub(super) async fn load(
             object.set_meta("generateName", existing.object.generate_name());
         }
         check_namespace(cluster, xr, name, &object, told).await?;
-        metadata(xr, name, &mut object)
-            .attempted(format_args!("cannot render metadata for composed resource {}", quoted(name)))?;
+        metadata(xr, name, &mut object).attempted(format_args!(
+            "cannot render metadata for composed resource {}",
+            quoted(name)
+        ))?;
         if object.name().is_empty() {
             generate_name(cluster, ids, &mut object).await.map_err(|failure| {
                 let text = format!("cannot generate a name for composed resource {}", quoted(name));

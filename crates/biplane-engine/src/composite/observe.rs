@@ -40,7 +40,8 @@ pub(super) async fn composed(
             if xr.namespace().is_empty() { &reference.namespace } else { xr.namespace() };
         let gvk = Gvk::new(&reference.api_version, &reference.kind);
         let id = ObjectId::new(gvk, namespace, &reference.name);
-        let Some(object) = get(cluster, &id).await.attempted("cannot get composed resource")? else {
+        let Some(object) = get(cluster, &id).await.attempted("cannot get composed resource")?
+        else {
             continue;
         };
         if controller_of(&object).is_some_and(|controller| controller.uid != xr.uid()) {

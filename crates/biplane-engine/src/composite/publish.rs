@@ -108,7 +108,8 @@ impl SecretPublisher {
             return Ok(false);
         }
         let owners = secret.at(&["metadata", "ownerReferences"]).cloned().unwrap_or_default();
-        let patch = json!({"metadata": {"ownerReferences": owners}, "type": SECRET_TYPE, "data": data});
+        let patch =
+            json!({"metadata": {"ownerReferences": owners}, "type": SECRET_TYPE, "data": data});
         self.cluster.patch(id, &Patch::Merge(patch)).await.attempted("cannot patch object")?;
         Ok(true)
     }

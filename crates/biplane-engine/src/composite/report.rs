@@ -64,9 +64,8 @@ impl Told {
                 Status::ConditionFalse => "False",
                 Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
             };
-            let condition = Condition::new(&c.r#type, status, &c.reason)
-                .with_message(c.message())
-                .at(now);
+            let condition =
+                Condition::new(&c.r#type, status, &c.reason).with_message(c.message()).at(now);
             TargetedCondition { condition, claim: c.target() == Target::CompositeAndClaim }
         }));
     }
@@ -112,7 +111,8 @@ pub(super) async fn deliver(
     xr: &mut Object,
     told: &Told,
 ) -> Vec<String> {
-    let claim = if told.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
+    let claim =
+        if told.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
     for event in &told.events {
         let message = if event.detail.is_empty() {
             event.message.clone()

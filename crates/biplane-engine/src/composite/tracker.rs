@@ -153,8 +153,7 @@ mod tests {
         let tracker = DependencyTracker::default();
         let xr = ObjectId::new(Gvk::new("example.org/v1", "XR"), "", "xr");
         let selector = mk_selector(r#match, namespace);
-        let requirements =
-            vec![Requirement { step: "s".into(), name: "r".into(), selector }];
+        let requirements = vec![Requirement { step: "s".into(), name: "r".into(), selector }];
         tracker.track(&xr, Tracked { requirements, ..Tracked::default() });
         tracker.dependents(object) == [xr]
     }

@@ -69,10 +69,7 @@ fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
         (true, Some(index)) => {
             let remove =
                 json!({"op": "remove", "path": format!("/metadata/managedFields/{index}")});
-            Some((
-                vec![remove, version],
-                "cannot remove before-first-apply from field managers",
-            ))
+            Some((vec![remove, version], "cannot remove before-first-apply from field managers"))
         }
         (false, _) => {
             let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});

@@ -57,12 +57,12 @@ pub(super) async fn collect_garbage(
             "cannot cleanup composed resource labels of resource {}",
             described()
         ))?;
-        let how =
-            Delete { propagation: Propagation::Foreground, uid: object.uid().to_owned() };
-        cluster.delete(&object.id(), &how).await.optional().attempted(format_args!(
-            "cannot delete composed resource {}",
-            described()
-        ))?;
+        let how = Delete { propagation: Propagation::Foreground, uid: object.uid().to_owned() };
+        cluster
+            .delete(&object.id(), &how)
+            .await
+            .optional()
+            .attempted(format_args!("cannot delete composed resource {}", described()))?;
     }
     Ok(())
 }
@@ -86,7 +86,8 @@ pub(super) async fn apply_references(
             ..Reference::default()
         })
         .collect();
-    references.sort_by_cached_key(|r| format!("{}{}{}{}", r.api_version, r.kind, r.name, r.namespace));
+    references
+        .sort_by_cached_key(|r| format!("{}{}{}{}", r.api_version, r.kind, r.name, r.namespace));
     let mut intent = identity(xr);
     layout.set_resources(&mut intent, &references);
     cluster.apply(&intent, &Apply::forced(COMPOSITE_MANAGER)).await?;
@@ -142,9 +143,7 @@ pub(super) async fn apply_status(
     let mut intent: Object = wanted.map(|s| s.object().clone()).unwrap_or_default();
     intent.set_at(&["apiVersion"], xr.api_version());
     intent.set_at(&["kind"], xr.kind());
-    for (key, value) in
-        [("namespace", xr.namespace()), ("name", xr.name()), ("uid", xr.uid())]
-    {
+    for (key, value) in [("namespace", xr.namespace()), ("name", xr.name()), ("uid", xr.uid())] {
         intent.set_meta(key, value);
     }
     let pending = conditions(xr);

@@ -98,7 +98,9 @@ pub(super) fn from(parent: &Object) -> Result<Object, TemplateError> {
 }
 
 fn wrong(path: &str, want: &str) -> TemplateError {
-    TemplateError(format!("cannot unmarshal JSON to object: spec.operationTemplate.{path} is not {want}"))
+    TemplateError(format!(
+        "cannot unmarshal JSON to object: spec.operationTemplate.{path} is not {want}"
+    ))
 }
 
 fn object(fields: &[Field], from: &Value, path: &str) -> Result<Value, TemplateError> {
@@ -166,20 +168,16 @@ fn convert(shape: &Shape, value: &Value, path: &str) -> Result<Value, TemplateEr
     }
 }
 
-/// The list at two keys, made where it is missing.
-pub(super) fn list<'a>(value: &'a mut Value, outer: &str, inner: &str) -> &'a mut Vec<Value> {
+/// Appends to the list at two keys, which is made where it is missing.
+pub(super) fn push(value: &mut Value, outer: &str, inner: &str, item: Value) {
     if !value.is_object() {
         *value = json!({});
     }
     if !value[outer].is_object() {
         value[outer] = json!({});
     }
-    let slot = &mut value[outer][inner];
-    if !slot.is_array() {
-        *slot = json!([]);
-    }
-    match slot {
-        Value::Array(items) => items,
-        _ => unreachable!("it was just made one"),
+    match &mut value[outer][inner] {
+        Value::Array(items) => items.push(item),
+        slot => *slot = json!([item]),
     }
 }

@@ -49,7 +49,7 @@ pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateErr
         .unwrap_or_default()
         .into_iter()
         .map(|mut step| {
-            template::list(&mut step, "requirements", "requiredResources").push(required.clone());
+            template::push(&mut step, "requirements", "requiredResources", required.clone());
             step
         })
         .collect();
@@ -86,7 +86,10 @@ mod tests {
         // WO-5, T-97
         let watch = Object::from_value(json!({"metadata": {"name": "test-watch"}})).unwrap();
         let check = |metadata: Value, want: &str| {
-            let mut pod = Object::from_value(json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata})).unwrap();
+            let mut pod = Object::from_value(
+                json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata}),
+            )
+            .unwrap();
             pod.set_meta("name", "test-pod");
             pod.set_meta("namespace", "default");
             assert_eq!(name(&watch, &pod), want);

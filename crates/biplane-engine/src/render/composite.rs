@@ -1,0 +1,259 @@
+//! Renders a composite resource: its reconciler, with a live control plane's parts replaced by what
+//! the request gives.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use biplane_cluster::{MemoryCluster, WritePolicy};
+use biplane_function::{Fetching, FunctionRunner};
+use biplane_model::condition::{Condition, set_conditions};
+use biplane_model::owner::controller_of;
+use biplane_model::pipeline::composition_spec;
+use biplane_model::{Gvk, Object, names};
+use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
+use uuid::Uuid;
+
+use super::{Partial, Rendered, Settings, input, output};
+use crate::composite::breaker::AlwaysClosed;
+use crate::composite::layout::Reference;
+use crate::composite::publish::NoPublisher;
+use crate::composite::select::{NoSelection, Revisions, Select};
+use crate::composite::tracker::NoTracker;
+use crate::composite::upgrade::NoUpgrade;
+use crate::composite::{self, COMPOSITION_NAME_LABEL, Deps, Layout, NoFinalizer, XR};
+use crate::failure::{Failure, join, quoted};
+use crate::pipeline::Ports;
+use crate::requirements::{ClusterRequirements, Recorded};
+
+pub(super) async fn render(
+    request: CompositeInput,
+    runner: Arc<dyn FunctionRunner>,
+    settings: &Settings,
+) -> Rendered<CompositeOutput> {
+    let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
+    if xr.kind().is_empty() {
+        return Err(Partial::Failed(
+            "cannot convert composite resource from protobuf: it has no kind".into(),
+        ));
+    }
+    let gvk = xr.gvk();
+    let layout = layout(&gvk, request.composite_resource_definition.as_ref())
+        .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
+    if xr.uid().is_empty() {
+        xr.set_meta("uid", &uid(&gvk, xr.namespace(), xr.name()));
+    }
+    xr.set_meta("resourceVersion", "999");
+    let observed: Vec<_> =
+        request.observed_resources.into_iter().map(Struct::into_object).collect();
+    check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    refer_to(layout, &mut xr, &observed);
+    let composition = request.composition.map(Struct::into_object).unwrap_or_default();
+    composition_spec(&composition)
+        .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
+    let revision = revision(&composition);
+
+    let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
+    let id = xr.id();
+    cluster.seed([xr, revision.clone()]);
+    cluster.seed(observed);
+    cluster.seed(input::supporting(request.required_resources, request.credentials));
+    input::serve_documents(&cluster, request.required_schemas);
+
+    let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
+    let deps = Deps {
+        ports: Ports {
+            cluster: cluster.clone(),
+            runner: Arc::new(Fetching::new(runner, requirements.clone())),
+            requirements: requirements.clone(),
+        },
+        clock: settings.clock.clone(),
+        ids: settings.ids.clone(),
+        gvk,
+        layout,
+        controller: "render".into(),
+        finalizer: Arc::new(NoFinalizer),
+        compositions: Arc::new(Given { layout, composition: composition.name().to_owned() }),
+        revision_selector: Arc::new(NoSelection),
+        revisions: Arc::new(GivenRevision(revision)),
+        publisher: Arc::new(NoPublisher),
+        upgrade: Arc::new(NoUpgrade),
+        tracker: Arc::new(NoTracker),
+        breaker: Arc::new(AlwaysClosed),
+        watches: None,
+        authorizer: None,
+        realtime: false,
+        poll_interval: Duration::ZERO,
+        min_poll_interval: Duration::ZERO,
+        timeout: settings.timeout,
+    };
+    let reconciled = composite::reconcile(&deps, &id.namespace, &id.name).await;
+
+    let happened = output::happened(cluster.journal(), &id);
+    let (required_resources, required_schemas) = output::asked(&requirements.asked());
+    let output = CompositeOutput {
+        composite_resource: happened.main,
+        composed_resources: happened.applied,
+        deleted_resources: happened.deleted,
+        events: happened.events,
+        required_resources,
+        required_schemas,
+    };
+    match reconciled {
+        Ok(_) => Ok(output),
+        Err(composite::ReconcileError { text, fatal: Some(fatal) }) => {
+            Err(Partial::Fatal(fatal, text, output))
+        }
+        Err(error) => Err(Partial::Failed(format!("reconcile failed: {error}"))),
+    }
+}
+
+/// Always the Composition of the request.
+#[derive(Debug)]
+struct Given {
+    layout: Layout,
+    composition: String,
+}
+
+#[async_trait]
+impl Select for Given {
+    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
+        self.layout.set_composition(&mut xr.object, &self.composition);
+        Ok(())
+    }
+}
+
+/// Always the revision that was made of the request's Composition.
+#[derive(Debug)]
+struct GivenRevision(Object);
+
+#[async_trait]
+impl Revisions for GivenRevision {
+    async fn fetch(&self, _xr: &mut XR) -> Result<Object, Failure> {
+        Ok(self.0.clone())
+    }
+}
+
+/// The layout that a definition means; modern where there is none.
+fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
+    const V1: &str = "apiextensions.crossplane.io/v1";
+    const V2: &str = "apiextensions.crossplane.io/v2";
+    let Some(definition) = definition else { return Ok(Layout::Modern) };
+    let name = quoted(definition.name());
+    let scope = definition.str_at(&["spec", "scope"]);
+    let layout = match (definition.api_version(), scope) {
+        (V1, "" | "LegacyCluster") | (V2, "LegacyCluster") => Layout::Legacy,
+        (V1 | V2, _) => Layout::Modern,
+        (other, _) => {
+            return Err(format!(
+                "CompositeResourceDefinition {name} has unrecognized apiVersion {} (expected one of [{V1} {V2}])",
+                quoted(other)
+            ));
+        }
+    };
+    let group = definition.str_at(&["spec", "group"]);
+    let kind = definition.str_at(&["spec", "names", "kind"]);
+    if group != gvk.group || kind != gvk.kind {
+        return Err(format!(
+            "CompositeResourceDefinition {name} (composite Group={group} Kind={kind}) does not match the input XR's Group={} Kind={}",
+            gvk.group, gvk.kind
+        ));
+    }
+    Ok(layout)
+}
+
+/// A UID that is always the same for one name, so that the names of composed resources are too.
+pub(crate) fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
+    let text = format!("{gvk}\0{namespace}\0{name}");
+    Uuid::new_v5(&Uuid::nil(), text.as_bytes()).to_string()
+}
+
+fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
+    let mut wrong = Vec::new();
+    for object in observed {
+        let name = object.name();
+        if controller_of(object).is_some_and(|controller| controller.uid != xr.uid()) {
+            wrong.push(format!(
+                "observed resource {name} has a controller ref but is not controlled by the XR"
+            ));
+        }
+        if !xr.namespace().is_empty() && object.namespace() != xr.namespace() {
+            wrong.push(format!("observed resource {name} is not in the same namespace as the XR"));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(join(&wrong)) }
+}
+
+/// Makes the reconciler find what is observed.
+fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
+    if observed.is_empty() {
+        return;
+    }
+    let namespaced = !xr.namespace().is_empty();
+    let references: Vec<_> = observed
+        .iter()
+        .map(|object| Reference {
+            api_version: object.api_version().into(),
+            kind: object.kind().into(),
+            name: object.name().into(),
+            namespace: if namespaced { String::new() } else { object.namespace().into() },
+            ..Reference::default()
+        })
+        .collect();
+    layout.set_resources(xr, &references);
+}
+
+/// The revision that a Composition would have.
+fn revision(composition: &Object) -> Object {
+    let spec = composition.get("spec").cloned().unwrap_or_default();
+    let hash = names::sha256([spec.to_string().as_bytes()]);
+    let mut revision = Object::new();
+    revision.set_at(&["apiVersion"], "apiextensions.crossplane.io/v1");
+    revision.set_at(&["kind"], "CompositionRevision");
+    revision.set_meta("name", &format!("{}-{}", composition.name(), &hash[..7]));
+    let labels: BTreeMap<_, _> = [(COMPOSITION_NAME_LABEL, composition.name())].into();
+    for (key, value) in labels {
+        revision.set_at(&["metadata", "labels", key], value);
+    }
+    revision.set_at(&["spec"], spec);
+    revision.set_at(&["spec", "revision"], 1);
+    set_conditions(&mut revision, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
+    revision
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uids_are_derived_from_kind_namespace_and_name() {
+        // RE-12, T-77
+        for (version, kind, namespace, name, want) in [
+            (
+                "example.org/v1alpha1",
+                "XBucket",
+                "",
+                "my-bucket",
+                "f70ef0ce-2b73-5b7b-a497-0ba62f7c6f04",
+            ),
+            (
+                "example.org/v1alpha1",
+                "XModernResource",
+                "default",
+                "my-xr",
+                "6ca6696e-4135-5475-ad53-40843d379b20",
+            ),
+            (
+                "example.crossplane.io/v1",
+                "XBucket",
+                "",
+                "example-render",
+                "4045bff9-7fa1-5286-82d9-f54719d8b9a6",
+            ),
+        ] {
+            assert_eq!(uid(&Gvk::new(version, kind), namespace, name), want);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Renders an Operation with its reconciler, and the Operation that a CronOperation or
+//! WatchOperation makes.
+
+use std::sync::Arc;
+
+use biplane_cluster::{MemoryCluster, WritePolicy};
+use biplane_function::{Fetching, FunctionRunner};
+use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::{
+    CronOperationInput, OperationInput, OperationOutput, WatchOperationInput,
+};
+use jiff::Timestamp;
+
+use super::{Partial, Rendered, Settings, input, output};
+use crate::composite::ReconcileError;
+use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watched};
+use crate::pipeline::Ports;
+use crate::requirements::{ClusterRequirements, Recorded};
+
+pub(super) async fn render(
+    request: OperationInput,
+    runner: Arc<dyn FunctionRunner>,
+    settings: &Settings,
+) -> Rendered<OperationOutput> {
+    let mut operation = request.operation.map(Struct::into_object).unwrap_or_default();
+    operation.set_at(&["apiVersion"], API_VERSION);
+    operation.set_at(&["kind"], "Operation");
+    operation.set_meta("resourceVersion", "999");
+    let id = operation.id();
+
+    let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
+    cluster.seed([operation]);
+    cluster.seed(input::supporting(request.required_resources, request.credentials));
+    input::serve_documents(&cluster, request.required_schemas);
+
+    let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
+    let deps = Deps {
+        ports: Ports {
+            cluster: cluster.clone(),
+            runner: Arc::new(Fetching::new(runner, requirements.clone())),
+            requirements: requirements.clone(),
+        },
+        clock: settings.clock.clone(),
+        ids: settings.ids.clone(),
+        capabilities: Arc::new(Unchecked),
+        timeout: settings.timeout,
+    };
+    let reconciled = operation::reconcile(&deps, &id.namespace, &id.name).await;
+
+    let happened = output::happened(cluster.journal(), &id);
+    let (required_resources, required_schemas) = output::asked(&requirements.asked());
+    let output = OperationOutput {
+        operation: happened.main,
+        applied_resources: happened.applied,
+        events: happened.events,
+        required_resources,
+        required_schemas,
+    };
+    match reconciled {
+        Ok(()) => Ok(output),
+        Err(ReconcileError { text, fatal: Some(fatal) }) => {
+            Err(Partial::Fatal(fatal, text, output))
+        }
+        Err(error) => Err(Partial::Failed(format!("reconcile failed: {error}"))),
+    }
+}
+
+pub(super) fn from_cron(
+    request: CronOperationInput,
+    settings: &Settings,
+) -> Result<Struct, String> {
+    let scheduled = match request.scheduled_time {
+        None => settings.clock.now(),
+        Some(time) => Timestamp::new(time.seconds, time.nanos)
+            .map_err(|e| format!("scheduled time is out of range: {e}"))?,
+    };
+    let cron = request.cron_operation.map(Struct::into_object).unwrap_or_default();
+    let made = cron::operation(&cron, scheduled)
+        .map_err(|e| format!("cannot convert CronOperation from protobuf: {e}"))?;
+    Ok(made.into())
+}
+
+pub(super) fn from_watch(request: WatchOperationInput) -> Result<Struct, String> {
+    let watch = request.watch_operation.map(Struct::into_object).unwrap_or_default();
+    let watched = request.watched_resource.map(Struct::into_object).unwrap_or_default();
+    let made = watched::operation(&watch, &watched)
+        .map_err(|e| format!("cannot convert WatchOperation from protobuf: {e}"))?;
+    Ok(made.into())
+}

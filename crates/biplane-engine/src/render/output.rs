@@ -1,0 +1,59 @@
+//! What every render puts into its response: what the reconciler wrote, said and asked for.
+
+use biplane_cluster::memory::{Entry, Verb};
+use biplane_model::{Object, ObjectId};
+use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::Event;
+use serde::Serialize;
+
+use crate::requirements::Asked;
+
+/// What happened, sorted by what it means.
+#[derive(Debug, Default)]
+pub(super) struct Happened {
+    /// The main object as last updated, or else as last applied.
+    pub(super) main: Option<Struct>,
+    /// Everything else that was applied, in order.
+    pub(super) applied: Vec<Struct>,
+    /// What was deleted, in order.
+    pub(super) deleted: Vec<Struct>,
+    /// What people were told, in order.
+    pub(super) events: Vec<Event>,
+}
+
+/// Sorts a journal.
+pub(super) fn happened(journal: Vec<Entry>, main: &ObjectId) -> Happened {
+    let mut all = Happened::default();
+    let (mut updated, mut applied) = (None, None);
+    for entry in journal {
+        match entry {
+            Entry::Event(event) => all.events.push(Event {
+                r#type: event.r#type.as_str().into(),
+                reason: event.reason,
+                message: event.message,
+            }),
+            Entry::Write { verb, object } => {
+                let is_main = object.id() == *main;
+                match verb {
+                    Verb::Update | Verb::UpdateStatus if is_main => updated = Some(object),
+                    Verb::Apply | Verb::ApplyStatus if is_main => applied = Some(object),
+                    Verb::Apply | Verb::ApplyStatus => all.applied.push(object.into()),
+                    Verb::Delete => all.deleted.push(object.into()),
+                    _ => {}
+                }
+            }
+        }
+    }
+    all.main = updated.or(applied).map(Object::into);
+    all
+}
+
+/// Selectors in their JSON form.
+pub(super) fn asked(asked: &Asked) -> (Vec<Struct>, Vec<Struct>) {
+    (asked.resources.iter().map(json).collect(), asked.schemas.iter().map(json).collect())
+}
+
+fn json(selector: &impl Serialize) -> Struct {
+    let value = serde_json::to_value(selector).unwrap_or_default();
+    Object::from_value(value).unwrap_or_default().into()
+}
