@@ -12,6 +12,8 @@ pub mod names;
 pub mod object;
 pub mod owner;
 pub mod pipeline;
+pub mod quantity;
+pub mod schema;
 pub mod yaml;
 
 pub use object::{Gvk, Object, ObjectId};

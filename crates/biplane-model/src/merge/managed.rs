@@ -6,8 +6,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::set::{FieldSet, FieldSetError};
-use super::value::quoted;
 use crate::Object;
+use crate::gojson::quote;
 
 /// How a manager came to own its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,9 +59,9 @@ impl Manager {
 /// As the API server names a manager in a conflict.
 impl fmt::Display for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&quoted(&self.name))?;
+        f.write_str(&quote(&self.name))?;
         if !self.subresource.is_empty() {
-            write!(f, " with subresource {}", quoted(&self.subresource))?;
+            write!(f, " with subresource {}", quote(&self.subresource))?;
         }
         if self.operation == Operation::Update {
             write!(f, " using {}", self.api_version)?;
@@ -98,7 +98,7 @@ pub enum ManagedFieldsError {
     #[error("missing fieldsType in managed fields entry {0}")]
     MissingFieldsType(usize),
     /// The form of the fields is not known.
-    #[error("invalid fieldsType {} in managed fields entry {index}", quoted(.found))]
+    #[error("invalid fieldsType {} in managed fields entry {index}", quote(.found))]
     FieldsType {
         /// Position of the entry.
         index: usize,

@@ -9,6 +9,7 @@ use super::path::PathElement;
 use super::set::FieldSet;
 use super::types::{ListType, MapType, Scalar, Shape, TypeRef};
 use super::value;
+use crate::gojson;
 
 /// One thing that is wrong with a value, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,10 +108,10 @@ fn go_type(value: &Value) -> &'static str {
 fn go_syntax(value: &Value) -> String {
     let inner = match value {
         Value::Null => return "interface {}(nil)".into(),
-        Value::String(text) => return value::quoted(text),
+        Value::String(text) => return gojson::quote(text),
         Value::Array(items) => items.iter().map(go_syntax).collect::<Vec<_>>(),
         Value::Object(map) => {
-            map.iter().map(|(k, v)| format!("{}:{}", value::quoted(k), go_syntax(v))).collect()
+            map.iter().map(|(k, v)| format!("{}:{}", gojson::quote(k), go_syntax(v))).collect()
         }
         Value::Bool(_) | Value::Number(_) => return value::plain(value),
     };
@@ -150,7 +151,7 @@ pub(super) fn item_element(list: &ListType, item: &Value) -> Result<PathElement,
         }
     }
     if fields.is_empty() {
-        let keys: Vec<String> = list.keys.iter().map(|key| value::quoted(key)).collect();
+        let keys: Vec<String> = list.keys.iter().map(|key| gojson::quote(key)).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] (and \
              doesn't have default values for any key fields)",

@@ -4,6 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
+use crate::gojson;
+use crate::gonum::format_general;
+
 /// A number as the API server holds it: whole numbers of 64 bits, and doubles.
 #[derive(Clone, Copy)]
 enum Num {
@@ -79,7 +82,7 @@ fn rank(value: &Value) -> u8 {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
-        Value::String(text) => quoted(text),
+        Value::String(text) => gojson::quote(text),
         Value::Array(items) => {
             format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(","))
         }
@@ -90,32 +93,6 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// Text in double quotes with Go's escapes.
-pub fn quoted(text: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            c if (c as u32) < 0x20 || c as u32 == 0x7f => {
-                let _ = write!(out, "\\x{:02x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
-}
-
 /// A value as Go prints it with `%v`.
 pub fn plain(value: &Value) -> String {
     match value {
@@ -124,7 +101,7 @@ pub fn plain(value: &Value) -> String {
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => match num(number) {
             Num::Int(int) => int.to_string(),
-            Num::Float(float) => go_float(float),
+            Num::Float(float) => format_general(float),
         },
         Value::Array(items) => {
             format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(" "))
@@ -137,36 +114,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// A double as Go's `%v` writes it: shortest digits, exponents beyond 21 digits or below 1e-4.
-pub fn go_float(float: f64) -> String {
-    if float == 0.0 || !float.is_finite() {
-        return match float {
-            f if f.is_nan() => "NaN".into(),
-            f if f.is_infinite() => if f > 0.0 { "+Inf" } else { "-Inf" }.into(),
-            f if f.is_sign_negative() => "-0".into(),
-            _ => "0".into(),
-        };
-    }
-    let scientific = format!("{float:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return format!("{float}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
-}
-
 /// JSON with `<`, `>` and `&` escaped, as the API server writes values inside path elements.
 pub fn escaped_json(value: &Value) -> String {
-    let text = value.to_string();
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return text;
-    }
-    // These characters can only be inside strings, so plain replacement keeps the JSON valid.
-    text.replace('<', "\\u003c")
-        .replace('>', "\\u003e")
-        .replace('&', "\\u0026")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    gojson::to_string(value)
 }

@@ -1,0 +1,215 @@
+//! Formats of text and numbers that the API server checks.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
+
+/// A format that is checked, with the name that the schema gives it.
+#[derive(Clone, Debug)]
+pub(super) struct Format {
+    pub name: String,
+}
+
+const CHECKED: &[&str] = &[
+    "bsonobjectid",
+    "uri",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+    "byte",
+    "password",
+    "date",
+    "duration",
+    "datetime",
+    "k8sshortname",
+    "k8slongname",
+];
+
+impl Format {
+    /// The format, if the API server checks it for this type.
+    pub(super) fn known(name: &str, types: &[&str]) -> Option<Self> {
+        let checked = match types {
+            [] | ["string"] => CHECKED.contains(&name.replace('-', "").as_str()),
+            ["integer"] => matches!(name, "int32" | "int64"),
+            ["number"] => matches!(name, "float" | "double"),
+            _ => false,
+        };
+        checked.then(|| Self { name: name.to_owned() })
+    }
+
+    /// Whether a text has this format. Formats of numbers say nothing about text.
+    pub(super) fn fits(&self, text: &str) -> bool {
+        let matches = |regex: &LazyLock<Regex>| regex.is_match(text);
+        match self.name.replace('-', "").as_str() {
+            "uri" => is_request_uri(text),
+            "email" => is_email(text),
+            "hostname" => is_hostname(text),
+            "ipv4" => text.contains('.') && text.parse::<IpAddr>().is_ok(),
+            "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
+            "cidr" => is_cidr(text),
+            "mac" => matches(&MAC),
+            "uuid" => matches(&UUID),
+            "uuid3" => matches(&UUID3),
+            "uuid4" => matches(&UUID4),
+            "uuid5" => matches(&UUID5),
+            "hexcolor" => matches(&HEX_COLOR),
+            "ssn" => matches(&SSN),
+            "bsonobjectid" => matches(&OBJECT_ID),
+            "byte" => STANDARD.decode(text).is_ok(),
+            "date" => matches(&DATE) && text.parse::<jiff::civil::Date>().is_ok(),
+            "datetime" => is_date_time(text),
+            "duration" => is_duration(text),
+            "k8sshortname" => text.len() <= 63 && matches(&LABEL),
+            "k8slongname" => text.len() <= 253 && text.split('.').all(|part| LABEL.is_match(part)),
+            _ => true,
+        }
+    }
+}
+
+macro_rules! patterns {
+    ($($name:ident = $pattern:literal;)*) => {
+        $(static $name: LazyLock<Regex> = LazyLock::new(|| never_wrong($pattern));)*
+    };
+}
+
+/// The patterns below are constants, compiled by a test.
+fn never_wrong(pattern: &str) -> Regex {
+    #[allow(clippy::expect_used)] // a constant that the tests compile
+    Regex::new(pattern).expect("a valid pattern")
+}
+
+patterns! {
+    UUID = "(?i-u)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
+    UUID3 = "(?i-u)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$";
+    UUID4 = "(?i-u)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$";
+    UUID5 = "(?i-u)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$";
+    MAC = "(?i-u)^([0-9a-f]{2}[:-]){5}([0-9a-f]{2}[:-]){0,2}[0-9a-f]{2}$";
+    HEX_COLOR = "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$";
+    SSN = "^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$";
+    OBJECT_ID = "^[0-9a-fA-F]{24}$";
+    DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
+    TIME = "^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$";
+    GO_DURATION = "^[-+]?(0|([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
+    WORDY_DURATION = "^[0-9]+\\s*[A-Za-zµ]+";
+    LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+    HOST_LABEL = "^[a-zA-Z0-9\\p{S}\\p{L}]([a-zA-Z0-9\\p{S}\\p{L}-]*[a-zA-Z0-9\\p{S}\\p{L}])?$";
+    TOP_LEVEL = "^[a-zA-Z\\p{L}]{2,63}$";
+}
+
+fn is_hostname(text: &str) -> bool {
+    let labels: Vec<&str> = text.split('.').collect();
+    let fits = |label: &&str| label.len() <= 63 && HOST_LABEL.is_match(label);
+    text.len() <= 255
+        && labels.iter().all(fits)
+        && (labels.len() == 1 || labels.last().is_some_and(|top| TOP_LEVEL.is_match(top)))
+}
+
+fn is_cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let Ok(bits) = bits.parse::<u8>() else { return false };
+    match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => bits <= 32,
+        Ok(IpAddr::V6(_)) => bits <= 128,
+        Err(_) => false,
+    }
+}
+
+fn is_date_time(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let Some((date, time)) = lower.split_once('t') else { return false };
+    if !DATE.is_match(date) || date.parse::<jiff::civil::Date>().is_err() {
+        return false;
+    }
+    let Some(found) = TIME.captures(time) else { return false };
+    let part = |i: usize| found.get(i).and_then(|m| m.as_str().parse::<u8>().ok()).unwrap_or(99);
+    part(1) <= 23 && part(2) <= 59 && part(3) <= 59
+}
+
+fn is_duration(text: &str) -> bool {
+    GO_DURATION.is_match(text) || WORDY_DURATION.is_match(text)
+}
+
+/// Roughly what a mail program accepts: something on both sides of one at sign.
+fn is_email(text: &str) -> bool {
+    let address = match (text.rfind('<'), text.strip_suffix('>')) {
+        (Some(open), Some(inner)) => inner.get(open + 1..).unwrap_or_default(),
+        _ => text,
+    };
+    let Some((local, domain)) = address.rsplit_once('@') else { return false };
+    !local.is_empty()
+        && !domain.is_empty()
+        && !address.contains(char::is_whitespace)
+        && !domain.starts_with('.')
+        && !domain.ends_with('.')
+        && !local.contains('@')
+}
+
+/// An absolute URI or an absolute path, as in the first line of a request.
+fn is_request_uri(text: &str) -> bool {
+    if text.is_empty() || text.chars().any(|c| c.is_ascii_control() || c == ' ') {
+        return false;
+    }
+    if text.starts_with('/') {
+        return true;
+    }
+    let Some((scheme, rest)) = text.split_once(':') else { return false };
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        && !rest.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_accept_and_refuse() {
+        for (name, good, bad) in [
+            ("date-time", "2024-01-02T03:04:05Z", "2024-01-02"),
+            ("date-time", "2024-01-02t03:04:05.5+02:00", "2024-13-02T03:04:05Z"),
+            ("date", "2024-02-29", "2023-02-29"),
+            ("duration", "1h30m", "abc"),
+            ("duration", "22 ns", ""),
+            ("byte", "aGk=", "a"),
+            ("ipv4", "10.0.0.1", "::1"),
+            ("ipv6", "::1", "10.0.0.1"),
+            ("cidr", "10.0.0.0/8", "10.0.0.0/33"),
+            ("mac", "01:02:03:04:05:06", "01:02"),
+            ("uuid", "01234567-89ab-cdef-0123-456789abcdef", "x"),
+            (
+                "uuid4",
+                "01234567-89ab-4def-8123-456789abcdef",
+                "01234567-89ab-3def-8123-456789abcdef",
+            ),
+            ("hostname", "example.org", "-x"),
+            ("email", "a@example.org", "a"),
+            ("uri", "https://example.org/x", "example"),
+            ("k8s-short-name", "a-b", "A"),
+            ("k8s-long-name", "a.b", "a..b"),
+            ("hexcolor", "#fff", "#ff"),
+        ] {
+            let format = Format::known(name, &["string"]).unwrap();
+            assert!(format.fits(good), "{name} {good}");
+            assert!(!format.fits(bad), "{name} {bad}");
+        }
+        assert!(Format::known("int-or-string", &["string"]).is_none());
+        assert!(Format::known("int32", &["integer"]).is_some());
+    }
+}
