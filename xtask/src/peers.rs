@@ -27,7 +27,8 @@ pub(crate) fn build(root: &Path) -> Result<()> {
             .arg(".")
             .current_dir(&folder)
             .env("CGO_ENABLED", "0")
-            .env("GOWORK", "off"))?;
+            .env("GOWORK", "off"))
+        .context("cannot build a peer: Go 1.26 is needed")?;
     }
     Ok(())
 }

@@ -114,4 +114,12 @@ mod tests {
         assert_eq!(format!("{error:#}"), "step two failed: broken");
         assert_eq!(*ran.borrow(), ["one", "two"]);
     }
+
+    #[test]
+    fn the_readme_names_what_continuous_integration_runs() {
+        let read = |name| std::fs::read_to_string(crate::root().join(name)).unwrap();
+        let script = read(".ci/run");
+        let command = script.lines().find_map(|line| line.strip_prefix("exec ")).unwrap();
+        assert!(read("README.md").contains(&format!("```sh\n{command}\n```")), "{command}");
+    }
 }

@@ -154,4 +154,17 @@ mod tests {
             ["biplane-model: uses serde_yaml, which is banned"]
         );
     }
+
+    #[test]
+    fn deny_toml_names_the_same_bans() {
+        let text = std::fs::read_to_string(crate::root().join("deny.toml")).unwrap();
+        let lines: Vec<&str> =
+            text.lines().filter(|l| l.trim_start().starts_with("{ crate = ")).collect();
+        assert_eq!(lines.len(), super::BANS.len());
+        for ((name, users), line) in super::BANS.iter().zip(lines) {
+            assert!(line.contains(&format!("{{ crate = \"{name}\"")), "{name}: {line}");
+            let wrappers = format!("wrappers = {users:?}");
+            assert_eq!(line.contains(&wrappers), !users.is_empty(), "{name}: {line}");
+        }
+    }
 }

@@ -108,4 +108,13 @@ mod tests {
         assert!(!allows("MIT ISC"));
         assert!(!allows(""));
     }
+
+    #[test]
+    fn deny_toml_allows_the_same() {
+        let text = std::fs::read_to_string(crate::root().join("deny.toml")).unwrap();
+        let list = text.split_once("allow = [\n").unwrap().1.split_once("]\n").unwrap().0;
+        let listed: Vec<&str> =
+            list.lines().map(|l| l.trim().trim_end_matches(',').trim_matches('"')).collect();
+        assert_eq!(listed, ALLOWED);
+    }
 }
