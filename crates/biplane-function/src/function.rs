@@ -16,6 +16,11 @@ use tonic::Status;
 pub trait Function: Send + Sync {
     /// Answers one request.
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status>;
+
+    /// Whether it only computes. Servers then run it where it holds up nobody else.
+    fn is_pure(&self) -> bool {
+        false
+    }
 }
 
 /// A function that only computes. Every pure function is a [`Function`].
@@ -28,6 +33,10 @@ pub trait PureFunction: Send + Sync {
 impl<F: PureFunction> Function for F {
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
         PureFunction::run(self, request)
+    }
+
+    fn is_pure(&self) -> bool {
+        true
     }
 }
 

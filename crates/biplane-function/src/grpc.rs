@@ -5,7 +5,7 @@ mod dial;
 mod failure;
 mod target;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +18,7 @@ use crate::status;
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 use balance::{Balance, Member};
+use dial::Ready;
 use failure::{Failure, classify};
 
 pub use dial::Security;
@@ -74,14 +75,23 @@ impl Client {
         request: &RunFunctionRequest,
         deadline: Option<Instant>,
     ) -> Result<RunFunctionResponse, Status> {
-        let Some(deadline) = deadline else { return self.attempt(dialect, request, None).await };
-        let attempt = self.attempt(dialect, request, Some(deadline));
-        tokio::time::timeout_at(deadline, attempt).await.unwrap_or_else(|_| {
-            Err(match self.0.last_error() {
-                // Says what is in the way, rather than only that it takes long.
-                Some(error) => Status::deadline_exceeded(format!("latest balancer error: {error}")),
-                None => status::deadline_exceeded(),
-            })
+        let progress = Mutex::default();
+        let attempt = self.attempt(dialect, request, deadline, &progress);
+        let Some(deadline) = deadline else { return attempt.await };
+        let answer = tokio::time::timeout_at(deadline, attempt).await;
+        answer.unwrap_or_else(|_| Err(self.expired(&lock(&progress))))
+    }
+
+    /// Says what is in the way, rather than only that it takes long.
+    fn expired(&self, progress: &Progress) -> Status {
+        if progress.sent_on.as_ref().is_some_and(Ready::get) {
+            return status::deadline_exceeded();
+        }
+        Status::deadline_exceeded(match progress.error.clone().or_else(|| self.0.last_error()) {
+            Some(error) => format!("latest balancer error: {error}"),
+            None => {
+                "context deadline exceeded while waiting for connections to become ready".to_owned()
+            }
         })
     }
 
@@ -91,22 +101,42 @@ impl Client {
         dialect: Dialect,
         request: &RunFunctionRequest,
         deadline: Option<Instant>,
+        progress: &Mutex<Progress>,
     ) -> Result<RunFunctionResponse, Status> {
         loop {
             let member = self.0.pick().await;
+            lock(progress).sent_on = Some(member.ready.clone());
             match send(dialect, &member, request, deadline).await {
                 Ok(response) => return Ok(response),
                 Err(status) => match classify(status, &member.ready) {
-                    Failure::NotReady(error) => self.0.discard(&member, Some(error)),
+                    Failure::NotReady(error) => {
+                        *lock(progress) = Progress { sent_on: None, error: Some(error.clone()) };
+                        self.0.discard(&member, Some(error));
+                    }
                     Failure::Broken(status) => {
                         self.0.discard(&member, None);
                         return Err(status);
                     }
                     Failure::Answer(status) => return Err(status),
+                    // Whoever set the deadline knows best how to say so.
+                    Failure::Expired => std::future::pending().await,
                 },
             }
         }
     }
+}
+
+/// How far a call has come.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The connection that the request was last sent on.
+    sent_on: Option<Ready>,
+    /// Why the last attempt did not reach the function.
+    error: Option<String>,
+}
+
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn send(

@@ -5,11 +5,13 @@ pub mod fetching;
 pub mod function;
 pub mod grpc;
 pub mod in_process;
+pub mod metrics;
 pub mod named;
 pub mod request;
 pub mod resource;
 pub mod response;
 pub mod runner;
+pub mod serve;
 pub mod status;
 pub mod tls;
 

@@ -35,6 +35,35 @@ pub(crate) fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("context deadline exceeded")
 }
 
+pub(crate) fn is_too_large(status: &Status) -> bool {
+    status.message().contains("decoded message length too large")
+}
+
+/// The statuses that our own end of a call makes up, as Go's end would.
+pub(crate) fn in_go(status: Status) -> Status {
+    let message = status.message();
+    match status.code() {
+        Code::OutOfRange if is_too_large(&status) => {
+            let mut numbers =
+                message.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+            let (got, limit) = (numbers.next().unwrap_or("?"), numbers.next().unwrap_or("?"));
+            Status::resource_exhausted(format!(
+                "grpc: received message larger than max ({got} vs. {limit})"
+            ))
+        }
+        Code::Internal if message.starts_with("failed to decode Protobuf message") => {
+            Status::internal(format!("grpc: failed to unmarshal the received message: {message}"))
+        }
+        Code::Internal if message.starts_with("Missing response message") => Status::internal(
+            "cardinality violation: received no response message from non-server-streaming RPC",
+        ),
+        Code::Internal if message.starts_with("Unexpected EOF decoding stream") => {
+            Status::internal("unexpected EOF")
+        }
+        _ => status,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -175,6 +175,7 @@ impl Balance {
         };
         let mut state = self.state();
         state.made += 1;
+        state.last_error = None;
         let id = state.made;
         state.members.push(Member { id, address, channel, ready });
         drop(state);

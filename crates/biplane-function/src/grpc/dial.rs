@@ -111,7 +111,8 @@ fn go_tls(error: &io::Error, server_name: &str) -> String {
     match inner {
         Some(rustls::Error::InvalidCertificate(problem)) => {
             let reason = match problem {
-                CertificateError::UnknownIssuer => {
+                // A new authority under the old name shows as a bad signature.
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                     "certificate signed by unknown authority".to_owned()
                 }
                 CertificateError::NotValidForName

@@ -5,6 +5,8 @@ use std::io;
 
 use tonic::{Code, Status};
 
+use crate::status;
+
 use super::balance::{connection_error, root_cause};
 use super::dial::{Ready, go_io};
 
@@ -15,17 +17,22 @@ pub(crate) enum Failure {
     NotReady(String),
     /// The connection broke under the call.
     Broken(Status),
+    /// The time that the request itself carries is up.
+    Expired,
     /// The server's own answer, or an answer that cannot be understood.
     Answer(Status),
 }
 
 pub(crate) fn classify(status: Status, ready: &Ready) -> Failure {
+    if status.code() == Code::Cancelled && status.message() == "Timeout expired" {
+        return Failure::Expired;
+    }
     let causes: Vec<&(dyn Error + 'static)> =
         std::iter::successors(status.source(), |error| (*error).source()).collect();
     let is_transport =
         |e: &&(dyn Error + 'static)| e.is::<tonic::transport::Error>() || e.is::<hyper::Error>();
     if !causes.iter().any(is_transport) {
-        return Failure::Answer(in_go(status));
+        return Failure::Answer(status::in_go(status));
     }
     if let Some(error) = causes.iter().find(|e| e.is::<tonic::ConnectError>()) {
         return Failure::NotReady(connection_error(&root_cause(*error)));
@@ -55,31 +62,5 @@ fn reading(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
         _ => go_io(error),
-    }
-}
-
-/// The statuses that our own end makes up, as Go's end would.
-fn in_go(status: Status) -> Status {
-    let message = status.message();
-    match status.code() {
-        Code::OutOfRange if message.contains("decoded message length too large") => {
-            let mut numbers =
-                message.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
-            let (got, limit) = (numbers.next().unwrap_or("?"), numbers.next().unwrap_or("?"));
-            Status::resource_exhausted(format!(
-                "grpc: received message larger than max ({got} vs. {limit})"
-            ))
-        }
-        Code::Internal if message.starts_with("failed to decode Protobuf message") => {
-            Status::internal(format!("grpc: failed to unmarshal the received message: {message}"))
-        }
-        Code::Internal if message.starts_with("Missing response message") => Status::internal(
-            "cardinality violation: received no response message from non-server-streaming RPC",
-        ),
-        Code::Internal if message.starts_with("Unexpected EOF decoding stream") => {
-            Status::internal("unexpected EOF")
-        }
-        Code::Cancelled if message == "Timeout expired" => crate::status::deadline_exceeded(),
-        _ => status,
     }
 }

@@ -1,0 +1,179 @@
+//! Hands requests of either dialect to the function, and counts.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use biplane_proto::function::{v1, v1beta1};
+use tokio::task::JoinSet;
+use tonic::body::Body;
+use tonic::{Code, Request, Response, Status};
+
+use crate::function::Function;
+use crate::metrics::Counter;
+use crate::status::{self, code_name};
+use crate::v1::{RunFunctionRequest, RunFunctionResponse};
+
+/// Which of the two services a handler stands behind.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Dialect {
+    V1,
+    V1Beta1,
+}
+
+impl Dialect {
+    fn service(self) -> &'static str {
+        match self {
+            Self::V1 => super::SERVICES[0],
+            Self::V1Beta1 => super::SERVICES[1],
+        }
+    }
+}
+
+/// What a server counts, under the names that gRPC servers in Go use.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Calls begun.
+    pub started: Counter,
+    /// Calls ended, by code.
+    pub handled: Counter,
+    /// Messages received.
+    pub received: Counter,
+    /// Messages sent.
+    pub sent: Counter,
+}
+
+const METHOD: &[&str] = &["grpc_type", "grpc_service", "grpc_method"];
+
+impl Metrics {
+    pub(super) fn new() -> Self {
+        let metrics = Self {
+            started: Counter::new(
+                "grpc_server_started_total",
+                "Total number of RPCs started on the server.",
+                METHOD,
+            ),
+            handled: Counter::new(
+                "grpc_server_handled_total",
+                "Total number of RPCs completed on the server, regardless of success or failure.",
+                &["grpc_type", "grpc_service", "grpc_method", "grpc_code"],
+            ),
+            received: Counter::new(
+                "grpc_server_msg_received_total",
+                "Total number of RPC stream messages received on the server.",
+                METHOD,
+            ),
+            sent: Counter::new(
+                "grpc_server_msg_sent_total",
+                "Total number of gRPC stream messages sent by the server.",
+                METHOD,
+            ),
+        };
+        // Every series is there from the start, so that the first failure is seen as an increase.
+        for service in super::SERVICES {
+            let method = method(service);
+            for counter in [&metrics.started, &metrics.received, &metrics.sent] {
+                counter.add(&method, 0);
+            }
+            for code in 0..=16 {
+                metrics.ended(service, Code::from(code), 0);
+            }
+        }
+        metrics
+    }
+
+    fn ended(&self, service: &str, code: Code, n: u64) {
+        self.handled.add(&["unary", service, "RunFunction", code_name(code)], n);
+    }
+
+    /// All of it in Prometheus' text format.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for counter in [&self.started, &self.handled, &self.received, &self.sent] {
+            counter.write(&mut text);
+        }
+        text
+    }
+}
+
+fn method(service: &str) -> [&str; 3] {
+    ["unary", service, "RunFunction"]
+}
+
+pub(super) struct Handler {
+    function: Arc<dyn Function>,
+    dialect: Dialect,
+    metrics: Arc<Metrics>,
+}
+
+impl Handler {
+    pub(super) fn new(
+        function: Arc<dyn Function>,
+        dialect: Dialect,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { function, dialect, metrics }
+    }
+
+    async fn handle(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        let service = self.dialect.service();
+        self.metrics.started.add(&method(service), 1);
+        self.metrics.received.add(&method(service), 1);
+        let answer = run(Arc::clone(&self.function), request).await;
+        match &answer {
+            Ok(_) => {
+                self.metrics.sent.add(&method(service), 1);
+                self.metrics.ended(service, Code::Ok, 1);
+            }
+            Err(status) => self.metrics.ended(service, status.code(), 1),
+        }
+        answer
+    }
+}
+
+/// Runs a function in a task of its own: a panic fails this call only, and a caller that goes away
+/// takes its call with it. What only computes does so where it holds up nobody's input and output.
+async fn run(
+    function: Arc<dyn Function>,
+    request: RunFunctionRequest,
+) -> Result<RunFunctionResponse, Status> {
+    let mut tasks = JoinSet::new();
+    if function.is_pure() {
+        let runtime = tokio::runtime::Handle::current();
+        tasks.spawn_blocking(move || runtime.block_on(function.run(request)));
+    } else {
+        tasks.spawn(async move { function.run(request).await });
+    }
+    match tasks.join_next().await {
+        Some(Ok(answer)) => answer,
+        _ => Err(Status::internal("the function panicked")),
+    }
+}
+
+#[async_trait]
+impl v1::function_runner_service_server::FunctionRunnerService for Handler {
+    async fn run_function(
+        &self,
+        request: Request<RunFunctionRequest>,
+    ) -> Result<Response<RunFunctionResponse>, Status> {
+        self.handle(request.into_inner()).await.map(Response::new)
+    }
+}
+
+#[async_trait]
+impl v1beta1::function_runner_service_server::FunctionRunnerService for Handler {
+    async fn run_function(
+        &self,
+        request: Request<RunFunctionRequest>,
+    ) -> Result<Response<RunFunctionResponse>, Status> {
+        self.handle(request.into_inner()).await.map(Response::new)
+    }
+}
+
+/// Statuses that the server itself makes up, in the words of Go's servers.
+pub(super) fn in_go(response: http::Response<Body>) -> http::Response<Body> {
+    let Some(status) = Status::from_header_map(response.headers()) else { return response };
+    if status.code() == Code::OutOfRange && status::is_too_large(&status) {
+        return status::in_go(status).into_http();
+    }
+    response
+}

@@ -1,0 +1,217 @@
+//! Listening sockets, in the way that Go names them, and the connections that come in.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+
+use super::ServeError;
+
+/// What kind of socket to listen on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Network {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// A socket in the file system.
+    Unix,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+        })
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "tcp" | "tcp4" | "tcp6" => Ok(Self::Tcp),
+            "unix" => Ok(Self::Unix),
+            _ => Err(format!("unknown network {text}: expected tcp or unix")),
+        }
+    }
+}
+
+pub(super) enum Listener {
+    Tcp(TcpListener, String),
+    Unix(UnixListener, PathBuf),
+}
+
+impl Listener {
+    pub(super) async fn bind(network: Network, address: &str) -> Result<Self, ServeError> {
+        let failed = |error: &io::Error| ServeError::Listen {
+            network,
+            address: address.to_owned(),
+            reason: format!("listen {network} {address}: {}", reason(error)),
+        };
+        match network {
+            Network::Tcp => {
+                let listener = bind_tcp(address).await.map_err(|e| failed(&e))?;
+                let bound = listener.local_addr().map_err(|e| failed(&e))?;
+                let host = if bound.ip().is_unspecified() {
+                    "localhost".to_owned()
+                } else if bound.is_ipv6() {
+                    format!("[{}]", bound.ip())
+                } else {
+                    bound.ip().to_string()
+                };
+                Ok(Self::Tcp(listener, format!("{host}:{}", bound.port())))
+            }
+            Network::Unix => {
+                let listener = UnixListener::bind(address).map_err(|e| failed(&e))?;
+                let path = std::path::absolute(address).map_err(|e| failed(&e))?;
+                Ok(Self::Unix(listener, path))
+            }
+        }
+    }
+
+    /// Where to find it.
+    pub(super) fn target(&self) -> String {
+        match self {
+            Self::Tcp(_, target) => target.clone(),
+            Self::Unix(_, path) => format!("unix://{}", path.display()),
+        }
+    }
+
+    /// The file to remove in the end.
+    pub(super) fn socket(&self) -> Option<PathBuf> {
+        match self {
+            Self::Tcp(..) => None,
+            Self::Unix(_, path) => Some(path.clone()),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<Box<dyn Io>> {
+        Ok(match self {
+            Self::Tcp(listener, _) => {
+                let (stream, _) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Box::new(stream)
+            }
+            Self::Unix(listener, _) => Box::new(listener.accept().await?.0),
+        })
+    }
+
+    /// The connections, as they come in and have shown their certificates.
+    pub(super) fn incoming(
+        self,
+        tls: Option<Arc<rustls::ServerConfig>>,
+    ) -> ReceiverStream<io::Result<Connection>> {
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = self.accept() => accepted,
+                    () = sender.closed() => return,
+                };
+                match accepted {
+                    // A slow handshake holds up nobody else.
+                    Ok(io) => drop(tokio::spawn(admit(io, tls.clone(), sender.clone()))),
+                    // Out of file descriptors, for one: that passes.
+                    Err(error) => {
+                        tracing::info!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                }
+            }
+        });
+        ReceiverStream::new(receiver)
+    }
+}
+
+async fn admit(
+    io: Box<dyn Io>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    sender: mpsc::Sender<io::Result<Connection>>,
+) {
+    let io = match tls {
+        None => io,
+        Some(config) => match tokio_rustls::TlsAcceptor::from(config).accept(io).await {
+            Ok(stream) => Box::new(stream),
+            Err(error) => {
+                tracing::debug!(%error, "refused a connection");
+                return;
+            }
+        },
+    };
+    let _ = sender.send(Ok(Connection(io))).await;
+}
+
+/// Binds as Go does: no host is every address, and `localhost` is looked up.
+pub(super) async fn bind_tcp(address: &str) -> io::Result<TcpListener> {
+    let Some(port) = address.strip_prefix(':') else { return TcpListener::bind(address).await };
+    let port = port.parse::<u16>().map_err(|_| io::Error::other("unknown port"))?;
+    match TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).await {
+        Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await
+        }
+        bound => bound,
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "bind: address already in use".to_owned(),
+        io::ErrorKind::PermissionDenied => "bind: permission denied".to_owned(),
+        io::ErrorKind::NotFound => "bind: no such file or directory".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "bind: cannot assign requested address".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// A connection of whatever kind.
+pub(super) struct Connection(Box<dyn Io>);
+
+impl Connected for Connection {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,52 @@
+//! Metrics over plain HTTP: every path answers with all of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::handler::Metrics;
+use super::listen::bind_tcp;
+
+/// How long a scraper may take over its request, and how large that may be.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LARGEST_REQUEST: usize = 16 * 1024;
+
+/// Serves until the program ends, and says where; `None` if the address cannot be had.
+pub(super) async fn serve(address: &str, metrics: Arc<Metrics>) -> Option<String> {
+    let listener = match bind_tcp(address).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::info!(address, %error, "cannot serve metrics");
+            return None;
+        }
+    };
+    let bound = listener.local_addr().ok()?.to_string();
+    let metrics = Arc::downgrade(&metrics);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Some(metrics) = metrics.upgrade() else { return };
+            tokio::spawn(tokio::time::timeout(PATIENCE, answer(stream, metrics)));
+        }
+    });
+    Some(bound)
+}
+
+async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        if request.len() > LARGEST_REQUEST || stream.read_buf(&mut request).await? == 0 {
+            return Ok(());
+        }
+    }
+    let body = metrics.text();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    stream.shutdown().await
+}

@@ -1,0 +1,207 @@
+//! The server: what it refuses to start with, what it serves, how it ends.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
+
+use biplane_function::PureFunction;
+use biplane_function::serve::{self, Config, Network};
+use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tonic::Status;
+
+use crate::certs::Certs;
+use crate::world::{self, Echo, PATIENCE, call, client, config, request};
+
+async fn refused(config: Config) -> String {
+    let started = serve::start(Arc::new(Echo::default()), config, std::future::pending()).await;
+    started.unwrap_err().to_string()
+}
+
+/// FN-D4
+#[tokio::test]
+async fn it_must_be_said_how_calls_are_protected() {
+    assert_eq!(
+        refused(Config { insecure: false, ..config() }).await,
+        "no credentials provided - did you specify the Insecure or MTLSCertificates options?"
+    );
+}
+
+/// FN-D3
+#[tokio::test]
+async fn insecure_wins_over_certificates_that_are_not_there() {
+    let config = Config { certs_dir: Some("/no/such/folder".into()), ..config() };
+    let running =
+        serve::start(Arc::new(Echo::default()), config, std::future::pending()).await.unwrap();
+    assert!(call(running.target()).await.is_ok());
+}
+
+/// FN-D3
+#[tokio::test]
+async fn certificates_that_cannot_be_used_are_named() {
+    let certs = Certs::new(&["localhost"]);
+    let with = || Config { certs_dir: Some(certs.server()), insecure: false, ..config() };
+    std::fs::write(certs.server().join("ca.crt"), "").unwrap();
+    assert_eq!(refused(with()).await, "cannot apply ServeOption: invalid CA certificate");
+    std::fs::remove_file(certs.server().join("ca.crt")).unwrap();
+    let text = refused(with()).await;
+    assert!(text.starts_with("cannot apply ServeOption: cannot read CA certificate: "), "{text}");
+    std::fs::remove_file(certs.server().join("tls.crt")).unwrap();
+    let text = refused(with()).await;
+    assert!(text.starts_with("cannot apply ServeOption: cannot load X509 keypair: "), "{text}");
+}
+
+/// FN-D4
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let running = world::serve(Echo::default()).await;
+    let address = running.target().to_owned();
+    let text = refused(Config { address: address.clone(), ..config() }).await;
+    assert_eq!(
+        text,
+        format!(
+            "cannot listen for tcp connections at address \"{address}\": listen tcp {address}: \
+             bind: address already in use"
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_address_without_a_host_is_every_address() {
+    let config = Config { address: ":0".into(), ..config() };
+    let running =
+        serve::start(Arc::new(Echo::default()), config, std::future::pending()).await.unwrap();
+    let (host, port) = running.target().split_once(':').unwrap();
+    assert_eq!(host, "localhost");
+    assert!(call(&format!("127.0.0.1:{port}")).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_socket_in_the_file_system_is_removed_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fn.sock");
+    let config = Config { network: Network::Unix, address: path.display().to_string(), ..config() };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async { drop(stopped.await) };
+    let running = serve::start(Arc::new(Echo::default()), config, shutdown).await.unwrap();
+    assert_eq!(running.target(), format!("unix://{}", path.display()));
+    assert!(call(running.target()).await.is_ok());
+    assert!(call(&format!("unix:{}", path.display())).await.is_ok());
+    drop(stop);
+    running.wait().await.unwrap();
+    assert!(!path.exists());
+}
+
+/// FN-W9
+#[tokio::test]
+async fn a_request_that_is_too_large_is_refused_in_the_words_of_go() {
+    let config = Config { max_receive_size: 1024, ..config() };
+    let running =
+        serve::start(Arc::new(Echo::default()), config, std::future::pending()).await.unwrap();
+    let large = request("t", &json!({"padding": "x".repeat(2000)}));
+    let answer = client(running.target()).call(large, Some(PATIENCE)).await;
+    let text = biplane_function::status::text(&answer.unwrap_err());
+    let expected =
+        "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (";
+    assert!(text.starts_with(expected) && text.ends_with(" vs. 1024)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_panic_fails_its_call_only() {
+    let running = world::serve(Echo::default()).await;
+    let client = client(running.target());
+    let answer = client.call(request("t", &json!({"panic": "now"})), Some(PATIENCE)).await;
+    assert_eq!(
+        biplane_function::status::text(&answer.unwrap_err()),
+        "rpc error: code = Internal desc = the function panicked"
+    );
+    assert!(client.call(request("t", &Value::Null), Some(PATIENCE)).await.is_ok());
+}
+
+/// Blocks its thread until it is released.
+struct Blocking {
+    entered: mpsc::Sender<()>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl PureFunction for Blocking {
+    fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        if request.input.is_some() {
+            self.entered.send(()).unwrap();
+            self.released.lock().unwrap().recv().unwrap();
+        }
+        Ok(RunFunctionResponse::default())
+    }
+}
+
+/// On a single thread, this would never end if the function ran on it.
+#[tokio::test(flavor = "current_thread")]
+async fn what_computes_holds_up_nobody_else_and_is_finished_on_shutdown() {
+    let (entered, has_entered) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let function = Blocking { entered, released: Mutex::new(released) };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async { drop(stopped.await) };
+    let running = serve::start(Arc::new(function), config(), shutdown).await.unwrap();
+    let target = running.target().to_owned();
+
+    let slow = {
+        let client = client(&target);
+        tokio::spawn(async move { client.call(request("t", &json!({})), Some(PATIENCE)).await })
+    };
+    while has_entered.try_recv().is_err() {
+        tokio::task::yield_now().await;
+    }
+    let quick = RunFunctionRequest::default();
+    assert!(client(&target).call(quick, Some(PATIENCE)).await.is_ok());
+
+    drop(stop);
+    release.send(()).unwrap();
+    assert!(slow.await.unwrap().is_ok());
+    running.wait().await.unwrap();
+}
+
+/// FN-D6
+#[tokio::test]
+async fn calls_are_counted_and_the_counts_are_served() {
+    let config = Config { metrics_address: Some("127.0.0.1:0".into()), ..config() };
+    let echo = Echo::default();
+    let running =
+        serve::start(Arc::new(echo.clone()), config, std::future::pending()).await.unwrap();
+    let client = client(running.target());
+    client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
+    client.call(request("t", &json!({"fail": "no"})), Some(PATIENCE)).await.unwrap_err();
+    assert_eq!(echo.0.load(Ordering::SeqCst), 2);
+
+    let mut stream =
+        tokio::net::TcpStream::connect(running.metrics_address().unwrap()).await.unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let v1 = "grpc_type=\"unary\",grpc_service=\"apiextensions.fn.proto.v1.FunctionRunnerService\",\
+              grpc_method=\"RunFunction\"";
+    let v1beta1 = v1.replace("v1.", "v1beta1.");
+    for line in [
+        format!("grpc_server_started_total{{{v1}}} 2"),
+        format!("grpc_server_handled_total{{{v1},grpc_code=\"OK\"}} 1"),
+        format!("grpc_server_handled_total{{{v1},grpc_code=\"FailedPrecondition\"}} 1"),
+        format!("grpc_server_handled_total{{{v1},grpc_code=\"Internal\"}} 0"),
+        format!("grpc_server_msg_received_total{{{v1}}} 2"),
+        format!("grpc_server_msg_sent_total{{{v1}}} 1"),
+        format!("grpc_server_started_total{{{v1beta1}}} 0"),
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
+}
+
+/// FN-D6
+#[tokio::test]
+async fn a_metrics_address_that_is_taken_stops_nothing() {
+    let first = world::serve(Echo::default()).await;
+    let config = Config { metrics_address: Some(first.target().to_owned()), ..config() };
+    let running =
+        serve::start(Arc::new(Echo::default()), config, std::future::pending()).await.unwrap();
+    assert_eq!(running.metrics_address(), None);
+    assert!(call(running.target()).await.is_ok());
+}
