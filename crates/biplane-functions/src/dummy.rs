@@ -4,7 +4,7 @@ use biplane_function::v1::{
     Requirements, Resource, ResponseMeta, RunFunctionRequest, RunFunctionResponse, State,
 };
 use biplane_function::{PureFunction, request, response};
-use biplane_proto::Struct;
+use biplane_proto::{Struct, json};
 use serde::Deserialize;
 use serde_json::Value;
 use tonic::Status;
@@ -54,10 +54,12 @@ impl PureFunction for Dummy {
 }
 
 fn overlay(response: Option<Value>) -> Result<RunFunctionResponse, String> {
-    let Some(response) = response else {
-        return Err("proto: syntax error (line 1:1): unexpected token ".to_owned());
-    };
-    serde_json::from_value(response).map_err(|error| format!("proto: {error}"))
+    // What is absent reads like an empty text.
+    let response = response.ok_or("proto: syntax error (line 1:1): unexpected token ")?;
+    json::from_value(response).map_err(|error| match error {
+        json::Error::Read(error) => format!("proto: {error}"),
+        other => format!("proto: {other}"),
+    })
 }
 
 /// Merges as protobuf does: set fields win, messages merge, lists grow, map entries are replaced.

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tonic::Status;
 
 /// Long enough for anything that is going to happen at all.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Long enough to have tried, for what is never going to happen.
 pub(crate) const BRIEF: Duration = Duration::from_millis(300);
 
