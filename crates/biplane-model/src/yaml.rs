@@ -8,6 +8,7 @@
 
 mod analyse;
 mod error;
+mod lines;
 mod order;
 mod read;
 mod resolve;

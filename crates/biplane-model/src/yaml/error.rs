@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::lines;
+
 /// How much of a long line an error shows on either side of the problem.
 const SHOWN_AROUND: usize = 60;
 
@@ -70,8 +72,7 @@ pub(super) struct Located {
 impl YamlError {
     /// Adds what only the caller of the document reader knows: the whole text and its name.
     pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
-        let line = at.line.checked_sub(1).and_then(|above| text.split('\n').nth(above));
-        let line = line.unwrap_or_default().trim_end_matches('\r');
+        let line = lines::line(text, at.line);
         let before = at.column.saturating_sub(1);
         let hidden = before - Self::shown_before(at.column);
         Self {

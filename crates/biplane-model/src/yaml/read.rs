@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Located, Problem, YamlError};
+use super::lines;
 use super::stream::{Chunk, Chunks};
 use crate::Value;
 
@@ -160,7 +161,7 @@ fn check_characters(text: &str) -> Result<(), Located> {
     let Some(before) = found.and_then(|at| text.get(..at)) else { return Ok(()) };
     Err(Located {
         problem: Problem::ControlCharacter,
-        line: before.matches('\n').count() + 1,
-        column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+        line: lines::starts(before).count() + 1,
+        column: before.rsplit(['\r', '\n']).next().unwrap_or_default().chars().count() + 1,
     })
 }

@@ -1,6 +1,7 @@
 //! Cutting a stream into the texts of its documents.
 
 use super::error::{Located, Problem};
+use super::lines;
 
 const SEPARATOR: &str = "---";
 
@@ -48,7 +49,7 @@ impl<'text> Iterator for Chunks<'text> {
             return Some(Ok(Chunk { text: rest, lines_above }));
         };
         let (text, after) = rest.split_at(end);
-        self.lines_above += text.matches('\n').count() + 1;
+        self.lines_above += lines::starts(text).count() + 1;
         let (separator, below) = match after.split_once('\n') {
             Some((separator, below)) => (separator, Some(below)),
             None => (after, None),

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::super::error::Located;
+use super::super::lines;
 
 /// Each repair is another attempt at the whole text.
 const MAX_REPAIRS: usize = 100;
@@ -32,8 +33,7 @@ impl Repairs {
             let spaces = |line: &str| line.bytes().take_while(|b| *b == b' ').count();
             self.indent = 1 + text.lines().map(spaces).max().unwrap_or_default();
         }
-        let line_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        let start = line_breaks.take(fault.line.checked_sub(1)?).last()?;
+        let start = lines::starts(text).nth(fault.line.checked_sub(2)?)?;
         let (before, after) = text.split_at_checked(start)?;
         Some(format!("{before}{:indent$}{after}", "", indent = self.indent))
     }

@@ -127,7 +127,9 @@ fn emit_value(value: &Value, emit: &mut impl FnMut(Event)) {
         Value::String(text) => emit_text(text, emit),
         Value::Array(items) => {
             emit(Event::sequence_start(None, None, true, SequenceStyle::Block));
-            items.iter().for_each(|item| emit_value(item, emit));
+            for item in items {
+                emit_value(item, emit);
+            }
             emit(Event::sequence_end());
         }
         Value::Object(map) => {

@@ -1,0 +1,3 @@
+//! The model, as seen from outside.
+
+mod damaged_yaml;
