@@ -10,10 +10,12 @@ use super::stream::{Chunk, Chunks};
 use crate::Value;
 
 mod build;
+mod last_line;
 mod limits;
 mod repair;
 
 use build::Builder;
+use last_line::LastLine;
 use repair::Repairs;
 
 /// How deep lists and objects may be nested, those that aliases bring included.
@@ -33,28 +35,35 @@ pub struct Document {
 ///
 /// The name is for error messages only.
 pub fn parse_documents(source_name: &str, text: &str) -> Result<Vec<Document>, YamlError> {
-    documents(source_name, text).collect()
+    documents(source_name, text, LastLine::Ended).collect()
 }
 
 /// Reads the first document that has content. Later ones are not looked at.
+///
+/// A block scalar in the last line has no line break at its end if the text has none. A stream is
+/// read line by line, which ends the last one too.
 pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
-    documents(source_name, text).next().unwrap_or_else(|| {
+    documents(source_name, text, LastLine::AsItIs).next().unwrap_or_else(|| {
         let nowhere = Located { problem: Problem::Empty, line: 0, column: 0 };
         Err(YamlError::new(source_name, text, 1, nowhere))
     })
 }
 
 /// The documents with content, one by one.
-fn documents(source_name: &str, text: &str) -> impl Iterator<Item = Result<Document, YamlError>> {
+fn documents(
+    source_name: &str,
+    text: &str,
+    last_line: LastLine,
+) -> impl Iterator<Item = Result<Document, YamlError>> {
     let mut index = 0;
     Chunks::of(text).filter_map(move |chunk| {
         let document = chunk.and_then(|chunk| {
-            read(&chunk).map_err(|at| Located { line: at.line + chunk.lines_above, ..at }).map(
-                |root| {
+            read(&chunk, last_line)
+                .map_err(|at| Located { line: at.line + chunk.lines_above, ..at })
+                .map(|root| {
                     let line = root.line + chunk.lines_above;
                     root.value.map(|value| Document { value, line, index })
-                },
-            )
+                })
         });
         match document {
             Ok(document) => {
@@ -73,13 +82,13 @@ struct Root {
     line: usize,
 }
 
-fn read(chunk: &Chunk<'_>) -> Result<Root, Located> {
+fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
     check_characters(text)?;
     let mut text = Cow::Borrowed(text);
     let mut repairs = Repairs::default();
     loop {
-        match read_text(&text) {
+        match read_text(&text, last_line) {
             Ok(root) => return Ok(root),
             Err(Failure::Located(at)) => return Err(repairs.original(at)),
             Err(Failure::QuotedLine(at)) => match repairs.indent(&text, &at) {
@@ -97,7 +106,7 @@ enum Failure {
     QuotedLine(Located),
 }
 
-fn read_text(text: &str) -> Result<Root, Failure> {
+fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = MAX_DEPTH + 1;
@@ -120,6 +129,7 @@ fn read_text(text: &str) -> Result<Root, Failure> {
             }
             root.line = span.start.line();
         }
+        let event = last_line.apply(event, &span, text);
         builder.event(event, &span).map_err(|problem| locate(problem, &span))?;
     }
     root.value = builder.finish();

@@ -189,3 +189,22 @@ fn lines_of_quoted_scalars_may_stand_anywhere() {
     let long = format!("a:\n  b: '{}'\n", "one\n".repeat(1000));
     assert!(matches!(problem(&long), Problem::Syntax(_)));
 }
+
+/// LOAD-1, LOAD-4
+#[test]
+fn a_block_at_the_end_of_a_text_without_line_break_ends_in_one_only_within_a_stream() {
+    for (text, alone, in_stream) in [
+        ("a: |\n  b\n  c", "b\nc", "b\nc\n"),
+        ("a: |+\n  b", "b", "b\n"),
+        ("a: |-\n  b", "b", "b"),
+        ("a: >\n  b\n  c", "b c", "b c\n"),
+        ("a: |\n  b\n", "b\n", "b\n"),
+        ("a: |\n  b\n---\n# end", "b\n", "b\n"),
+        ("a: |\n  b\n\n\n# end", "b\n", "b\n"),
+        ("a: |\n  b\n  ", "b\n", "b\n"),
+        ("a: |\n  b\n   ", "b\n ", "b\n \n"),
+    ] {
+        assert_eq!(read(text), json!({"a": alone}), "{text:?}");
+        assert_eq!(documents(text), [(json!({"a": in_stream}), 1, 0)], "{text:?}");
+    }
+}
