@@ -9,7 +9,7 @@ pub fn format_float(float: f64) -> String {
     if let Some(special) = special(float) {
         special.to_owned()
     } else if size == 0.0 || (1e-6..1e21).contains(&size) {
-        float.to_string()
+        plain(float)
     } else {
         exponent(float, 1)
     }
@@ -22,7 +22,7 @@ pub fn format_general(float: f64) -> String {
     if let Some(special) = special(float) {
         special.to_owned()
     } else if size == 0.0 || (1e-4..1e6).contains(&size) {
-        float.to_string()
+        plain(float)
     } else {
         exponent(float, 2)
     }
@@ -38,8 +38,41 @@ fn special(float: f64) -> Option<&'static str> {
     }
 }
 
-fn exponent(float: f64, digits: usize) -> String {
+/// The fewest digits that read back as the same number, as `1.25e3`.
+///
+/// Of two texts that are equally short and equally near, Go takes the one with the even last digit
+/// and the standard library the larger one.
+fn shortest(float: f64) -> String {
     let text = format!("{float:e}");
+    let mantissa = text.split_once('e').map_or(text.as_str(), |(mantissa, _)| mantissa);
+    let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let even = format!("{float:.decimals$e}");
+    if even.parse() == Ok(float) { even } else { text }
+}
+
+fn plain(float: f64) -> String {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    if float.fract() == 0.0 && float.abs() < EXACT {
+        return float.to_string();
+    }
+    let text = shortest(float);
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let sign = if float < 0.0 { "-" } else { "" };
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let point = exponent.parse().unwrap_or(0) + 1_isize;
+    match usize::try_from(point) {
+        Ok(point) => match digits.split_at_checked(point) {
+            Some(("", fraction)) => format!("{sign}0.{fraction}"),
+            Some((whole, "")) => format!("{sign}{whole}"),
+            Some((whole, fraction)) => format!("{sign}{whole}.{fraction}"),
+            None => format!("{sign}{digits:0<point$}"),
+        },
+        Err(_) => format!("{sign}0.{:0>1$}{digits}", "", point.unsigned_abs()),
+    }
+}
+
+fn exponent(float: f64, digits: usize) -> String {
+    let text = shortest(float);
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, exponent) = match exponent.strip_prefix('-') {
         Some(rest) => ('-', rest),
@@ -89,6 +122,8 @@ mod tests {
         (3.0, "3", "3"),
         (4.503599627370498e15, "4503599627370498", "4.503599627370498e+15"),
         (5e-324, "5e-324", "5e-324"),
+        (-1652147969856765.25, "-1652147969856765.2", "-1.6521479698567652e+15"),
+        (1652147969856765.75, "1652147969856765.8", "1.6521479698567658e+15"),
         (9.007199254740992e15, "9007199254740992", "9.007199254740992e+15"),
         (9.007199254740994e15, "9007199254740994", "9.007199254740994e+15"),
         (999999.0, "999999", "999999"),
