@@ -30,6 +30,7 @@ impl Backwards {
     }
 
     /// Puts bytes before all others.
+    #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let from = self.room(bytes.len());
         if let Some(place) = self.bytes.get_mut(from..self.at) {
@@ -40,6 +41,9 @@ impl Backwards {
 
     /// Puts a number before all others.
     pub(crate) fn varint(&mut self, number: u64) {
+        if number < 0x80 {
+            return self.bytes(&[number as u8]);
+        }
         let mut rest = number;
         let from = self.room(encoded_len_varint(number));
         if let Some(place) = self.bytes.get_mut(from..self.at) {
@@ -61,7 +65,11 @@ impl Backwards {
 
     /// Turns everything written since the buffer had `before` bytes into a field.
     pub(crate) fn close(&mut self, field: u8, before: usize) {
-        self.varint((self.len() - before) as u64);
+        let len = self.len() - before;
+        if len < 0x80 && field < 0x10 {
+            return self.bytes(&[field << 3 | WireType::LengthDelimited as u8, len as u8]);
+        }
+        self.varint(len as u64);
         self.key(field, WireType::LengthDelimited);
     }
 
@@ -73,10 +81,16 @@ impl Backwards {
     }
 
     /// The place where so many more bytes begin.
+    #[inline]
     fn room(&mut self, more: usize) -> usize {
-        if let Some(from) = self.at.checked_sub(more) {
-            return from;
+        match self.at.checked_sub(more) {
+            Some(from) => from,
+            None => self.grow(more),
         }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) -> usize {
         let used = self.len();
         let size = (used + more).max(self.bytes.len() * 2).max(64);
         let mut bytes = vec![0; size];

@@ -21,7 +21,7 @@ use crate::backwards::Backwards;
 pub struct Struct(Object);
 
 /// How deep objects and lists may nest on the wire. Real documents stay below a tenth of it, and
-/// it fits the stack of any thread that we decode on.
+/// whatever walks over them afterwards has a few kilobytes of stack for each level.
 pub const MAX_DEPTH: usize = 500;
 
 impl Struct {

@@ -12,9 +12,34 @@ fn error(text: &'static str) -> DecodeError {
     DecodeError::new(text)
 }
 
+/// A number. Nearly all of them are one byte long.
+#[inline]
+fn varint(buf: &mut &[u8]) -> Result<u64, DecodeError> {
+    match *buf {
+        [byte @ 0..=0x7f, rest @ ..] => {
+            *buf = rest;
+            Ok(u64::from(*byte))
+        }
+        _ => encoding::decode_varint(buf),
+    }
+}
+
+/// Number and wire type of a field.
+#[inline]
+fn key(buf: &mut &[u8]) -> Result<(u32, WireType), DecodeError> {
+    match *buf {
+        [byte @ 0x08..=0x7f, rest @ ..] => {
+            let wire = WireType::try_from(u64::from(byte & 7))?;
+            *buf = rest;
+            Ok((u32::from(byte >> 3), wire))
+        }
+        _ => encoding::decode_key(buf),
+    }
+}
+
 /// The body of a length-delimited field, cut off the front of `buf`.
 fn cut<'a>(buf: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
-    let len = encoding::decode_varint(buf)?;
+    let len = varint(buf)?;
     let (body, rest) = usize::try_from(len)
         .ok()
         .and_then(|len| buf.split_at_checked(len))
@@ -53,16 +78,16 @@ fn deeper(depth: usize) -> Result<usize, DecodeError> {
 }
 
 fn entry(mut buf: &[u8], map: &mut Map<String, Value>, depth: usize) -> Result<(), DecodeError> {
-    let (mut key, mut value) = (String::new(), Value::Null);
+    let (mut name, mut value) = ("", Value::Null);
     while !buf.is_empty() {
-        match encoding::decode_key(&mut buf)? {
-            (1, WireType::LengthDelimited) => text(cut(&mut buf)?)?.clone_into(&mut key),
+        match key(&mut buf)? {
+            (1, WireType::LengthDelimited) => name = text(cut(&mut buf)?)?,
             (2, WireType::LengthDelimited) => read_value(cut(&mut buf)?, &mut value, depth)?,
             (1 | 2, _) => return Err(error("invalid wire type")),
             (tag, wire) => encoding::skip_field(wire, tag, &mut buf, DecodeContext::default())?,
         }
     }
-    map.insert(key, value);
+    map.insert(name.to_owned(), value);
     Ok(())
 }
 
@@ -70,9 +95,9 @@ fn entry(mut buf: &[u8], map: &mut Map<String, Value>, depth: usize) -> Result<(
 fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), DecodeError> {
     let depth = deeper(depth)?;
     while !buf.is_empty() {
-        match encoding::decode_key(&mut buf)? {
+        match key(&mut buf)? {
             (1, WireType::Varint) => {
-                encoding::decode_varint(&mut buf)?;
+                varint(&mut buf)?;
                 *value = Value::Null;
             }
             (2, WireType::SixtyFourBit) => {
@@ -83,7 +108,7 @@ fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), Dec
                     .ok_or_else(|| error("number is not finite"))?;
             }
             (3, WireType::LengthDelimited) => *value = text(cut(&mut buf)?)?.into(),
-            (4, WireType::Varint) => *value = (encoding::decode_varint(&mut buf)? != 0).into(),
+            (4, WireType::Varint) => *value = (varint(&mut buf)? != 0).into(),
             (5, WireType::LengthDelimited) => {
                 let mut body = cut(&mut buf)?;
                 if !value.is_object() {
@@ -91,7 +116,7 @@ fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), Dec
                 }
                 let Value::Object(map) = value else { continue };
                 while !body.is_empty() {
-                    match encoding::decode_key(&mut body)? {
+                    match key(&mut body)? {
                         (1, WireType::LengthDelimited) => entry(cut(&mut body)?, map, depth)?,
                         (1, _) => return Err(error("invalid wire type")),
                         (tag, wire) => {
@@ -107,7 +132,7 @@ fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), Dec
                 }
                 let Value::Array(items) = value else { continue };
                 while !body.is_empty() {
-                    match encoding::decode_key(&mut body)? {
+                    match key(&mut body)? {
                         (1, WireType::LengthDelimited) => {
                             let mut item = Value::Null;
                             read_value(cut(&mut body)?, &mut item, depth)?;

@@ -205,7 +205,8 @@ fn sixty_levels_are_read() {
 
 #[test]
 fn depth_is_limited_and_the_limit_fits_a_small_stack() {
-    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(|| {
+    // Half of what threads get by default: others need room to walk over it.
+    let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
         let bytes = nested(MAX_DEPTH);
         let deep = Struct::decode(&*bytes).unwrap();
         assert_eq!(deep.clone(), deep);
@@ -215,17 +216,6 @@ fn depth_is_limited_and_the_limit_fits_a_small_stack() {
         drop(deep);
         let error = Struct::decode(&*nested(MAX_DEPTH + 1)).unwrap_err().to_string();
         assert!(error.contains("recursion limit reached"), "{error}");
-        // Bytes that go deeper than any of our values.
-        let mut bytes = Vec::new();
-        for _ in 0..100_000 {
-            let mut outer = vec![0x0a];
-            prost::encoding::encode_varint(bytes.len() as u64, &mut outer);
-            bytes.splice(0..0, outer);
-            if bytes.len() > 20_000 {
-                break;
-            }
-        }
-        let _ = Struct::decode(&*bytes);
     });
     thread.unwrap().join().unwrap();
 }
