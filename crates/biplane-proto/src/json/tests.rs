@@ -50,6 +50,15 @@ fn numbers_are_those_of_go() {
 }
 
 #[test]
+fn doubles_are_read_to_their_last_digit() {
+    for bits in [0x4028_00b4_0000_0000, 0x5018_0000_0000_0000, 0x7fef_ffff_ffff_ffff, 1] {
+        let float = f64::from_bits(bits);
+        let text = format!(r#"{{"n":{}}}"#, format_float(float));
+        assert_eq!(from_str::<Struct>(&text).unwrap()["n"].as_f64(), Some(float), "{text}");
+    }
+}
+
+#[test]
 fn enums_without_a_name_are_numbers() {
     let meta = RequestMeta { tag: String::new(), capabilities: vec![1, 99, -3] };
     let text = to_string(&meta).unwrap();
