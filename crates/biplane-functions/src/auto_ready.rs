@@ -3,6 +3,7 @@
 //! Three opinions are asked in turn, and the first that has one decides: a rule of the user's, what
 //! is known about the kind, and the `Ready` condition. What an earlier function said stays.
 
+mod cel;
 mod conditions;
 mod gates;
 mod input;
@@ -141,3 +142,6 @@ fn seconds(duration: GoDuration) -> biplane_proto::Duration {
     let (seconds, nanos) = duration.parts();
     biplane_proto::Duration { seconds, nanos }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,23 +1,48 @@
 //! Readiness by a rule of the user's, an expression over the observed object.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use biplane_model::Object;
 
-/// Asks rules.
+use super::cel::{Program, RuleError};
+
+/// More rules than a control plane has. Beyond, all are compiled anew.
+const MAX_KEPT: usize = 1000;
+
+type Compiled = Arc<Result<Program, RuleError>>;
+
+/// Asks rules, and keeps what they compiled to.
 #[derive(Debug, Default)]
-pub(super) struct Rules {}
+pub(super) struct Rules {
+    compiled: Mutex<BTreeMap<String, Compiled>>,
+}
 
 impl Rules {
     /// What the rule for the object's kind says; nothing when there is none.
-    #[expect(clippy::unused_self, reason = "compiled rules will be kept here")]
     pub(super) fn ask(
         &self,
         rules: &BTreeMap<String, String>,
         object: &Object,
-    ) -> Option<Result<bool, String>> {
-        let _rule = rules.get(&key(object))?;
-        None
+    ) -> Option<Result<bool, RuleError>> {
+        let compiled = self.compiled(rules.get(&key(object))?);
+        Some(match compiled.as_ref() {
+            Ok(program) => program.run(object),
+            Err(error) => Err(error.clone()),
+        })
+    }
+
+    fn compiled(&self, rule: &str) -> Compiled {
+        let mut kept = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(compiled) = kept.get(rule) {
+            return Arc::clone(compiled);
+        }
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        let compiled = Arc::new(Program::compile(rule));
+        kept.insert(rule.to_owned(), Arc::clone(&compiled));
+        compiled
     }
 }
 
@@ -30,5 +55,39 @@ fn key(object: &Object) -> String {
         [group, version] => format!("{group}_{version}_{kind}"),
         // Nobody can say what this is, and Go does not try.
         _ => "__".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rules;
+    use biplane_model::Object;
+    use serde_json::json;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// AR-22.
+    #[test]
+    fn rules_are_found_by_group_version_and_kind() {
+        for (api_version, key) in [
+            ("pkg.crossplane.io/v1", "pkg.crossplane.io_v1_K"),
+            ("v1", "_v1_K"),
+            ("/v1", "_v1_K"),
+            ("", "__K"),
+            ("/", "__K"),
+            ("a/b/c", "__"),
+        ] {
+            let rules = BTreeMap::from([(key.to_owned(), "true".to_owned())]);
+            let object = json!({"apiVersion": api_version, "kind": "K"});
+            let object = Object::from_value(object).unwrap();
+            assert_eq!(Rules::default().ask(&rules, &object), Some(Ok(true)), "{api_version}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_compiled_once() {
+        let rules = Rules::default();
+        assert!(Arc::ptr_eq(&rules.compiled("1 == 1"), &rules.compiled("1 == 1")));
+        assert!(Arc::ptr_eq(&rules.compiled("1 +"), &rules.compiled("1 +")));
     }
 }

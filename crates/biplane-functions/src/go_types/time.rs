@@ -9,6 +9,13 @@ pub(crate) struct Instant {
     nanos: u32,
 }
 
+impl Instant {
+    /// Nanoseconds since 1970.
+    pub(crate) fn nanos(self) -> i128 {
+        i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos)
+    }
+}
+
 /// Reads what Go's parser takes for RFC 3339, which is slightly more than the standard allows: an
 /// hour of one digit, a comma before the fraction, offsets of 24 hours.
 pub(crate) fn instant(text: &str) -> Option<Instant> {
@@ -92,7 +99,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March put the leap day last, where it shifts nothing.
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
@@ -126,6 +133,11 @@ pub enum DurationError {
 pub struct GoDuration(i64);
 
 impl GoDuration {
+    /// All of it.
+    pub(crate) fn nanos(self) -> i64 {
+        self.0
+    }
+
     /// Whole seconds and the nanoseconds beyond them, both with the duration's sign.
     pub(crate) fn parts(self) -> (i64, i32) {
         (self.0 / 1_000_000_000, (self.0 % 1_000_000_000) as i32)

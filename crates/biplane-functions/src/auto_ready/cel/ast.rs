@@ -1,0 +1,130 @@
+//! What a rule is made of.
+
+/// A literal.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    /// The name of a type, as a value.
+    Type(&'static str),
+}
+
+/// An expression and where in the source it is said to be.
+#[derive(Debug)]
+pub(super) struct Expr {
+    pub(super) at: usize,
+    /// How many expressions lie within one another here.
+    pub(super) depth: usize,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Literal(Literal),
+    Name(String),
+    /// `operand.field`, or whether there is one.
+    Field {
+        operand: Box<Expr>,
+        field: String,
+        test: bool,
+    },
+    Call {
+        function: String,
+        target: Option<Box<Expr>>,
+        args: Vec<Expr>,
+    },
+    List(Vec<Expr>),
+    Map(Vec<(Expr, Expr)>),
+    /// A message of protobuf; none is known.
+    Message(String),
+    Loop(Box<Loop>),
+}
+
+/// What macros over lists and maps become. The result so far is called [`RESULT`].
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub(super) range: Expr,
+    pub(super) variable: String,
+    pub(super) start: Expr,
+    pub(super) condition: Expr,
+    pub(super) step: Expr,
+    pub(super) result: Expr,
+}
+
+/// A name that no rule can contain.
+pub(super) const RESULT: &str = "@result";
+
+impl Expr {
+    pub(super) fn new(at: usize, kind: Kind) -> Self {
+        let mut deepest = 0;
+        kind.each(&mut |child| deepest = deepest.max(child.depth));
+        Self { at, depth: deepest + 1, kind }
+    }
+
+    pub(super) fn call(at: usize, function: &str, args: Vec<Expr>) -> Self {
+        Self::new(at, Kind::Call { function: function.to_owned(), target: None, args })
+    }
+
+    pub(super) fn name(at: usize, name: &str) -> Self {
+        Self::new(at, Kind::Name(name.to_owned()))
+    }
+
+    /// Calls back for this expression and all within it.
+    pub(super) fn visit(&self, see: &mut dyn FnMut(&Self)) {
+        see(self);
+        self.kind.each(&mut |child| child.visit(see));
+    }
+
+    /// The dotted name that a chain of fields spells.
+    pub(super) fn dotted(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Name(name) => Some(name.clone()),
+            Kind::Field { operand, field, test: false } => {
+                Some(format!("{}.{field}", operand.dotted()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// The pattern, if this matches against a literal one.
+    pub(super) fn literal_pattern(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Call { function, args, .. } if function == "matches" => {
+                match &args.last()?.kind {
+                    Kind::Literal(Literal::Text(pattern)) => Some(pattern),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    fn each<'a>(&'a self, see: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Self::Literal(_) | Self::Name(_) | Self::Message(_) => {}
+            Self::Field { operand, .. } => see(operand),
+            Self::Call { target, args, .. } => {
+                if let Some(target) = target {
+                    see(target);
+                }
+                args.iter().for_each(see);
+            }
+            Self::List(items) => items.iter().for_each(see),
+            Self::Map(entries) => entries.iter().for_each(|(key, value)| {
+                see(key);
+                see(value);
+            }),
+            Self::Loop(parts) => {
+                let Loop { range, start, condition, step, result, .. } = parts.as_ref();
+                [range, start, condition, step, result].into_iter().for_each(see);
+            }
+        }
+    }
+}
