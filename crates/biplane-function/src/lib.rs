@@ -1,6 +1,7 @@
 //! Functions are values: something that turns a request into a response. Where it runs (in
 //! process, over gRPC, in a container) is a runner behind one port.
 
+pub mod cached;
 pub mod fetching;
 pub mod function;
 pub mod grpc;
@@ -15,6 +16,7 @@ pub mod serve;
 pub mod status;
 pub mod tls;
 
+pub use cached::Cached;
 pub use fetching::Fetching;
 pub use function::{Function, PureFunction, Registry};
 pub use grpc::GrpcRunner;

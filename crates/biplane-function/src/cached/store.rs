@@ -1,0 +1,193 @@
+//! The files of the cache.
+
+use std::fmt;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use biplane_proto::Timestamp;
+use biplane_proto::cache::CachedRunFunctionResponse;
+use prost::Message;
+
+use super::{Metrics, Now};
+use crate::v1::RunFunctionResponse;
+
+/// What temporary files begin with; nothing that is looked up does.
+const TEMPORARY: &str = ".new-";
+/// A temporary file of this age was left behind by a process that is no more.
+const ABANDONED: Duration = Duration::from_hours(1);
+
+pub(super) struct Store {
+    folder: PathBuf,
+    now: Now,
+    metrics: Arc<Metrics>,
+    written: AtomicU64,
+}
+
+/// What a response is kept under.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    function: String,
+    tag: String,
+}
+
+impl Key {
+    /// `None` if there is no tag, or if the names could lead out of the folder.
+    pub(super) fn new(function: &str, tag: &str) -> Option<Self> {
+        let is_plain =
+            |name: &str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
+        (is_plain(function) && is_plain(tag))
+            .then(|| Self { function: function.to_owned(), tag: tag.to_owned() })
+    }
+}
+
+/// Why there is no answer in the cache.
+#[derive(Debug)]
+pub(super) enum Miss {
+    EmptyTag,
+    NotCached,
+    Expired,
+    Error(String),
+}
+
+impl Miss {
+    pub(super) fn reason(&self) -> &'static str {
+        match self {
+            Self::EmptyTag => "EmptyRequestTag",
+            Self::NotCached => "NotCached",
+            Self::Expired => "DeadlineExpired",
+            Self::Error(_) => "Error",
+        }
+    }
+}
+
+impl Store {
+    pub(super) fn new(folder: PathBuf, now: Now, metrics: Arc<Metrics>) -> Self {
+        Self { folder, now, metrics, written: AtomicU64::new(0) }
+    }
+
+    pub(super) async fn read(&self, key: &Key) -> Result<RunFunctionResponse, Miss> {
+        let path = self.folder.join(&key.function).join(&key.tag);
+        let bytes = tokio::fs::read(path).await.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Miss::NotCached,
+            _ => Miss::Error(error.to_string()),
+        })?;
+        let cached = CachedRunFunctionResponse::decode(bytes.as_slice())
+            .map_err(|error| Miss::Error(error.to_string()))?;
+        if (self.now)() > deadline(&cached) {
+            return Err(Miss::Expired);
+        }
+        Ok(cached.response.unwrap_or_default())
+    }
+
+    /// Writes and says how many bytes that were. Readers see the old file or the new one.
+    pub(super) async fn write(
+        &self,
+        key: &Key,
+        response: &RunFunctionResponse,
+        ttl: Duration,
+    ) -> io::Result<u64> {
+        let deadline = (self.now)().checked_add(ttl).ok_or_else(|| io::Error::other("TTL"))?;
+        let cached = CachedRunFunctionResponse {
+            deadline: Some(timestamp(deadline)),
+            response: Some(response.clone()),
+        };
+        let folder = self.folder.join(&key.function);
+        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        let new = folder.join(format!("{TEMPORARY}{}-{number}", std::process::id()));
+        let path = folder.join(&key.tag);
+        let write = move || {
+            let bytes = cached.encode_to_vec();
+            DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+            let written = fs::write(&new, &bytes).and_then(|()| fs::rename(&new, &path));
+            if written.is_err() {
+                let _ = fs::remove_file(&new);
+            }
+            written.map(|()| bytes.len() as u64)
+        };
+        tokio::task::spawn_blocking(write).await?
+    }
+
+    /// Deletes what has expired; folders go once they are found empty.
+    pub(super) fn collect_garbage(&self) -> io::Result<usize> {
+        let mut collected = 0;
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if !path.is_dir() {
+                continue;
+            }
+            let files: Vec<_> = match fs::read_dir(&path).and_then(Iterator::collect) {
+                Ok(files) => files,
+                Err(error) => {
+                    tracing::info!(path = %path.display(), %error, "RunFunctionResponse cache error");
+                    continue;
+                }
+            };
+            if files.is_empty() {
+                let _ = fs::remove_dir(&path);
+            }
+            let function = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            for file in files {
+                match self.collect(&file.path()) {
+                    Ok(None) => {}
+                    Ok(Some(bytes)) => {
+                        collected += 1;
+                        self.metrics.deletes.add(&[&function], 1);
+                        self.metrics.bytes_deleted.add(&[&function], bytes);
+                    }
+                    Err(error) => {
+                        tracing::info!(name = function, %error, "RunFunctionResponse cache error");
+                        self.metrics.errors.add(&[&function], 1);
+                    }
+                }
+            }
+        }
+        Ok(collected)
+    }
+
+    /// Deletes one response if it has expired, and says how large it was.
+    fn collect(&self, path: &Path) -> io::Result<Option<u64>> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(TEMPORARY) {
+            let modified = fs::metadata(path)?.modified()?;
+            let age = (self.now)().duration_since(modified).unwrap_or_default();
+            return if age > ABANDONED { fs::remove_file(path).map(|()| None) } else { Ok(None) };
+        }
+        let bytes = fs::read(path)?;
+        let cached = CachedRunFunctionResponse::decode(bytes.as_slice())
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        if (self.now)() < deadline(&cached) {
+            return Ok(None);
+        }
+        fs::remove_file(path)?;
+        Ok(Some(bytes.len() as u64))
+    }
+}
+
+/// When a response expires; an absent deadline is long past.
+fn deadline(cached: &CachedRunFunctionResponse) -> SystemTime {
+    let Timestamp { seconds, nanos } = cached.deadline.unwrap_or_default();
+    let since = Duration::new(
+        u64::try_from(seconds).unwrap_or_default(),
+        u32::try_from(nanos).unwrap_or_default().min(999_999_999),
+    );
+    SystemTime::UNIX_EPOCH.checked_add(since).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp {
+        seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+        nanos: since.subsec_nanos().cast_signed(),
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.folder).finish()
+    }
+}

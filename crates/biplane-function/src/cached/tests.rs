@@ -1,0 +1,278 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use biplane_proto::cache::CachedRunFunctionResponse;
+use prost::Message;
+use tempfile::TempDir;
+
+use super::*;
+use crate::fetching::Fetching;
+use crate::runner::FetchError;
+use crate::v1::{
+    RequestMeta, ResourceSelector, Resources, ResponseMeta, Result as FunctionResult, Schema,
+    SchemaSelector,
+};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Answers with this TTL, or fails without one; counts its calls.
+#[derive(Clone)]
+struct Answering {
+    response: Option<RunFunctionResponse>,
+    calls: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl FunctionRunner for Answering {
+    async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.response.clone().ok_or_else(|| RunError::Failed("boom".into()))
+    }
+}
+
+fn with_ttl(ttl: Duration) -> RunFunctionResponse {
+    let meta = ResponseMeta { tag: "t".into(), ttl: Some(ttl.into()) };
+    RunFunctionResponse { meta: Some(meta), ..RunFunctionResponse::default() }
+}
+
+struct World {
+    folder: TempDir,
+    time: Arc<Mutex<SystemTime>>,
+    runner: Cached<Answering>,
+}
+
+const START: Duration = Duration::from_secs(1_700_000_000);
+
+impl World {
+    fn new(response: Option<RunFunctionResponse>, max_ttl: Duration) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let time = Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + START));
+        let inner = Answering { response, calls: Arc::default() };
+        let runner = Cached::new(inner, folder.path(), max_ttl, clock(&time));
+        Self { folder, time, runner }
+    }
+
+    async fn run(&self, function: &str, tag: &str) -> Result<RunFunctionResponse, RunError> {
+        self.runner.run(&call(function), tagged(tag)).await
+    }
+
+    fn calls(&self) -> usize {
+        self.runner.inner.calls.load(Ordering::SeqCst)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut files = Vec::new();
+        for folder in fs::read_dir(self.folder.path()).unwrap() {
+            let folder = folder.unwrap().path();
+            files.extend(fs::read_dir(&folder).unwrap().map(|file| {
+                let file = file.unwrap().path();
+                file.strip_prefix(self.folder.path()).unwrap().display().to_string()
+            }));
+        }
+        files.sort();
+        files
+    }
+
+    fn pass(&self, time: Duration) {
+        *self.time.lock().unwrap() += time;
+    }
+}
+
+fn clock(time: &Arc<Mutex<SystemTime>>) -> Now {
+    let time = Arc::clone(time);
+    Arc::new(move || *time.lock().unwrap())
+}
+
+fn call(function: &str) -> Call {
+    Call { function: function.into(), ..Call::default() }
+}
+
+fn tagged(tag: &str) -> RunFunctionRequest {
+    let meta = RequestMeta { tag: tag.into(), ..RequestMeta::default() };
+    RunFunctionRequest { meta: Some(meta), ..RunFunctionRequest::default() }
+}
+
+/// FN-K3, FN-K4
+#[tokio::test]
+async fn what_must_not_be_kept_is_not() {
+    let cases = [
+        (Some(with_ttl(MINUTE)), ""),
+        (Some(with_ttl(MINUTE)), "../escape"),
+        (Some(with_ttl(Duration::ZERO)), "t"),
+        (Some(RunFunctionResponse::default()), "t"),
+        (None, "t"),
+    ];
+    for (response, tag) in cases {
+        let world = World::new(response.clone(), Duration::ZERO);
+        for n in 1..=2 {
+            assert_eq!(world.run("fn", tag).await.ok(), response);
+            assert_eq!(world.calls(), n, "{response:?} {tag}");
+        }
+        assert_eq!(world.files(), Vec::<String>::new());
+        assert_eq!(world.runner.metrics().misses.get(&["fn"]), 2);
+    }
+}
+
+/// FN-K1, FN-K2, FN-K3
+#[tokio::test]
+async fn what_is_kept_answers_other_runners_until_its_deadline() {
+    let world = World::new(Some(with_ttl(10 * MINUTE)), Duration::ZERO);
+    world.run("fn", "abc").await.unwrap();
+    assert_eq!(world.files(), ["fn/abc"]);
+    let mode = fs::metadata(world.folder.path().join("fn")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+
+    let broken = Answering { response: None, calls: Arc::default() };
+    let other = Cached::new(broken, world.folder.path(), Duration::ZERO, clock(&world.time));
+    world.pass(10 * MINUTE);
+    assert_eq!(other.run(&call("fn"), tagged("abc")).await.unwrap(), with_ttl(10 * MINUTE));
+    assert_eq!(other.metrics().hits.get(&["fn"]), 1);
+    assert_eq!(other.metrics().read_seconds.count(&["fn"]), 1);
+    assert!(other.run(&call("fn2"), tagged("abc")).await.is_err());
+    world.pass(Duration::from_nanos(1));
+    assert!(other.run(&call("fn"), tagged("abc")).await.is_err(), "expired");
+}
+
+/// FN-K3
+#[tokio::test]
+async fn broken_files_are_replaced() {
+    for (content, errors) in [(b"".as_slice(), 0), (b"\xff\xff\xff", 1)] {
+        let world = World::new(Some(with_ttl(MINUTE)), Duration::ZERO);
+        fs::create_dir(world.folder.path().join("fn")).unwrap();
+        fs::write(world.folder.path().join("fn/t"), content).unwrap();
+        world.run("fn", "t").await.unwrap();
+        world.run("fn", "t").await.unwrap();
+        assert_eq!(world.calls(), 1);
+        assert_eq!(world.runner.metrics().errors.get(&["fn"]), errors);
+    }
+}
+
+fn deadline(path: &Path) -> i64 {
+    let cached = CachedRunFunctionResponse::decode(fs::read(path).unwrap().as_slice()).unwrap();
+    cached.deadline.unwrap().seconds - START.as_secs().cast_signed()
+}
+
+/// FN-K4, FN-K5
+#[tokio::test]
+async fn the_limit_cuts_the_deadline_and_not_the_response() {
+    for (max, expected) in [(5 * MINUTE, 300), (Duration::ZERO, 1800), (60 * MINUTE, 1800)] {
+        let world = World::new(Some(with_ttl(30 * MINUTE)), max);
+        world.run("fn", "t").await.unwrap();
+        assert_eq!(deadline(&world.folder.path().join("fn/t")), expected);
+        let kept = world.run("fn", "t").await.unwrap();
+        assert_eq!((kept, world.calls()), (with_ttl(30 * MINUTE), 1));
+    }
+}
+
+#[tokio::test]
+async fn what_was_kept_under_a_larger_limit_stays_valid() {
+    let world = World::new(Some(with_ttl(30 * MINUTE)), Duration::ZERO);
+    world.run("fn", "t").await.unwrap();
+    let inner = world.runner.inner.clone();
+    let strict = Cached::new(inner, world.folder.path(), MINUTE, clock(&world.time));
+    world.pass(20 * MINUTE);
+    strict.run(&call("fn"), tagged("t")).await.unwrap();
+    assert_eq!(world.calls(), 1);
+}
+
+/// FN-K9
+#[tokio::test]
+async fn garbage_is_collected_and_empty_folders_one_pass_later() {
+    let world = World::new(Some(with_ttl(MINUTE)), Duration::ZERO);
+    for (function, tag) in [("a", "1"), ("b", "1"), ("b", "2")] {
+        world.run(function, tag).await.unwrap();
+    }
+    world.pass(MINUTE);
+    for tag in ["2", "3"] {
+        world.run("a", tag).await.unwrap();
+    }
+    fs::write(world.folder.path().join("a/.new-1-1"), "").unwrap();
+    fs::write(world.folder.path().join("a/garbage"), b"\xff\xff").unwrap();
+
+    assert_eq!(world.runner.collect_garbage().await.unwrap(), 3);
+    assert_eq!(world.files(), ["a/.new-1-1", "a/2", "a/3", "a/garbage"]);
+    assert!(world.folder.path().join("b").exists());
+    let metrics = world.runner.metrics();
+    assert_eq!((metrics.deletes.get(&["a"]), metrics.deletes.get(&["b"])), (1, 2));
+    assert_eq!(metrics.errors.get(&["a"]), 1);
+
+    assert_eq!(world.runner.collect_garbage().await.unwrap(), 0);
+    assert!(!world.folder.path().join("b").exists());
+}
+
+/// FN-K4
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_costs_no_answer() {
+    let world = World::new(Some(with_ttl(MINUTE)), Duration::ZERO);
+    // A file where the folder should be stops even those who may write anywhere.
+    fs::write(world.folder.path().join("fn"), "").unwrap();
+    assert!(world.run("fn", "t").await.is_ok());
+    let metrics = world.runner.metrics();
+    assert!(metrics.errors.get(&["fn"]) >= 1);
+    assert_eq!(metrics.writes.get(&["fn"]), 0);
+}
+
+/// FN-K6
+#[tokio::test]
+async fn fatal_results_are_kept_too() {
+    let mut fatal = with_ttl(MINUTE);
+    fatal.results.push(FunctionResult { severity: 1, ..FunctionResult::default() });
+    let world = World::new(Some(fatal.clone()), Duration::ZERO);
+    world.run("fn", "t").await.unwrap();
+    assert_eq!(world.run("fn", "t").await.unwrap(), fatal);
+    assert_eq!(world.calls(), 1);
+}
+
+struct Nothing;
+
+#[async_trait]
+impl crate::runner::Requirements for Nothing {
+    async fn resources(&self, _: &ResourceSelector) -> Result<Option<Resources>, FetchError> {
+        Ok(None)
+    }
+
+    async fn schema(&self, _: &SchemaSelector) -> Result<Schema, FetchError> {
+        Ok(Schema::default())
+    }
+}
+
+/// FN-L1
+#[tokio::test]
+async fn the_cache_holds_the_answer_after_requirements_were_met() {
+    let mut response = with_ttl(MINUTE);
+    crate::response::require_schema(&mut response, "s", "v1", "Pod");
+    let inner = Answering { response: Some(response), calls: Arc::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let time = Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + START));
+    let runner = Cached::new(
+        Fetching::new(inner.clone(), Nothing),
+        folder.path(),
+        Duration::ZERO,
+        clock(&time),
+    );
+    for _ in 0..3 {
+        runner.run(&call("fn"), tagged("t")).await.unwrap();
+    }
+    assert_eq!(inner.calls.load(Ordering::SeqCst), 2, "two calls of the first run");
+    runner.run(&call("fn"), tagged("changed")).await.unwrap();
+    assert_eq!(inner.calls.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn metrics_go_by_the_names_of_the_field() {
+    let metrics = Metrics::new();
+    metrics.hits.add(&["fn"], 1);
+    let mut text = String::new();
+    metrics.write(&mut text);
+    let names: BTreeMap<&str, &str> =
+        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
+    assert_eq!(names.len(), 9);
+    assert_eq!(names["function_run_function_response_cache_hits_total"], "counter");
+    assert_eq!(names["function_run_function_response_cache_read_seconds"], "histogram");
+    let line = "function_run_function_response_cache_hits_total{function_name=\"fn\"} 1";
+    assert!(text.lines().any(|l| l == line));
+}
