@@ -116,6 +116,9 @@ const SERVICES: [&str; 2] = [
     "apiextensions.fn.proto.v1beta1.FunctionRunnerService",
 ];
 
+const REFLECTION: [&str; 2] =
+    ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+
 /// Starts to serve a function. Once `shutdown` is ready, calls in flight are finished and no more
 /// are taken.
 pub async fn start(
@@ -141,9 +144,22 @@ pub async fn start(
         v1beta1::function_runner_service_server::FunctionRunnerServiceServer::new(v1beta1)
             .max_decoding_message_size(config.max_receive_size);
     let reflection = || {
-        let builder = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(biplane_proto::DESCRIPTORS);
-        SERVICES.iter().fold(builder, |builder, name| builder.with_service_name(*name))
+        let mut builder = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(biplane_proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(
+                tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
+            )
+            .include_reflection_service(false);
+        for name in SERVICES.iter().chain(&REFLECTION) {
+            builder = builder.with_service_name(*name);
+        }
+        if config.health {
+            builder = builder
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+                .with_service_name("grpc.health.v1.Health");
+        }
+        builder
     };
     let broken = |e: tonic_reflection::server::Error| ServeError::Serve(e.to_string());
     let reflection_v1 = reflection().build_v1().map_err(broken)?;

@@ -1,0 +1,79 @@
+//! Builds the programs of other languages, once, into a cache outside the checkout.
+
+use std::env;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// A file below `tests/peers`.
+pub(super) fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers").join(path)
+}
+
+fn cache() -> PathBuf {
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from);
+    let cache = folder("XDG_CACHE_HOME")
+        .or_else(|| Some(folder("HOME")?.join(".cache")))
+        .expect("neither XDG_CACHE_HOME nor HOME says where to build");
+    let cache = cache.join("biplane/peers");
+    fs::create_dir_all(&cache).unwrap();
+    cache
+}
+
+/// Keeps other test runs out for as long as it lives.
+fn lock(name: &str) -> File {
+    let file = File::create(cache().join(format!(".{name}.lock"))).unwrap();
+    file.lock().unwrap();
+    file
+}
+
+fn run(what: &str, command: &mut Command) {
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("{what}: cannot run {:?}: {e}", command.get_program()));
+    assert!(
+        output.status.success(),
+        "{what} failed:\n{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A program of `function-go`.
+pub(super) fn go(program: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        let _lock = lock("go");
+        let folder = cache().join("go");
+        fs::create_dir_all(&folder).unwrap();
+        let mut command = Command::new("go");
+        command.arg("build").arg("-o").arg(&folder).arg("./...");
+        run("building the Go peers", command.current_dir(source("function-go")));
+        folder
+    });
+    folder.join(program)
+}
+
+/// A program of the environment that `function-python/requirements.txt` describes.
+pub(super) fn python(program: &str) -> PathBuf {
+    static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+    let folder = INSTALLED.get_or_init(|| {
+        let _lock = lock("python");
+        let folder = cache().join("python");
+        let requirements = source("function-python/requirements.txt");
+        let (wanted, installed) = (fs::read(&requirements).unwrap(), folder.join("installed.txt"));
+        if fs::read(&installed).is_ok_and(|installed| installed == wanted) {
+            return folder;
+        }
+        let _ = fs::remove_dir_all(&folder);
+        let mut command = Command::new("python3.11");
+        run("making a Python environment", command.args(["-m", "venv"]).arg(&folder));
+        let mut command = Command::new(folder.join("bin/pip"));
+        command.args(["install", "--quiet", "--requirement"]).arg(&requirements);
+        run("installing the Python peers", &mut command);
+        fs::write(installed, wanted).unwrap();
+        folder
+    });
+    folder.join("bin").join(program)
+}
