@@ -31,7 +31,7 @@ fn lock(name: &str) -> File {
 fn run(what: &str, command: &mut Command) {
     let output = command
         .output()
-        .unwrap_or_else(|e| panic!("{what}: cannot run {:?}: {e}", command.get_program()));
+        .unwrap_or_else(|e| panic!("{what}: cannot run {}: {e}", command.get_program().display()));
     assert!(
         output.status.success(),
         "{what} failed:\n{}{}",
