@@ -5,6 +5,7 @@
 //! real API server does, [`WritePolicy::Upstream`] as the client of upstream's render engine does,
 //! which replaces where a server would merge.
 
+mod apiserver;
 mod faults;
 mod upstream;
 
@@ -19,11 +20,15 @@ use crate::cluster::{
     Access, Apply, Cluster, Delete, Event, ListQuery, Patch, ReadError, Source, WatchEvent,
     WriteError,
 };
+use apiserver::Endpoint;
+pub use apiserver::{Counted, RegisterError, Sources};
 pub use faults::{Fault, When};
 
 /// How a write changes what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritePolicy {
+    /// As a real API server: field managers, versions, schemas, finalizers, garbage collection.
+    ApiServer,
     /// As the in-memory client of upstream's render engine: whole objects, no versions.
     Upstream,
 }
@@ -69,6 +74,9 @@ struct Store {
     journal: Vec<Entry>,
     watchers: Vec<Watcher>,
     faults: faults::Plan,
+    server: apiserver::Server,
+    /// Identities of removed objects whose dependents have not been looked after yet.
+    gone: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -91,12 +99,37 @@ impl MemoryCluster {
         Self { policy, store: Mutex::default() }
     }
 
+    /// An empty cluster that behaves as an API server, with a time and identities of its own.
+    ///
+    /// Writes that do not name a field manager are those of `manager`.
+    pub fn api_server(manager: &str, sources: impl Sources + 'static) -> Self {
+        let server = apiserver::Server::new(manager, Box::new(sources));
+        let store = Store { server, ..Store::default() };
+        Self { policy: WritePolicy::ApiServer, store: Mutex::new(store) }
+    }
+
+    /// Changes whose writes those are that do not name a field manager.
+    pub fn write_as(&self, manager: &str) {
+        self.store().server.write_as(manager);
+    }
+
+    /// Serves the kind that a CustomResourceDefinition defines, with its schemas. Storing a
+    /// definition has the same effect.
+    pub fn register(&self, definition: &Object) -> Result<(), RegisterError> {
+        self.store().server.kinds.register(definition)
+    }
+
     /// Puts objects in as they are, without a trace in the journal. A later object replaces an
     /// earlier one of the same kind, namespace and name.
     pub fn seed(&self, objects: impl IntoIterator<Item = Object>) {
         let mut store = self.store();
         for object in objects {
-            store.objects.insert(object.id(), object);
+            match self.policy {
+                WritePolicy::ApiServer => apiserver::seed(&mut store, object),
+                WritePolicy::Upstream => {
+                    store.objects.insert(object.id(), object);
+                }
+            }
         }
     }
 
@@ -222,7 +255,13 @@ fn not_found(id: &ObjectId) -> String {
 impl Cluster for MemoryCluster {
     async fn get(&self, id: &ObjectId, _source: Source) -> Result<Object, ReadError> {
         self.read(|store| {
-            store.objects.get(id).cloned().ok_or_else(|| ReadError::NotFound(not_found(id)))
+            let found = store.objects.get(id).cloned();
+            found.ok_or_else(|| {
+                ReadError::NotFound(match self.policy {
+                    WritePolicy::ApiServer => apiserver::not_found(store, id),
+                    WritePolicy::Upstream => not_found(id),
+                })
+            })
         })
     }
 
@@ -247,42 +286,49 @@ impl Cluster for MemoryCluster {
 
     async fn create(&self, object: Object) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::create(store, object),
             WritePolicy::Upstream => Ok(upstream::create(store, object)),
         })
     }
 
     async fn update(&self, object: &Object) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::update(store, object, Endpoint::Main),
             WritePolicy::Upstream => Ok(upstream::update(store, object)),
         })
     }
 
     async fn update_status(&self, object: &Object) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::update(store, object, Endpoint::Status),
             WritePolicy::Upstream => Ok(upstream::status(store, object, Verb::UpdateStatus)),
         })
     }
 
-    async fn apply(&self, intent: &Object, _how: &Apply) -> Result<Object, WriteError> {
+    async fn apply(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::apply(store, intent, how, Endpoint::Main),
             WritePolicy::Upstream => Ok(upstream::apply(store, intent)),
         })
     }
 
-    async fn apply_status(&self, intent: &Object, _how: &Apply) -> Result<Object, WriteError> {
+    async fn apply_status(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::apply(store, intent, how, Endpoint::Status),
             WritePolicy::Upstream => Ok(upstream::status(store, intent, Verb::ApplyStatus)),
         })
     }
 
-    async fn patch(&self, id: &ObjectId, _patch: &Patch) -> Result<Object, WriteError> {
+    async fn patch(&self, id: &ObjectId, patch: &Patch) -> Result<Object, WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::patch(store, id, patch),
             WritePolicy::Upstream => upstream::patch(store, id),
         })
     }
 
-    async fn delete(&self, id: &ObjectId, _how: &Delete) -> Result<(), WriteError> {
+    async fn delete(&self, id: &ObjectId, how: &Delete) -> Result<(), WriteError> {
         self.write(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::delete(store, id, how),
             WritePolicy::Upstream => {
                 store.take(id);
                 Ok(())
@@ -297,8 +343,9 @@ impl Cluster for MemoryCluster {
         }
     }
 
-    async fn is_namespaced(&self, _gvk: &Gvk) -> Result<bool, ReadError> {
-        self.read(|_| match self.policy {
+    async fn is_namespaced(&self, gvk: &Gvk) -> Result<bool, ReadError> {
+        self.read(|store| match self.policy {
+            WritePolicy::ApiServer => apiserver::is_namespaced(store, gvk),
             // Upstream's render client says so of every kind.
             WritePolicy::Upstream => Ok(true),
         })

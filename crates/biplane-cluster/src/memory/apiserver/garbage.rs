@@ -1,0 +1,153 @@
+//! Garbage collection, done at once: dependents of what is gone go too, or are set free.
+
+use std::collections::BTreeSet;
+
+use biplane_model::{Object, ObjectId, Value};
+
+use super::{Endpoint, field_manager, keep, metadata, start_deletion};
+use crate::cluster::{Propagation, WatchEvent};
+use crate::memory::Store;
+
+/// Holds an object until what depends on it has been set free.
+pub(super) const ORPHAN: &str = "orphan";
+/// Holds an object until what depends on it is gone.
+pub(super) const FOREGROUND: &str = "foregroundDeletion";
+/// Who sets dependents free in a real cluster.
+const COLLECTOR: &str = "kube-controller-manager";
+
+/// Takes an object out of the store; its dependents are looked after by [`collect`].
+pub(super) fn remove(store: &mut Store, id: &ObjectId) {
+    if let Some(object) = store.objects.remove(id) {
+        store.notify(&id.gvk, &object, WatchEvent::Deleted);
+        store.gone.push(object.uid().to_owned());
+    }
+}
+
+/// Looks after dependents until there is nothing left to do.
+pub(super) fn collect(store: &mut Store) {
+    loop {
+        if let Some(uid) = store.gone.pop() {
+            for dependent in dependents(store, &uid) {
+                release_or_delete(store, &dependent, &uid, Propagation::Background);
+            }
+            continue;
+        }
+        let holding = store.objects.iter().find_map(|(id, object)| {
+            let finalizers = metadata::finalizers(object);
+            let held =
+                |name: &str| object.is_being_deleted() && finalizers.iter().any(|f| f == name);
+            let ready = || ready_to_go(store, object);
+            (held(ORPHAN) || (held(FOREGROUND) && ready())).then(|| id.clone())
+        });
+        let Some(id) = holding else { return };
+        let Some(owner) = store.objects.get(&id).cloned() else { return };
+        if metadata::finalizers(&owner).iter().any(|f| f == ORPHAN) {
+            for dependent in dependents(store, owner.uid()) {
+                release(store, &dependent, owner.uid());
+            }
+            drop_finalizer(store, &id, ORPHAN);
+            continue;
+        }
+        for dependent in dependents(store, owner.uid()) {
+            let deeper = store
+                .objects
+                .get(&dependent)
+                .is_some_and(|object| !dependents(store, object.uid()).is_empty());
+            let how = if deeper { Propagation::Foreground } else { Propagation::Background };
+            release_or_delete(store, &dependent, owner.uid(), how);
+        }
+        if blockers(store, owner.uid()).is_empty() {
+            drop_finalizer(store, &id, FOREGROUND);
+        }
+    }
+}
+
+/// Whether there is something to do for an owner that waits for its dependents.
+fn ready_to_go(store: &Store, owner: &Object) -> bool {
+    let waiting =
+        |id: &ObjectId| store.objects.get(id).is_some_and(|object| !object.is_being_deleted());
+    blockers(store, owner.uid()).is_empty() || dependents(store, owner.uid()).iter().any(waiting)
+}
+
+fn references(object: &Object) -> Vec<&Value> {
+    let list = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    list.into_iter().flatten().collect()
+}
+
+fn uid_of(reference: &Value) -> &str {
+    reference.get("uid").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn dependents(store: &Store, uid: &str) -> Vec<ObjectId> {
+    let depends = |object: &Object| references(object).into_iter().any(|r| uid_of(r) == uid);
+    let found = store.objects.iter().filter(|(_, object)| !uid.is_empty() && depends(object));
+    found.map(|(id, _)| id.clone()).collect()
+}
+
+/// Dependents that insist on going before their owner.
+fn blockers(store: &Store, uid: &str) -> Vec<ObjectId> {
+    let blocks = |reference: &Value| {
+        let blocks = reference.get("blockOwnerDeletion").and_then(Value::as_bool);
+        uid_of(reference) == uid && blocks == Some(true)
+    };
+    let mut found = dependents(store, uid);
+    found.retain(|id| {
+        store.objects.get(id).is_some_and(|object| references(object).into_iter().any(blocks))
+    });
+    found
+}
+
+/// A dependent with another living owner stays; any other goes.
+fn release_or_delete(store: &mut Store, id: &ObjectId, owner: &str, how: Propagation) {
+    let Some(dependent) = store.objects.get(id) else { return };
+    let living: BTreeSet<&str> = store
+        .objects
+        .values()
+        .filter(|o| !metadata::finalizers(o).iter().any(|f| f == FOREGROUND))
+        .map(Object::uid)
+        .collect();
+    let others = references(dependent)
+        .into_iter()
+        .map(uid_of)
+        .any(|uid| uid != owner && living.contains(uid));
+    if others {
+        release(store, id, owner);
+    } else if !dependent.is_being_deleted() {
+        start_deletion(store, id, how);
+    }
+}
+
+/// Removes the reference to an owner.
+fn release(store: &mut Store, id: &ObjectId, owner: &str) {
+    let Some(live) = store.objects.get(id).cloned() else { return };
+    let left: Vec<Value> =
+        references(&live).into_iter().filter(|r| uid_of(r) != owner).cloned().collect();
+    let mut new = live.clone();
+    if left.is_empty() {
+        new.remove_at(&["metadata", "ownerReferences"]);
+    } else {
+        new.set_at(&["metadata", "ownerReferences"], left);
+    }
+    store_as_collector(store, id, &live, &new);
+}
+
+fn drop_finalizer(store: &mut Store, id: &ObjectId, name: &str) {
+    let Some(live) = store.objects.get(id).cloned() else { return };
+    let mut left = metadata::finalizers(&live);
+    left.retain(|finalizer| finalizer != name);
+    if left.is_empty() {
+        remove(store, id);
+        return;
+    }
+    let mut new = live.clone();
+    new.set_at(&["metadata", "finalizers"], left);
+    store_as_collector(store, id, &live, &new);
+}
+
+fn store_as_collector(store: &mut Store, id: &ObjectId, live: &Object, new: &Object) {
+    let kind = store.server.kinds.of(live);
+    let mut new =
+        field_manager(store, &kind, Endpoint::Main, |fm| fm.update(Some(live), new, COLLECTOR));
+    new.set_meta("resourceVersion", &store.server.next_revision());
+    keep(store, id, &new);
+}

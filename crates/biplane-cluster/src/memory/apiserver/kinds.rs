@@ -1,0 +1,254 @@
+//! The kinds that a server serves: where their objects live, their schemas and subresources.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use biplane_model::merge::{At, TypeRef, Versions};
+use biplane_model::schema::{FieldError, Schema, SchemaError};
+use biplane_model::{Gvk, Object, Value};
+
+use super::metadata;
+
+/// Why a definition was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// Not a definition, or one without a group, a kind or a version.
+    #[error("cannot register {0}: it is not a complete CustomResourceDefinition")]
+    Incomplete(String),
+    /// A version's schema cannot be read.
+    #[error("cannot register version {version} of {name}")]
+    Schema {
+        /// Name of the definition.
+        name: String,
+        /// The version.
+        version: String,
+        /// What is wrong with its schema.
+        #[source]
+        source: SchemaError,
+    },
+}
+
+/// A kind in one version.
+#[derive(Debug)]
+struct Version {
+    schema: Option<Schema>,
+    type_ref: TypeRef,
+    status: bool,
+}
+
+/// What a definition says.
+#[derive(Debug)]
+struct Definition {
+    plural: String,
+    namespaced: bool,
+    counts_generations: bool,
+    versions: BTreeMap<String, Version>,
+}
+
+/// A kind as one request sees it.
+#[derive(Clone, Debug)]
+pub(in crate::memory) struct Kind {
+    pub gvk: Gvk,
+    pub plural: String,
+    pub namespaced: bool,
+    /// Whether changes are counted in `metadata.generation`.
+    pub counts_generations: bool,
+    definition: Option<Arc<Definition>>,
+}
+
+/// All kinds by group and kind.
+#[derive(Debug, Default)]
+pub(in crate::memory) struct Kinds(BTreeMap<(String, String), Arc<Definition>>);
+
+/// Built-in kinds: group, kind, plural, namespaced, whether changes are counted, status.
+const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
+    ("", "ConfigMap", "configmaps", true, false, false),
+    ("", "Endpoints", "endpoints", true, false, false),
+    ("", "Event", "events", true, false, false),
+    ("", "Namespace", "namespaces", false, false, true),
+    ("", "Node", "nodes", false, false, true),
+    ("", "PersistentVolume", "persistentvolumes", false, false, true),
+    ("", "PersistentVolumeClaim", "persistentvolumeclaims", true, false, true),
+    ("", "Pod", "pods", true, true, true),
+    ("", "Secret", "secrets", true, false, false),
+    ("", "Service", "services", true, false, true),
+    ("", "ServiceAccount", "serviceaccounts", true, false, false),
+    ("apiextensions.k8s.io", CRD, "customresourcedefinitions", false, true, true),
+    ("apps", "DaemonSet", "daemonsets", true, true, true),
+    ("apps", "Deployment", "deployments", true, true, true),
+    ("apps", "ReplicaSet", "replicasets", true, true, true),
+    ("apps", "StatefulSet", "statefulsets", true, true, true),
+    ("batch", "CronJob", "cronjobs", true, true, true),
+    ("batch", "Job", "jobs", true, true, true),
+    ("networking.k8s.io", "Ingress", "ingresses", true, true, true),
+    ("networking.k8s.io", "NetworkPolicy", "networkpolicies", true, true, false),
+    ("policy", "PodDisruptionBudget", "poddisruptionbudgets", true, true, true),
+    ("rbac.authorization.k8s.io", "ClusterRole", "clusterroles", false, false, false),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding", "clusterrolebindings", false, false, false),
+    ("rbac.authorization.k8s.io", "Role", "roles", true, false, false),
+    ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false, false),
+];
+
+const CRD: &str = "CustomResourceDefinition";
+
+impl Kinds {
+    /// Takes in a definition; it replaces an earlier one of the same kind.
+    pub(in crate::memory) fn register(&mut self, crd: &Object) -> Result<(), RegisterError> {
+        let incomplete = || RegisterError::Incomplete(crd.name().to_owned());
+        let group = crd.str_at(&["spec", "group"]);
+        let kind = crd.str_at(&["spec", "names", "kind"]);
+        let versions = crd.at(&["spec", "versions"]).and_then(Value::as_array);
+        if crd.kind() != CRD || group.is_empty() || kind.is_empty() {
+            return Err(incomplete());
+        }
+        let mut known = BTreeMap::new();
+        for version in versions.ok_or_else(incomplete)? {
+            let name = version.get("name").and_then(Value::as_str).ok_or_else(incomplete)?;
+            let schema = version.get("schema").and_then(|s| s.get("openAPIV3Schema"));
+            let compiled = schema.map(Schema::parse).transpose().map_err(|source| {
+                let (crd, version) = (crd.name().to_owned(), name.to_owned());
+                RegisterError::Schema { name: crd, version, source }
+            })?;
+            let status = version.get("subresources").and_then(|s| s.get("status")).is_some();
+            let type_ref = schema.map_or_else(TypeRef::of_unknown_resource, TypeRef::of_resource);
+            known.insert(name.to_owned(), Version { schema: compiled, type_ref, status });
+        }
+        let definition = Definition {
+            plural: crd.str_at(&["spec", "names", "plural"]).to_owned(),
+            namespaced: crd.str_at(&["spec", "scope"]) != "Cluster",
+            counts_generations: true,
+            versions: known,
+        };
+        self.0.insert((group.to_owned(), kind.to_owned()), Arc::new(definition));
+        Ok(())
+    }
+
+    /// Takes in whatever a stored object says about kinds. A definition that makes no sense
+    /// defines nothing, as with a real server, which says so in the definition's conditions.
+    pub(in crate::memory) fn learn(&mut self, object: &Object) {
+        if object.kind() == CRD {
+            let _ = self.register(object);
+        }
+    }
+
+    /// Whether objects of a kind live in namespaces, if that is known.
+    pub(in crate::memory) fn namespaced(&self, gvk: &Gvk) -> Option<bool> {
+        if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
+            return Some(definition.namespaced);
+        }
+        let built_in = BUILT_IN.iter().find(|b| b.0 == gvk.group && b.1 == gvk.kind);
+        built_in.map(|built_in| built_in.3)
+    }
+
+    pub(in crate::memory) fn of(&self, object: &Object) -> Kind {
+        self.of_gvk(&object.gvk(), !object.namespace().is_empty())
+    }
+
+    /// A kind that nobody defined is taken as it comes: without a schema, and in a namespace if
+    /// its object is.
+    pub(in crate::memory) fn of_gvk(&self, gvk: &Gvk, in_namespace: bool) -> Kind {
+        let gvk = gvk.clone();
+        if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
+            return Kind {
+                plural: definition.plural.clone(),
+                namespaced: definition.namespaced,
+                counts_generations: definition.counts_generations,
+                definition: Some(Arc::clone(definition)),
+                gvk,
+            };
+        }
+        let built_in = BUILT_IN.iter().find(|b| b.0 == gvk.group && b.1 == gvk.kind);
+        let (plural, namespaced, counts_generations, status) = match built_in {
+            Some(&(_, _, plural, namespaced, counts, status)) => {
+                (plural.to_owned(), namespaced, counts, status)
+            }
+            None => (guessed_plural(&gvk.kind), in_namespace, true, true),
+        };
+        let type_ref = TypeRef::of_unknown_resource();
+        let version = Version { schema: None, type_ref, status };
+        let definition = Definition {
+            plural: plural.clone(),
+            namespaced,
+            counts_generations,
+            versions: BTreeMap::from([(gvk.version.clone(), version)]),
+        };
+        let definition = Some(Arc::new(definition));
+        Kind { gvk, plural, namespaced, counts_generations, definition }
+    }
+}
+
+fn guessed_plural(kind: &str) -> String {
+    let lower = kind.to_lowercase();
+    if let Some(stem) = lower.strip_suffix('y') {
+        return format!("{stem}ies");
+    }
+    let end = if lower.ends_with(['s', 'x']) || lower.ends_with("ch") { "es" } else { "s" };
+    format!("{lower}{end}")
+}
+
+impl Kind {
+    fn version(&self, version: &str) -> Option<&Version> {
+        self.definition.as_ref()?.versions.get(version)
+    }
+
+    fn schema(&self) -> Option<&Schema> {
+        self.version(&self.gvk.version)?.schema.as_ref()
+    }
+
+    /// `plural.group`, or `plural` for the core group.
+    pub(in crate::memory) fn resource(&self) -> String {
+        if self.gvk.group.is_empty() {
+            self.plural.clone()
+        } else {
+            format!("{}.{}", self.plural, self.gvk.group)
+        }
+    }
+
+    pub(in crate::memory) fn has_status(&self, version: &str) -> bool {
+        self.version(version).is_some_and(|version| version.status)
+    }
+
+    /// The object as its schema gives it form.
+    pub(super) fn coerced(&self, mut object: Object) -> Object {
+        if let Some(schema) = self.schema() {
+            schema.prune(&mut object);
+        }
+        metadata::tidy(&mut object);
+        object
+    }
+
+    pub(super) fn default(&self, object: &mut Object) {
+        if let Some(schema) = self.schema() {
+            schema.default(object);
+        }
+    }
+
+    pub(super) fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+        self.schema().map(|schema| schema.validate(object, old)).unwrap_or_default()
+    }
+
+    pub(super) fn validate_status(&self, object: &Object, old: &Object) -> Vec<FieldError> {
+        let schema = self.schema();
+        schema.map(|schema| schema.validate_status(object, Some(old))).unwrap_or_default()
+    }
+}
+
+/// Versions differ in nothing but their schemas: there is no conversion but that of the name.
+impl Versions for Kind {
+    fn at<'a>(&self, object: &'a Value, api_version: &str) -> Option<At<'a>> {
+        let wanted = Gvk::new(api_version, &self.gvk.kind);
+        let version = self.version(&wanted.version).filter(|_| wanted.group == self.gvk.group)?;
+        let type_ref = version.type_ref.clone();
+        let present = object.get("apiVersion").and_then(Value::as_str);
+        if present == Some(api_version) {
+            return Some(At { object: Cow::Borrowed(object), type_ref });
+        }
+        let mut converted = Object::from_value(object.clone())?;
+        converted.set_at(&["apiVersion"], api_version);
+        if let Some(schema) = &version.schema {
+            schema.prune(&mut converted);
+        }
+        Some(At { object: Cow::Owned(converted.into_value()), type_ref })
+    }
+}

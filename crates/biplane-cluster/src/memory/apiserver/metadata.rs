@@ -1,0 +1,172 @@
+//! Metadata: what the server keeps, what it refuses, and what it does not count as a change.
+
+use biplane_model::schema::{FieldError, Problem};
+use biplane_model::{Map, Object, Value, names};
+
+use super::given;
+use super::kinds::Kind;
+use crate::cluster::WriteError;
+
+const KNOWN: [&str; 15] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// Leaves only what metadata may have, without anything empty.
+pub(super) fn tidy(object: &mut Object) {
+    let Some(Value::Object(meta)) = object.get("metadata") else { return };
+    let untidy = |(name, value): (&String, &Value)| {
+        !KNOWN.contains(&name.as_str()) || is_hollow(name, value)
+    };
+    if !meta.iter().any(untidy) {
+        return;
+    }
+    if let Some(Value::Object(meta)) = object.make_mut().get_mut("metadata") {
+        meta.retain(|name, value| !untidy((name, value)));
+    }
+}
+
+fn is_hollow(name: &str, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        // An empty list of managers asks for a reset and is read before it goes.
+        Value::Array(items) => items.is_empty() && name != "managedFields",
+        Value::Object(map) => map.is_empty(),
+        Value::Number(number) => name == "generation" && number.as_i64() == Some(0),
+        Value::Bool(_) => false,
+    }
+}
+
+pub(super) fn finalizers(object: &Object) -> Vec<String> {
+    let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+pub(super) fn check_namespace(kind: &Kind, object: &Object) -> Result<(), WriteError> {
+    if kind.namespaced != object.namespace().is_empty() {
+        return Ok(());
+    }
+    Err(WriteError::BadRequest(if kind.namespaced {
+        "an empty namespace may not be set during creation".into()
+    } else {
+        "the namespace of the provided object does not match the namespace sent on the request"
+            .into()
+    }))
+}
+
+/// What is wrong with the metadata of a new object.
+pub(super) fn validate(object: &Object) -> Vec<FieldError> {
+    let name = object.name();
+    if name.is_empty() {
+        let detail = "name or generateName is required";
+        return vec![FieldError::new(Problem::Required, "metadata.name", "", detail)];
+    }
+    // Built-in kinds have rules of their own; names with colons are common among them.
+    let lenient = object.gvk().group.ends_with(".k8s.io") || object.gvk().group.is_empty();
+    if lenient || names::is_subdomain(name) {
+        return Vec::new();
+    }
+    let detail = if name.len() > 253 {
+        "must be no more than 253 characters"
+    } else {
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' \
+         or '.', and must start and end with an alphanumeric character (e.g. 'example.com', \
+         regex used for validation is \
+         '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+    };
+    vec![FieldError::new(Problem::Invalid, "metadata.name", name, detail)]
+}
+
+/// What is wrong with the way metadata has changed.
+pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if old.is_being_deleted() {
+        let before = finalizers(old);
+        let mut added: Vec<String> =
+            finalizers(new).into_iter().filter(|f| !before.contains(f)).collect();
+        added.sort();
+        if !added.is_empty() {
+            let added: Vec<String> =
+                added.iter().map(|f| biplane_model::gojson::quote(f)).collect();
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new \
+                 finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            errors.push(FieldError::new(Problem::Forbidden, "metadata.finalizers", "", detail));
+        }
+    }
+    if new.uid() != old.uid() {
+        let (field, detail) = ("metadata.uid", "field is immutable");
+        errors.push(FieldError::new(Problem::Invalid, field, new.uid(), detail));
+    }
+    errors
+}
+
+/// What no client may change stays as it is.
+pub(super) fn keep_system_fields(new: &mut Object, old: &Object) {
+    for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
+        match given(old.at(&["metadata", field])).cloned() {
+            Some(value) => new.set_at(&["metadata", field], value),
+            None if field == "generation" => {
+                new.remove_at(&["metadata", field]);
+            }
+            None => {}
+        }
+    }
+    for field in ["uid", "deletionGracePeriodSeconds"] {
+        if given(new.at(&["metadata", field])).is_none()
+            && let Some(value) = old.at(&["metadata", field]).cloned()
+        {
+            new.set_at(&["metadata", field], value);
+        }
+    }
+}
+
+/// Whether anything but the metadata differs.
+pub(super) fn differs_outside(a: &Object, b: &Object) -> bool {
+    fn rest(object: &Object) -> impl Iterator<Item = (&String, &Value)> {
+        object.iter().filter(|(name, _)| *name != "metadata")
+    }
+    rest(a).count() != rest(b).count()
+        || !rest(a)
+            .zip(rest(b))
+            .all(|((an, av), (bn, bv))| an == bn && biplane_model::merge::value::equal(av, bv))
+}
+
+/// A write that changes nothing but when managers wrote changes nothing.
+pub(super) fn keep_times_if_nothing_else_changed(new: &mut Object, old: &Object) {
+    let path = ["metadata", "managedFields"];
+    if without_times(new) != without_times(old) {
+        return;
+    }
+    if let Some(managers) = old.at(&path).cloned() {
+        new.set_at(&path, managers);
+    }
+}
+
+fn without_times(object: &Object) -> Object {
+    let mut out = object.clone();
+    let metadata = out.make_mut().get_mut("metadata").and_then(Value::as_object_mut);
+    let entries = metadata.and_then(|m: &mut Map<String, Value>| m.get_mut("managedFields"));
+    for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Value::Object(entry) = entry {
+            entry.remove("time");
+        }
+    }
+    out
+}

@@ -1,0 +1,6 @@
+//! What the clusters do, from outside.
+#![allow(clippy::unwrap_used)] // helpers of tests may panic as tests may
+
+mod garbage;
+mod http;
+mod sequences;

@@ -1,0 +1,194 @@
+//! Sequences of writes on the memory cluster and on a real API server: the answers are the same.
+//!
+//! `tests/ssa/sequences` holds the sequences, `tests/ssa/recorded` what an API server answered.
+//! The memory cluster is held against the recording wherever the tests run; a real server is
+//! held against it too, and rewrites it when `BIPLANE_BLESS` is set.
+
+mod memory;
+mod normal;
+mod server;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use biplane_model::{Object, Value, yaml};
+use serde_json::json;
+
+/// Some writes to objects that share a name with the sequence.
+struct Sequence {
+    name: String,
+    kind: String,
+    steps: Vec<Value>,
+}
+
+/// One write, ready to be sent.
+struct Step<'a> {
+    verb: &'a str,
+    manager: &'a str,
+    force: bool,
+    object: Object,
+    patch: &'a Value,
+}
+
+/// What a cluster said: the object, or a reason and a message.
+#[derive(Clone, Debug)]
+enum Answer {
+    Object(Object),
+    Gone,
+    Refused { reason: &'static str, message: String },
+}
+
+/// Something that takes writes.
+trait World {
+    fn get(&self, object: &Object) -> Answer;
+    fn run(&self, step: &Step<'_>) -> Answer;
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ssa")
+}
+
+fn documents(path: &PathBuf) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    let documents = yaml::parse_documents(&path.display().to_string(), &text).unwrap();
+    documents.into_iter().map(|document| document.value).collect()
+}
+
+fn definitions() -> Vec<Object> {
+    let documents = documents(&folder().join("crds.yaml"));
+    documents.into_iter().map(|value| Object::from_value(value).unwrap()).collect()
+}
+
+fn sequences() -> Vec<Sequence> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder().join("sequences")).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    let mut out = Vec::new();
+    for value in files.iter().flat_map(documents) {
+        for sequence in value.as_array().unwrap() {
+            out.push(Sequence {
+                name: sequence["name"].as_str().unwrap().to_owned(),
+                kind: sequence["kind"].as_str().unwrap_or("Widget").to_owned(),
+                steps: sequence["steps"].as_array().unwrap().clone(),
+            });
+        }
+    }
+    out
+}
+
+/// RFC 7386, as a client that reads, changes and writes back.
+fn change(document: &mut Value, changes: &Value) {
+    let Value::Object(changes) = changes else {
+        *document = changes.clone();
+        return;
+    };
+    if !document.is_object() {
+        *document = json!({});
+    }
+    let map = document.as_object_mut().unwrap();
+    for (name, value) in changes {
+        if value.is_null() {
+            map.remove(name);
+        } else {
+            change(map.entry(name.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// Runs a sequence and returns the answers in a form that does not depend on when and where.
+fn play(world: &dyn World, sequence: &Sequence) -> Vec<Value> {
+    let mut normal = normal::Normal::default();
+    let mut answers = Vec::new();
+    for step in &sequence.steps {
+        let suffix = step["suffix"].as_str().map(|s| format!("-{s}")).unwrap_or_default();
+        let mut object = json!({
+            "apiVersion": "example.org/v1",
+            "kind": sequence.kind,
+            "metadata": {"name": format!("{}{suffix}", sequence.name), "namespace": "default"},
+        });
+        if sequence.kind == "Plain" {
+            object["metadata"].as_object_mut().unwrap().remove("namespace");
+        }
+        if let Some(changes) = step.get("change") {
+            let bare = Object::from_value(object.clone()).unwrap();
+            if let Answer::Object(live) = world.get(&bare) {
+                object = live.into_value();
+            }
+            change(&mut object, changes);
+        }
+        if let Some(given) = step.get("object") {
+            // Nulls are sent as such, so this is not a merge patch.
+            for (name, value) in given.as_object().unwrap() {
+                if name == "metadata" {
+                    let metadata = object["metadata"].as_object_mut().unwrap();
+                    metadata.extend(value.as_object().unwrap().clone());
+                } else {
+                    object[name] = value.clone();
+                }
+            }
+        }
+        let step = Step {
+            verb: step["do"].as_str().unwrap(),
+            manager: step["as"].as_str().unwrap_or("test"),
+            force: step["force"].as_bool().unwrap_or_default(),
+            object: Object::from_value(object).unwrap(),
+            patch: &step["patch"],
+        };
+        answers.push(normal.answer(world.run(&step)));
+    }
+    answers
+}
+
+fn recorded(sequence: &Sequence) -> PathBuf {
+    folder().join("recorded").join(format!("{}.json", sequence.name))
+}
+
+/// Holds a world against the recording and tells every sequence that differs.
+fn compare(world: &dyn World) {
+    let mut wrong: BTreeMap<String, String> = BTreeMap::new();
+    let all = sequences();
+    for sequence in &all {
+        let text = fs::read_to_string(recorded(sequence)).unwrap_or_else(|_| "[]".into());
+        let expected: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let answers = play(world, sequence);
+        for (step, answer) in answers.iter().enumerate() {
+            if expected.get(step) != Some(answer) {
+                let expected = expected.get(step).unwrap_or(&Value::Null);
+                wrong.entry(sequence.name.clone()).or_insert_with(|| {
+                    format!("step {}:\n  recorded {expected}\n  answered {answer}", step + 1)
+                });
+            }
+        }
+        assert_eq!(expected.len(), answers.len(), "{} has another number of steps", sequence.name);
+    }
+    let report: Vec<String> = wrong.iter().map(|(name, how)| format!("{name}: {how}")).collect();
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), report.join("\n"));
+}
+
+#[test]
+fn there_are_at_least_sixty_sequences_with_names_of_their_own() {
+    let names: Vec<String> = sequences().into_iter().map(|sequence| sequence.name).collect();
+    let unique: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(unique.len(), names.len());
+    assert!(names.len() >= 60, "{}", names.len());
+}
+
+#[test]
+fn the_memory_cluster_answers_as_an_api_server_did() {
+    compare(&memory::Memory::new(&definitions()));
+}
+
+#[test]
+fn an_api_server_answers_as_recorded() {
+    let world = server::Server::start(&definitions());
+    #[allow(clippy::disallowed_methods)] // for the person in front of the test
+    if std::env::var("BIPLANE_BLESS").is_ok() {
+        for sequence in sequences() {
+            let answers = serde_json::to_string_pretty(&play(&world, &sequence)).unwrap();
+            fs::write(recorded(&sequence), answers + "\n").unwrap();
+        }
+        return;
+    }
+    compare(&world);
+}
