@@ -1,6 +1,6 @@
 //! JSON text and quoted text as Go prints them.
 
-mod printable;
+pub(crate) mod printable;
 
 use std::fmt::Write as _;
 

@@ -5,8 +5,10 @@
 
 pub mod condition;
 pub mod fieldpath;
+pub mod gofmt;
 pub mod gojson;
 pub mod gonum;
+pub mod goregex;
 pub mod merge;
 pub mod names;
 pub mod object;

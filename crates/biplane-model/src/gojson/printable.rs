@@ -4,7 +4,7 @@
 //! texts that users match on need Go's answer.
 
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(super) fn is_printable(c: char) -> bool {
+pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }

@@ -1,0 +1,400 @@
+//! Go's grammar, read and written out in the engine's spelling.
+
+use super::RegexError;
+use super::class::literal;
+
+/// The largest repeat count, also of repeats within repeats.
+const MAX_REPEAT: u64 = 1000;
+/// How large Go lets a pattern grow when its repeats are written out.
+const MAX_SIZE: u64 = (128 << 20) / 40;
+/// How deep Go lets a pattern nest.
+const MAX_HEIGHT: u64 = 1000;
+
+pub(super) fn invalid(what: &'static str, fragment: &str) -> RegexError {
+    RegexError { what, fragment: fragment.to_owned() }
+}
+
+pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
+    let mut translator = Translator {
+        pattern,
+        at: 0,
+        flags: Flags::default(),
+        frames: vec![Frame::new("", Flags::default(), false)],
+        last_repeat: None,
+    };
+    while translator.at < pattern.len() {
+        let repeat = translator.one()?;
+        translator.last_repeat = repeat;
+    }
+    match translator.frames.len() {
+        1 => Ok(translator.frames.remove(0).out),
+        _ => Err(invalid("missing closing )", pattern)),
+    }
+}
+
+/// What `(?…)` switches.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flags {
+    fold: bool,
+    lines: bool,
+    dot_all: bool,
+    lazy: bool,
+}
+
+/// How large the pattern under something is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Measure {
+    /// Instructions when written out.
+    size: u64,
+    /// Nesting.
+    height: u64,
+    /// The largest product of nested repeat counts.
+    repeats: u64,
+}
+
+impl Measure {
+    const ONE: Self = Self { size: 1, height: 1, repeats: 1 };
+}
+
+/// An open group, or the whole.
+struct Frame {
+    out: String,
+    /// Flags to go back to when it closes.
+    outer: Flags,
+    capture: bool,
+    /// Where the last atom starts, and its measure.
+    atom: Option<(usize, Measure)>,
+    /// Atoms of this branch so far.
+    branch: Vec<Measure>,
+    /// Branches before.
+    branches: Vec<Measure>,
+}
+
+impl Frame {
+    fn new(open: &str, outer: Flags, capture: bool) -> Self {
+        Self {
+            out: open.to_owned(),
+            outer,
+            capture,
+            atom: None,
+            branch: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, text: &str, measure: Measure) {
+        self.atom = Some((self.out.len(), measure));
+        self.out.push_str(text);
+        self.branch.push(measure);
+    }
+
+    fn close_branch(&mut self) {
+        let branch = std::mem::take(&mut self.branch);
+        self.branches.push(combine(&branch, 0));
+        self.atom = None;
+    }
+
+    fn measure(&mut self) -> Measure {
+        self.close_branch();
+        combine(&self.branches, self.branches.len() as u64 - 1)
+    }
+}
+
+/// Several in a row, or side by side at an extra cost.
+fn combine(parts: &[Measure], extra: u64) -> Measure {
+    match parts {
+        [] => Measure::ONE,
+        [one] => *one,
+        parts => {
+            parts.iter().fold(Measure { size: extra, height: 0, repeats: 1 }, |sum, part| Measure {
+                size: sum.size.saturating_add(part.size),
+                height: sum.height.max(part.height + 1),
+                repeats: sum.repeats.max(part.repeats),
+            })
+        }
+    }
+}
+
+pub(super) struct Translator<'a> {
+    pattern: &'a str,
+    pub(super) at: usize,
+    flags: Flags,
+    frames: Vec<Frame>,
+    /// Where the repeat started that came directly before, if one did.
+    last_repeat: Option<usize>,
+}
+
+impl<'a> Translator<'a> {
+    pub(super) fn rest(&self) -> &'a str {
+        self.pattern.get(self.at..).unwrap_or_default()
+    }
+
+    fn between(&self, start: usize, end: usize) -> &'a str {
+        self.pattern.get(start..end).unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &str, measure: Measure) -> Result<(), RegexError> {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.push(text, measure);
+        }
+        self.check(measure)
+    }
+
+    fn check(&self, measure: Measure) -> Result<(), RegexError> {
+        if measure.size > MAX_SIZE {
+            return Err(invalid("expression too large", self.pattern));
+        }
+        if measure.height > MAX_HEIGHT {
+            return Err(invalid("expression nests too deeply", self.pattern));
+        }
+        Ok(())
+    }
+
+    /// Something whose letters may be meant in either case.
+    fn push_folded(&mut self, text: &str) -> Result<(), RegexError> {
+        if self.flags.fold {
+            self.push(&format!("(?i:{text})"), Measure::ONE)
+        } else {
+            self.push(text, Measure::ONE)
+        }
+    }
+
+    /// Reads one construct. Returns where it started if it was a repeat.
+    fn one(&mut self) -> Result<Option<usize>, RegexError> {
+        let start = self.at;
+        let rest = self.rest();
+        let Some(c) = rest.chars().next() else { return Ok(None) };
+        match c {
+            '(' if rest.starts_with("(?") => self.perl_group()?,
+            '(' => self.open("(", self.flags, true, 1),
+            '|' => {
+                self.at += 1;
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.close_branch();
+                    frame.out.push('|');
+                }
+            }
+            ')' => self.close()?,
+            '^' => self.anchor(if self.flags.lines { "(?m:^)" } else { r"\A" }, 1)?,
+            '$' => self.anchor(if self.flags.lines { "(?m:$)" } else { r"\z" }, 1)?,
+            '.' => self.anchor(if self.flags.dot_all { "(?s:.)" } else { r"[^\n]" }, 1)?,
+            '[' => {
+                let class = self.bracket_class()?;
+                self.push_folded(&class)?;
+            }
+            '*' => return self.repeat(start, start + 1, "*", (0, None)),
+            '+' => return self.repeat(start, start + 1, "+", (0, None)),
+            '?' => return self.repeat(start, start + 1, "?", (0, None)),
+            '{' => return self.counted(start),
+            '\\' => self.backslash()?,
+            c => {
+                self.at += c.len_utf8();
+                self.push_folded(&literal(u32::from(c)))?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// A piece of a known spelling and length.
+    fn anchor(&mut self, text: &str, length: usize) -> Result<(), RegexError> {
+        self.at += length;
+        self.push(text, Measure::ONE)
+    }
+
+    fn backslash(&mut self) -> Result<(), RegexError> {
+        match self.rest().as_bytes().get(1) {
+            Some(b'A') => return self.anchor(r"\A", 2),
+            Some(b'b') => return self.anchor(r"(?-u:\b)", 2),
+            Some(b'B') => return self.anchor(r"(?-u:\B)", 2),
+            Some(b'z') => return self.anchor(r"\z", 2),
+            Some(b'C') => return Err(invalid("invalid escape sequence", r"\C")),
+            Some(b'Q') => {
+                let body = self.rest().get(2..).unwrap_or_default();
+                let (quoted, length) = match body.split_once(r"\E") {
+                    Some((quoted, _)) => (quoted, quoted.len() + 4),
+                    None => (body, body.len() + 2),
+                };
+                self.at += length;
+                return quoted.chars().try_for_each(|c| self.push_folded(&literal(u32::from(c))));
+            }
+            _ => {}
+        }
+        if let Some(class) = self.unicode_class()? {
+            return self.push_folded(&class);
+        }
+        if let Some(class) = self.perl_class() {
+            return self.push_folded(&class);
+        }
+        let code = self.escape()?;
+        self.push_folded(&literal(code))
+    }
+
+    fn open(&mut self, open: &str, outer: Flags, capture: bool, length: usize) {
+        self.at += length;
+        self.frames.push(Frame::new(open, outer, capture));
+    }
+
+    fn close(&mut self) -> Result<(), RegexError> {
+        if self.frames.len() < 2 {
+            return Err(invalid("unexpected )", self.pattern));
+        }
+        self.at += 1;
+        let Some(mut frame) = self.frames.pop() else { return Ok(()) };
+        let mut measure = frame.measure();
+        if frame.capture {
+            measure.size += 2;
+            measure.height += 1;
+        }
+        self.flags = frame.outer;
+        frame.out.push(')');
+        self.push(&frame.out, measure)
+    }
+
+    /// `(?…`: a named group, or flags for the rest or for a group.
+    fn perl_group(&mut self) -> Result<(), RegexError> {
+        let whole = self.rest();
+        let named = match whole.as_bytes() {
+            [b'(', b'?', b'P', b'<', _, ..] => Some(4),
+            [b'(', b'?', b'<', _, ..] => Some(3),
+            _ => None,
+        };
+        if let Some(start) = named {
+            let Some(end) = whole.find('>') else {
+                return Err(invalid("invalid named capture", whole));
+            };
+            let name = whole.get(start..end).unwrap_or_default();
+            if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
+                let capture = whole.get(..=end).unwrap_or(whole);
+                return Err(invalid("invalid named capture", capture));
+            }
+            // Nothing asks for a group by name, and Go accepts names that the engine does not.
+            self.open("(", self.flags, true, end + 1);
+            return Ok(());
+        }
+        let mut flags = self.flags;
+        let (mut on, mut seen) = (true, false);
+        let mut length = 2;
+        for c in whole.chars().skip(2) {
+            length += c.len_utf8();
+            match c {
+                'i' => flags.fold = on,
+                'm' => flags.lines = on,
+                's' => flags.dot_all = on,
+                'U' => flags.lazy = on,
+                '-' if on => {
+                    on = false;
+                    seen = false;
+                    continue;
+                }
+                ':' | ')' if on || seen => {
+                    if c == ':' {
+                        self.open("(?:", self.flags, false, length);
+                    } else {
+                        self.at += length;
+                    }
+                    self.flags = flags;
+                    return Ok(());
+                }
+                _ => break,
+            }
+            seen = true;
+        }
+        let fragment = whole.get(..length).unwrap_or(whole);
+        Err(invalid("invalid or unsupported Perl syntax", fragment))
+    }
+
+    /// `{n}`, `{n,}` or `{n,m}`; anything else in braces stands for itself.
+    fn counted(&mut self, start: usize) -> Result<Option<usize>, RegexError> {
+        let Some((min, max, length)) = counts(self.rest()) else {
+            self.at += 1;
+            self.push_folded(&literal(u32::from('{')))?;
+            return Ok(None);
+        };
+        let end = start + length;
+        let valid = min <= MAX_REPEAT && max.is_none_or(|max| max <= MAX_REPEAT && min <= max);
+        if !valid {
+            return Err(invalid("invalid repeat count", self.between(start, end)));
+        }
+        let text = match max {
+            None => format!("{{{min},}}"),
+            Some(max) => format!("{{{min},{max}}}"),
+        };
+        self.repeat(start, end, &text, (min, max))
+    }
+
+    /// Repeats the last atom. The operator stands between `start` and `end`.
+    fn repeat(
+        &mut self,
+        start: usize,
+        end: usize,
+        operator: &str,
+        (min, max): (u64, Option<u64>),
+    ) -> Result<Option<usize>, RegexError> {
+        let lazy_mark = self.between(end, end + 1) == "?";
+        let end = end + usize::from(lazy_mark);
+        if let Some(last) = self.last_repeat {
+            return Err(invalid("invalid nested repetition operator", self.between(last, end)));
+        }
+        let missing = invalid("missing argument to repetition operator", self.between(start, end));
+        let Some(frame) = self.frames.last_mut() else { return Err(missing) };
+        let Some((at, inner)) = frame.atom else { return Err(missing) };
+        let counted = operator.starts_with('{');
+        let mut measure = Measure { height: inner.height + 1, ..inner };
+        measure.size = match (operator, max) {
+            ("*", _) => inner.size + 2,
+            ("+" | "?", _) => inner.size + 1,
+            (_, None) if min == 0 => inner.size + 2,
+            (_, None) => 1 + min.saturating_mul(inner.size),
+            (_, Some(max)) => (max.saturating_mul(inner.size) + max - min).max(1),
+        };
+        if counted {
+            measure.repeats = match max {
+                Some(0) => 1,
+                _ => inner.repeats.saturating_mul(max.unwrap_or(min).max(1)),
+            };
+        }
+        frame.out.insert_str(at, "(?:");
+        frame.out.push(')');
+        frame.out.push_str(operator);
+        if self.flags.lazy ^ lazy_mark {
+            frame.out.push('?');
+        }
+        frame.atom = Some((at, measure));
+        if let Some(last) = frame.branch.last_mut() {
+            *last = measure;
+        }
+        self.check(measure)?;
+        if counted && (min >= 2 || max.is_some_and(|max| max >= 2)) && measure.repeats > MAX_REPEAT
+        {
+            return Err(invalid("invalid repeat count", self.between(start, end)));
+        }
+        self.at = end;
+        Ok(Some(start))
+    }
+}
+
+/// Counts in braces and the length of it all, if that is what comes first.
+fn counts(text: &str) -> Option<(u64, Option<u64>, usize)> {
+    let body = text.strip_prefix('{')?;
+    let (min, rest) = count(body)?;
+    let (max, rest) = match rest.strip_prefix(',') {
+        None => (Some(min), rest),
+        Some(rest) if rest.starts_with('}') => (None, rest),
+        Some(rest) => {
+            let (max, rest) = count(rest)?;
+            (Some(max), rest)
+        }
+    };
+    let rest = rest.strip_prefix('}')?;
+    Some((min, max, text.len() - rest.len()))
+}
+
+/// A number without leading zeros. One that is too large is some number that is too large.
+fn count(text: &str) -> Option<(u64, &str)> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = text.split_at(length);
+    if digits.is_empty() || (digits.len() > 1 && digits.starts_with('0')) {
+        return None;
+    }
+    Some((digits.parse().unwrap_or(u64::MAX), rest))
+}
