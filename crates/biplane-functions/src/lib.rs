@@ -4,6 +4,7 @@ pub mod auto_ready;
 pub mod dummy;
 pub mod environment_configs;
 mod go_types;
+pub mod patch_and_transform;
 
 use biplane_function::Registry;
 
@@ -13,4 +14,5 @@ pub fn registry() -> Registry {
         .with("function-dummy", dummy::Dummy)
         .with("function-auto-ready", auto_ready::AutoReady::default())
         .with("function-environment-configs", environment_configs::EnvironmentConfigs)
+        .with("function-patch-and-transform", patch_and_transform::PatchAndTransform::default())
 }

@@ -81,6 +81,7 @@ pub fn display(arg: Arg<'_>) -> Vec<u8> {
 
 /// What stands between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // Go's flags, one each
 struct Flags {
     width: Option<usize>,
     precision: Option<usize>,

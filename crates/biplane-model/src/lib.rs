@@ -9,6 +9,7 @@ pub mod gofmt;
 pub mod gojson;
 pub mod gonum;
 pub mod goregex;
+pub mod gotext;
 pub mod merge;
 pub mod names;
 pub mod object;

@@ -7,5 +7,6 @@ mod auto_ready;
 mod certs;
 mod dummy;
 mod environment_configs;
+mod patch_and_transform;
 mod peers;
 mod recorded;

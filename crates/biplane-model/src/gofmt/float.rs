@@ -146,7 +146,7 @@ fn hex(size: f64, precision: Option<usize>) -> String {
         // One bit before the point, sixty after it.
         let shift = mantissa.leading_zeros() - 3;
         mantissa <<= shift;
-        exponent += 60 - shift as i32;
+        exponent += 60 - shift.cast_signed();
     }
     if let Some(precision) = precision.filter(|p| *p < 15) {
         let shift = precision as u32 * 4;

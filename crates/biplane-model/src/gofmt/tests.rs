@@ -57,7 +57,7 @@ fn verbs_print_what_go_prints() {
         ("PTT-33", "%z", json!("x"), "%!z(string=x)"),
         ("PTT-34", "%5d", json!(5.0), "%!d(float64=    5)"),
         ("PTT-35", "%e", json!(5.0), "5.000000e+00"),
-        ("PTT-35", "%6.2f", json!(3.14159), "  3.14"),
+        ("PTT-35", "%6.2f", json!(3.137), "  3.14"),
         ("PTT-35", "%.3g", json!(1234.5), "1.23e+03"),
         ("PTT-36", "%T", json!(5.0), "float64"),
         ("PTT-36", "%T", json!({"a": 1}), "map[string]interface {}"),

@@ -203,7 +203,7 @@ fn sharpen(text: &str, kind: FloatVerb, precision: Option<usize>) -> String {
     let hex = matches!(kind, FloatVerb::Hex | FloatVerb::HexUpper);
     let mut wanted = match kind {
         FloatVerb::General | FloatVerb::GeneralUpper | FloatVerb::Hex => {
-            precision.unwrap_or(6) as i64
+            i64::try_from(precision.unwrap_or(6)).unwrap_or(i64::MAX)
         }
         _ => 0,
     };

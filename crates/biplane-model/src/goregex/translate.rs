@@ -34,6 +34,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
 
 /// What `(?…)` switches.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // Go's four flags
 struct Flags {
     fold: bool,
     lines: bool,

@@ -1,0 +1,78 @@
+//! Whether an observed composed resource is ready.
+
+use std::sync::LazyLock;
+
+use biplane_model::fieldpath::{FieldPath, PathError};
+use biplane_model::{Object, Value};
+
+use super::plan::{Path, ReadinessCheck};
+use crate::go_types::{Decoder, Types};
+
+static TYPES: LazyLock<Types> = LazyLock::new(|| {
+    Types::read(&["status conditions:[]condition
+condition type:string status:string lastTransitionTime:meta.Time reason:string message:string \
+observedGeneration:int64"])
+});
+
+/// Whether every check passes; without any, whether the resource says so itself.
+pub(super) fn is_ready(object: &Object, checks: &[ReadinessCheck]) -> Result<bool, String> {
+    if checks.is_empty() {
+        return Ok(condition(object, "Ready") == Some("True"));
+    }
+    for (index, check) in checks.iter().enumerate() {
+        let passes = passes(object, check)
+            .map_err(|error| format!("cannot run readiness check at index {index}: {error}"))?;
+        if !passes {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn passes(object: &Object, check: &ReadinessCheck) -> Result<bool, String> {
+    match check {
+        ReadinessCheck::None => Ok(true),
+        ReadinessCheck::NonEmpty(path) => read(path, |path| path.get(object).map(|_| true)),
+        ReadinessCheck::String(path, wanted) => {
+            read(path, |path| path.get_str(object).map(|text| text == wanted))
+        }
+        // Observed numbers are doubles, and no double counts as an integer here.
+        ReadinessCheck::Integer(path) => read(path, |path| {
+            path.get(object)?;
+            Err(PathError::Type { path: path.text().to_owned(), wanted: "not a (int64) number" })
+        }),
+        ReadinessCheck::Bool(path, wanted) => {
+            read(path, |path| path.get_bool(object).map(|flag| flag == *wanted))
+        }
+        ReadinessCheck::Condition(Some((kind, wanted))) => {
+            Ok(condition(object, kind).unwrap_or_default() == wanted)
+        }
+        ReadinessCheck::Condition(None) => {
+            Err("matchCondition must be set for type MatchCondition".into())
+        }
+    }
+}
+
+/// What is not there is not ready, and nothing to warn about.
+fn read(
+    path: &Path,
+    read: impl FnOnce(&FieldPath) -> Result<bool, PathError>,
+) -> Result<bool, String> {
+    match read(path.as_ref().map_err(ToString::to_string)?) {
+        Err(error) if error.is_not_found() => Ok(false),
+        other => other.map_err(|error| error.to_string()),
+    }
+}
+
+/// The status of a condition. One that is not there is unknown, unless nothing can be read at all.
+fn condition<'a>(object: &'a Object, kind: &str) -> Option<&'a str> {
+    let status = match object.get("status")? {
+        Value::Null => return Some("Unknown"),
+        status => status.as_object()?,
+    };
+    TYPES.check(status, "status", Decoder::Lenient).ok()?;
+    let text = |condition: &'a Value, key| condition.get(key).and_then(Value::as_str);
+    let mut conditions = status.get("conditions").and_then(Value::as_array).into_iter().flatten();
+    let found = conditions.find(|c| text(c, "type").unwrap_or_default() == kind);
+    Some(found.map_or("Unknown", |condition| text(condition, "status").unwrap_or_default()))
+}

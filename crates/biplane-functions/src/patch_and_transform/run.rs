@@ -1,0 +1,279 @@
+//! One request from beginning to end.
+
+use std::collections::BTreeMap;
+
+use biplane_function::resource::ENVIRONMENT_CONTEXT_KEY;
+use biplane_function::response;
+use biplane_function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
+use biplane_model::gojson::quote;
+use biplane_model::{Object, Value};
+
+use super::connection;
+use super::document::{Document, is_group_version};
+use super::patch::{self, PatchError};
+use super::plan::{FromPolicy, Patch, PatchKind, Plan, Template};
+use super::readiness;
+
+/// A composed resource, and whether it is known to be ready.
+struct Made {
+    document: Document,
+    ready: bool,
+}
+
+/// What a request is about.
+struct Run<'a> {
+    response: &'a mut RunFunctionResponse,
+    observed_xr: Document,
+    desired_xr: Document,
+    environment: Document,
+    details: connection::Details,
+    observed: BTreeMap<String, Resource>,
+    /// Composed resources that this call makes or changes.
+    made: BTreeMap<String, Made>,
+    skipped: bool,
+}
+
+/// Carries out a plan. The error is the text of a fatal result.
+pub(super) fn run(
+    plan: &Plan,
+    mut request: RunFunctionRequest,
+    response: &mut RunFunctionResponse,
+) -> Result<(), String> {
+    let observed = request.observed.take().unwrap_or_default();
+    let desired_xr = request.desired.as_mut().and_then(|desired| desired.composite.take());
+    let desired_xr = desired_xr.unwrap_or_default();
+    let environment = match request.context.as_ref().and_then(|c| c.get(ENVIRONMENT_CONTEXT_KEY)) {
+        Some(Value::Object(map)) => map.clone().into(),
+        _ => Object::new(),
+    };
+    // The request shares nothing with the response from here on, so that writing copies nothing.
+    drop(request);
+    let mut run = Run {
+        response,
+        observed_xr: Document::from_wire(
+            observed.composite.unwrap_or_default().resource.unwrap_or_default().into_object(),
+        ),
+        desired_xr: Document::from_wire(desired_xr.resource.unwrap_or_default().into_object()),
+        environment: Document::from_wire(environment),
+        details: desired_xr.connection_details,
+        observed: observed.resources,
+        made: BTreeMap::new(),
+        skipped: false,
+    };
+    let had_details = !run.details.is_empty();
+    let outcome = run.carry_out(plan);
+    if outcome.is_err() {
+        // Upstream adds details to the very map that it was sent, if it was sent one.
+        if had_details
+            && let Some(composite) =
+                run.response.desired.as_mut().and_then(|desired| desired.composite.as_mut())
+        {
+            composite.connection_details = run.details;
+        }
+        return outcome;
+    }
+    run.respond();
+    Ok(())
+}
+
+impl Run<'_> {
+    fn carry_out(&mut self, plan: &Plan) -> Result<(), String> {
+        let xr = self.observed_xr.object();
+        let (api_version, kind) = (xr.api_version().to_owned(), xr.kind().to_owned());
+        self.desired_xr.set_root("apiVersion", &api_version);
+        self.desired_xr.set_root("kind", &kind);
+        self.name_environment();
+        for (index, patch) in plan.environment.iter().enumerate() {
+            self.patch_environment(patch, index)?;
+        }
+        for template in &plan.templates {
+            self.template(template)?;
+        }
+        if connection::needs_secret(self.observed_xr.object()) && !self.details.is_empty() {
+            let secret = connection::secret(&self.observed_xr, &self.details, plan.secret.as_ref())
+                .map_err(|error| format!("cannot compose connection secret: {error}"))?;
+            let name = format!("{}-connection-secret", self.observed_xr.object().name());
+            let document = Document::from_json(secret);
+            self.made.insert(name, Made { document, ready: true });
+        }
+        Ok(())
+    }
+
+    /// An environment without version and kind gets some, because patching needs them.
+    fn name_environment(&mut self) {
+        let environment = self.environment.object();
+        let version = environment.api_version();
+        let unnamed = matches!(version, "" | "/") && environment.kind().is_empty();
+        if unnamed || !is_group_version(version) {
+            self.environment.set_root("apiVersion", "internal.crossplane.io/v1alpha1");
+            self.environment.set_root("kind", "Environment");
+        }
+    }
+
+    fn patch_environment(&mut self, patch: &Patch, index: usize) -> Result<(), String> {
+        let result = match patch.kind {
+            PatchKind::FromComposite | PatchKind::ToEnvironment => {
+                patch::read(patch, &self.observed_xr)
+                    .and_then(|value| patch::write(patch, value, &mut self.environment))
+            }
+            PatchKind::ToComposite | PatchKind::FromEnvironment => {
+                patch::read(patch, &self.environment)
+                    .and_then(|value| patch::write(patch, value, &mut self.desired_xr))
+            }
+            PatchKind::Other => Ok(()),
+        };
+        match result {
+            Ok(()) => Ok(()),
+            Err(PatchError::NotFound(_)) if patch.policy == FromPolicy::Optional => Ok(()),
+            Err(error) => Err(format!(
+                "cannot apply the {} environment patch at index {index}: {error}",
+                quote(&patch.kind_name)
+            )),
+        }
+    }
+
+    fn template(&mut self, template: &Template) -> Result<(), String> {
+        let name = quote(&template.name);
+        let mut desired = match &template.base {
+            Some(Ok(base)) => Document::from_json(base.clone()),
+            Some(Err(error)) => {
+                return Err(format!(
+                    "cannot parse base template of composed resource {name}: {error}"
+                ));
+            }
+            None => self.earlier(&template.name).ok_or_else(|| {
+                format!(
+                    "composed resource {name} has no base template, and was not produced by a \
+                     previous Function in the pipeline"
+                )
+            })?,
+        };
+        let observed = self.observed.remove(&template.name);
+        let (exists, mut ready) = (observed.is_some(), false);
+        let mut observed_document = None;
+        if let Some(observed) = &observed {
+            let object = observed.resource.clone().unwrap_or_default().into_object();
+            desired.set_metadata("namespace", object.namespace());
+            desired.set_metadata("name", object.name());
+            let wanted = &template.connection_details;
+            let found = connection::extract(&object, &observed.connection_details, wanted);
+            self.details.extend(found);
+            match readiness::is_ready(&object, &template.readiness_checks) {
+                Ok(is_ready) => ready = is_ready,
+                Err(error) => {
+                    response::warning(
+                        self.response,
+                        format!("cannot check readiness of composed resource {name}: {error}"),
+                    );
+                }
+            }
+            observed_document = Some(Document::from_wire(object));
+        }
+        // Two templates may have one name.
+        if let Some(observed) = observed {
+            self.observed.insert(template.name.clone(), observed);
+        }
+        for (index, patch) in template.patches.iter().enumerate() {
+            let error = match self.patch(patch, observed_document.as_ref(), &mut desired) {
+                Ok(()) => continue,
+                Err(PatchError::NotFound(_)) if patch.policy != FromPolicy::Required => continue,
+                Err(error) => error,
+            };
+            let kind = quote(&patch.kind_name);
+            match error {
+                PatchError::NotFound(error) if patch.kind.to_composed() && !exists => {
+                    response::warning(
+                        self.response,
+                        format!(
+                            "not adding new composed resource {name} to desired state because \
+                             {kind} patch at index {index} has 'policy.fromFieldPath: Required': \
+                             {error}"
+                        ),
+                    );
+                    self.skipped = true;
+                    return Ok(());
+                }
+                PatchError::NotFound(error) => {
+                    response::warning(
+                        self.response,
+                        format!(
+                            "cannot render composed resource {name} {kind} patch at index {index}: \
+                             ignoring 'policy.fromFieldPath: Required' because 'to' resource \
+                             already exists: {error}"
+                        ),
+                    );
+                }
+                PatchError::Failed(error) => {
+                    return Err(format!(
+                        "cannot render composed resource {name} {kind} patch at index {index}: \
+                         {error}"
+                    ));
+                }
+            }
+        }
+        self.made.insert(template.name.clone(), Made { document: desired, ready });
+        Ok(())
+    }
+
+    /// What an earlier template or an earlier function made under a name.
+    fn earlier(&self, name: &str) -> Option<Document> {
+        if let Some(made) = self.made.get(name) {
+            return Some(made.document.clone());
+        }
+        let desired = self.response.desired.as_ref()?.resources.get(name)?;
+        Some(Document::from_wire(desired.resource.clone().unwrap_or_default().into_object()))
+    }
+
+    fn patch(
+        &mut self,
+        patch: &Patch,
+        observed: Option<&Document>,
+        desired: &mut Document,
+    ) -> Result<(), PatchError> {
+        match (patch.kind, observed) {
+            (PatchKind::FromComposite, _) => {
+                let value = patch::read(patch, &self.observed_xr)?;
+                patch::write(patch, value, desired)
+            }
+            (PatchKind::FromEnvironment, _) => {
+                let value = patch::read(patch, &self.environment)?;
+                patch::write(patch, value, desired)
+            }
+            (PatchKind::ToComposite, Some(observed)) => {
+                let value = patch::read(patch, observed)?;
+                patch::write(patch, value, &mut self.desired_xr)
+            }
+            (PatchKind::ToEnvironment, Some(observed)) => {
+                let value = patch::read(patch, observed)?;
+                patch::write(patch, value, &mut self.environment)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn respond(self) {
+        let desired = self.response.desired.get_or_insert_default();
+        desired.composite = Some(Resource {
+            resource: Some(self.desired_xr.into_object().into()),
+            connection_details: self.details,
+            ready: if self.skipped { Ready::False } else { Ready::Unspecified }.into(),
+        });
+        // Upstream writes every resource anew, with its object and its readiness and nothing else.
+        for resource in desired.resources.values_mut() {
+            resource.connection_details.clear();
+            resource.resource.get_or_insert_default();
+            resource.ready = resource.ready().into();
+        }
+        desired.resources.extend(self.made.into_iter().map(|(name, made)| {
+            let ready = if made.ready { Ready::True } else { Ready::Unspecified };
+            let resource = Resource {
+                resource: Some(made.document.into_object().into()),
+                ready: ready.into(),
+                ..Resource::default()
+            };
+            (name, resource)
+        }));
+        let environment = self.environment.into_object().into_value();
+        response::set_context(self.response, ENVIRONMENT_CONTEXT_KEY, environment);
+    }
+}

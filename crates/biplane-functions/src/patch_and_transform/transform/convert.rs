@@ -1,0 +1,73 @@
+//! The convert transform.
+
+use biplane_model::gofmt::{FloatVerb, format_float};
+
+use super::{json, parse, quantity};
+use crate::patch_and_transform::input;
+use crate::patch_and_transform::validate;
+use crate::patch_and_transform::value::Val;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Convert {
+    to: &'static str,
+    format: &'static str,
+}
+
+impl Convert {
+    pub(crate) fn new(config: &input::Convert) -> Result<Self, String> {
+        validate::convert(config).map_err(|error| error.to_string())?;
+        Ok(Self {
+            to: match config.to.as_str() {
+                "string" => "string",
+                "bool" => "bool",
+                "float64" => "float64",
+                "object" => "object",
+                "array" => "array",
+                _ => "int64",
+            },
+            format: match config.format.as_deref() {
+                Some("quantity") => "quantity",
+                Some("json") => "json",
+                _ => "none",
+            },
+        })
+    }
+
+    pub(crate) fn run(&self, value: Val) -> Result<Val, String> {
+        let from = value.type_name();
+        if matches!(
+            value,
+            Val::Null | Val::Array(_) | Val::Object(_) | Val::NilArray | Val::NilObject
+        ) {
+            return Err(format!("invalid input type {from}"));
+        }
+        if from == self.to {
+            return Ok(value);
+        }
+        match (&value, self.to, self.format) {
+            (Val::Text(text), "int64", "none") => parse::integer(text).map(Val::Int),
+            (Val::Text(text), "bool", "none") => parse::boolean(text).map(Val::Bool),
+            (Val::Text(text), "float64", "none") => parse::double(text).map(Val::Float),
+            (Val::Text(text), "float64", "quantity") => quantity::parse(text).map(Val::Float),
+            (Val::Text(text), "object", "json") => json::object(text),
+            (Val::Text(text), "array", "json") => json::array(text),
+            (Val::Int(integer), "string", "none") => Ok(Val::text(integer.to_string())),
+            (Val::Int(integer), "bool", "none") => Ok(Val::Bool(*integer == 1)),
+            (Val::Int(integer), "float64", "none") => Ok(Val::Float(*integer as f64)),
+            (Val::Bool(flag), "string", "none") => Ok(Val::text(flag.to_string())),
+            (Val::Bool(flag), "int64", "none") => Ok(Val::Int(i64::from(*flag))),
+            (Val::Bool(flag), "float64", "none") => Ok(Val::Float(f64::from(u8::from(*flag)))),
+            (Val::Float(float), "string", "none") => {
+                Ok(Val::text(format_float(*float, FloatVerb::Plain, None)))
+            }
+            // What does not fit is cut to what does.
+            (Val::Float(float), "int64", "none") => Ok(Val::Int(*float as i64)),
+            #[allow(clippy::float_cmp)] // exactly one is meant
+            (Val::Float(float), "bool", "none") => Ok(Val::Bool(*float == 1.0)),
+            _ => Err(format!(
+                "conversion from {from} to {} is not supported with format {}",
+                self.to, self.format
+            )),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The string transform.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use biplane_model::goregex::GoRegex;
+use biplane_model::{gofmt, gojson, gotext};
+
+use super::hash::{self, Hash};
+use super::parse;
+use crate::patch_and_transform::input;
+use crate::patch_and_transform::value::Val;
+
+#[derive(Clone, Debug)]
+pub(crate) enum Text {
+    Fail(String),
+    Format(String),
+    Convert(Conversion),
+    TrimPrefix(String),
+    TrimSuffix(String),
+    Regexp { regex: Result<GoRegex, String>, pattern: String, group: i64 },
+    Join(String),
+    Replace { search: String, replace: String },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Conversion {
+    ToUpper,
+    ToLower,
+    ToJson,
+    ToBase64,
+    FromBase64,
+    Hash(Hash),
+    Unknown(String),
+}
+
+impl Text {
+    pub(crate) fn new(config: &input::Text) -> Self {
+        let kind = config.kind.as_str();
+        let transform = match kind {
+            "Format" => config.format.clone().map(Self::Format).ok_or("fmt"),
+            "Convert" => {
+                config.convert.as_deref().map(Conversion::new).map(Self::Convert).ok_or("convert")
+            }
+            "TrimPrefix" => config.trim.clone().map(Self::TrimPrefix).ok_or("trim"),
+            "TrimSuffix" => config.trim.clone().map(Self::TrimSuffix).ok_or("trim"),
+            "Regexp" => config.regexp.as_ref().map(Self::regexp).ok_or("regexp"),
+            "Join" => config.separator.clone().map(Self::Join).ok_or("join"),
+            "Replace" => config
+                .replace
+                .as_ref()
+                .map(|config| Self::Replace {
+                    search: config.search.clone(),
+                    replace: config.replace.clone(),
+                })
+                .ok_or("replace"),
+            _ => {
+                return Self::Fail(format!(
+                    "type {kind} is not supported for string transform type"
+                ));
+            }
+        };
+        transform.unwrap_or_else(|missing| {
+            Self::Fail(format!("string transform of type {kind} {missing} is not set"))
+        })
+    }
+
+    fn regexp(config: &input::Regexp) -> Self {
+        Self::Regexp {
+            regex: GoRegex::new(&config.pattern)
+                .map_err(|error| format!("could not compile regexp: {error}")),
+            pattern: config.pattern.clone(),
+            group: config.group,
+        }
+    }
+
+    pub(crate) fn run(&self, value: &Val) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Fail(error) => Err(error.clone()),
+            Self::Format(format) => Ok(gofmt::sprintf(format.as_bytes(), &[value.as_arg()])),
+            Self::Convert(conversion) => conversion.run(value),
+            Self::TrimPrefix(prefix) => {
+                let text = value.display();
+                Ok(text.strip_prefix(prefix.as_bytes()).unwrap_or(&text).to_vec())
+            }
+            Self::TrimSuffix(suffix) => {
+                let text = value.display();
+                Ok(text.strip_suffix(suffix.as_bytes()).unwrap_or(&text).to_vec())
+            }
+            Self::Regexp { regex, pattern, group } => {
+                let regex = regex.as_ref().map_err(Clone::clone)?;
+                let text = value.display();
+                let found = usize::try_from(*group).ok().and_then(|g| regex.group(&text, g));
+                found.map(<[u8]>::to_vec).ok_or_else(|| {
+                    let pattern = gojson::quote(pattern);
+                    format!("regexp {pattern} had no matches for group {group}")
+                })
+            }
+            Self::Join(separator) => join(value, separator.as_bytes()),
+            Self::Replace { search, replace } => {
+                Ok(replace_all(&value.display(), search.as_bytes(), replace.as_bytes()))
+            }
+        }
+    }
+}
+
+/// Joins a list as upstream does: the separator follows every item, and one byte is cut off the end
+/// whatever the length of the separator.
+fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
+    let items = match value {
+        Val::Array(items) => items.as_slice(),
+        Val::NilArray => &[],
+        _ => return Err("could not parse input array".into()),
+    };
+    let mut out = Vec::new();
+    for item in items {
+        out.extend(gofmt::display(item.into()));
+        out.extend_from_slice(separator);
+    }
+    if !separator.is_empty() {
+        out.pop();
+    }
+    Ok(out)
+}
+
+fn replace_all(text: &[u8], search: &[u8], replace: &[u8]) -> Vec<u8> {
+    if search.is_empty() {
+        return fill(text, replace);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        if let Some(after) = rest.strip_prefix(search) {
+            out.extend_from_slice(replace);
+            rest = after;
+        } else {
+            out.push(*first);
+            rest = after;
+        }
+    }
+    out
+}
+
+/// An empty search matches around every character.
+fn fill(text: &[u8], replace: &[u8]) -> Vec<u8> {
+    let mut out = replace.to_vec();
+    for (_, bytes) in gofmt::runes(text) {
+        out.extend_from_slice(bytes);
+        out.extend_from_slice(replace);
+    }
+    out
+}
+
+impl Conversion {
+    fn new(name: &str) -> Self {
+        match name {
+            "ToUpper" => Self::ToUpper,
+            "ToLower" => Self::ToLower,
+            "ToJson" => Self::ToJson,
+            "ToBase64" => Self::ToBase64,
+            "FromBase64" => Self::FromBase64,
+            "ToSha1" => Self::Hash(Hash::Sha1),
+            "ToSha256" => Self::Hash(Hash::Sha256),
+            "ToSha512" => Self::Hash(Hash::Sha512),
+            "ToAdler32" => Self::Hash(Hash::Adler32),
+            other => Self::Unknown(other.to_owned()),
+        }
+    }
+
+    fn run(&self, value: &Val) -> Result<Vec<u8>, String> {
+        match self {
+            Self::ToUpper => Ok(gotext::to_upper(&value.display())),
+            Self::ToLower => Ok(gotext::to_lower(&value.display())),
+            Self::ToJson => hash::json(value).map(String::into_bytes),
+            Self::ToBase64 => Ok(STANDARD.encode(value.display()).into_bytes()),
+            Self::FromBase64 => parse::base64(&value.display()).map_err(|at| {
+                format!("string is not valid base64: illegal base64 data at input byte {at}")
+            }),
+            Self::Hash(hash) => hash.run(value).map(String::into_bytes),
+            Self::Unknown(name) => Err(format!("type {name} is not supported for string convert")),
+        }
+    }
+}
