@@ -19,14 +19,14 @@ mod value;
 use std::collections::BTreeMap;
 
 use biplane_model::Object;
-use regex::Regex;
+use biplane_model::goregex::GoRegex;
 
 /// A rule that has been checked and can be run any number of times.
 #[derive(Debug)]
 pub(super) struct Program {
     expression: ast::Expr,
     /// What the rule's literal patterns compile to.
-    patterns: BTreeMap<String, Regex>,
+    patterns: BTreeMap<String, GoRegex>,
 }
 
 /// Why a rule cannot be run, or did not run to its end.
@@ -62,7 +62,7 @@ impl Program {
         let mut patterns = BTreeMap::new();
         expression.visit(&mut |expression| {
             if let Some(pattern) = expression.literal_pattern()
-                && let Ok(regex) = Regex::new(pattern)
+                && let Ok(regex) = GoRegex::new(pattern)
             {
                 patterns.insert(pattern.to_owned(), regex);
             }

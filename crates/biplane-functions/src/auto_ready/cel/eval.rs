@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use biplane_model::Object;
-use regex::Regex;
+use biplane_model::goregex::GoRegex;
 
 use super::ast::{Expr, Kind, Loop, RESULT};
 use super::functions;
@@ -16,7 +16,7 @@ pub(super) type Outcome<'a> = Result<Value<'a>, String>;
 pub(super) fn run(
     expression: &Expr,
     object: &Object,
-    patterns: &BTreeMap<String, Regex>,
+    patterns: &BTreeMap<String, GoRegex>,
 ) -> Result<bool, String> {
     let mut runner = Runner { object, patterns, scope: Vec::new() };
     match runner.eval(expression)? {
@@ -28,7 +28,7 @@ pub(super) fn run(
 
 struct Runner<'a> {
     object: &'a Object,
-    patterns: &'a BTreeMap<String, Regex>,
+    patterns: &'a BTreeMap<String, GoRegex>,
     scope: Vec<(&'a str, Value<'a>)>,
 }
 

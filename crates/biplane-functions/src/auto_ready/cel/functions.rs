@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use biplane_model::gonum;
-use regex::Regex;
+use biplane_model::goregex::GoRegex;
 
 use super::eval::{Outcome, index, no_such_overload};
 use super::value::Value;
@@ -16,7 +16,7 @@ use super::value::Value;
 pub(super) fn call<'a>(
     function: &str,
     args: &[Value<'a>],
-    patterns: &BTreeMap<String, Regex>,
+    patterns: &BTreeMap<String, GoRegex>,
 ) -> Outcome<'a> {
     let function = function.strip_prefix('.').unwrap_or(function);
     match args {
@@ -48,7 +48,7 @@ fn binary<'a>(
     function: &str,
     left: &Value<'a>,
     right: &Value<'a>,
-    patterns: &BTreeMap<String, Regex>,
+    patterns: &BTreeMap<String, GoRegex>,
 ) -> Outcome<'a> {
     match function {
         "_==_" => Ok(Value::Bool(left.equals(right))),
@@ -97,23 +97,15 @@ fn test<'a>(
     function: &str,
     text: &str,
     other: &str,
-    patterns: &BTreeMap<String, Regex>,
+    patterns: &BTreeMap<String, GoRegex>,
 ) -> Outcome<'a> {
     Ok(Value::Bool(match function {
         "startsWith" => text.starts_with(other),
         "endsWith" => text.ends_with(other),
         "contains" => text.contains(other),
         _ => match patterns.get(other) {
-            Some(regex) => regex.is_match(text),
-            None => match Regex::new(other) {
-                Ok(regex) => regex.is_match(text),
-                Err(error) => {
-                    let text = error.to_string();
-                    let reason = text.lines().last().unwrap_or_default();
-                    let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-                    return Err(format!("error parsing regexp: {reason}: `{other}`"));
-                }
-            },
+            Some(regex) => regex.is_match(text.as_bytes()),
+            None => GoRegex::new(other).map_err(|e| e.to_string())?.is_match(text.as_bytes()),
         },
     }))
 }
