@@ -38,6 +38,40 @@ pub(crate) enum Dialect {
     V1Beta1,
 }
 
+impl Dialect {
+    /// The path of the method.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::V1 => "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction",
+            Self::V1Beta1 => "/apiextensions.fn.proto.v1beta1.FunctionRunnerService/RunFunction",
+        }
+    }
+}
+
+/// Sees every call over the wire, in whichever dialect.
+pub(crate) trait Watch: Send + Sync {
+    fn sent(&self, dialect: Dialect);
+    fn answered(
+        &self,
+        dialect: Dialect,
+        answer: Result<&RunFunctionResponse, &Status>,
+        since: std::time::Instant,
+    );
+}
+
+/// Sees nothing.
+impl Watch for () {
+    fn sent(&self, _: Dialect) {}
+
+    fn answered(
+        &self,
+        _: Dialect,
+        _: Result<&RunFunctionResponse, &Status>,
+        _: std::time::Instant,
+    ) {
+    }
+}
+
 impl Client {
     /// A client of the function at a target.
     pub fn new(target: &str, security: Security) -> Result<Self, TargetError> {
@@ -60,11 +94,25 @@ impl Client {
         request: RunFunctionRequest,
         timeout: Option<Duration>,
     ) -> Result<RunFunctionResponse, Status> {
+        self.call_watched(request, timeout, &()).await
+    }
+
+    pub(crate) async fn call_watched(
+        &self,
+        request: RunFunctionRequest,
+        timeout: Option<Duration>,
+        watch: &dyn Watch,
+    ) -> Result<RunFunctionResponse, Status> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        match self.call_as(Dialect::V1, &request, deadline).await {
-            Err(status) if status.code() == Code::Unimplemented => {
-                self.call_as(Dialect::V1Beta1, &request, deadline).await
-            }
+        let call = async |dialect| {
+            let since = std::time::Instant::now();
+            watch.sent(dialect);
+            let answer = self.call_as(dialect, &request, deadline).await;
+            watch.answered(dialect, answer.as_ref(), since);
+            answer
+        };
+        match call(Dialect::V1).await {
+            Err(status) if status.code() == Code::Unimplemented => call(Dialect::V1Beta1).await,
             answer => answer,
         }
     }

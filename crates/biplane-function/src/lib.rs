@@ -8,6 +8,7 @@ pub mod grpc;
 pub mod in_process;
 pub mod metrics;
 pub mod named;
+pub mod packaged;
 pub mod request;
 pub mod resource;
 pub mod response;
@@ -22,6 +23,7 @@ pub use function::{Function, PureFunction, Registry};
 pub use grpc::GrpcRunner;
 pub use in_process::InProcess;
 pub use named::Named;
+pub use packaged::Packaged;
 pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
 
 pub use biplane_proto::function::v1;

@@ -5,5 +5,6 @@
 mod certs;
 mod client;
 mod faults;
+mod helpers;
 mod serve;
 mod world;

@@ -1,0 +1,151 @@
+//! Runs functions that are installed as packages: one client a function, at whatever endpoint the
+//! active revision of its package has.
+
+mod metrics;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use async_trait::async_trait;
+
+use crate::grpc::{Client, Security, TargetError};
+use crate::runner::{Call, FunctionRunner, RunError};
+use crate::status;
+use crate::v1::{RunFunctionRequest, RunFunctionResponse};
+
+pub use metrics::Metrics;
+
+/// Where an installed function lives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The gRPC target: `status.endpoint` of the active revision.
+    pub target: String,
+    /// The active revision's name.
+    pub revision: String,
+    /// The package that the revision is made of.
+    pub package: String,
+}
+
+/// Knows which functions are installed, and where.
+#[async_trait]
+pub trait Endpoints: Send + Sync {
+    /// The endpoint of the function's active revision; `None` when no revision is active.
+    async fn active(&self, function: &str) -> Result<Option<Endpoint>, String>;
+    /// The names of all installed functions.
+    async fn installed(&self) -> Result<BTreeSet<String>, String>;
+}
+
+/// Why there is no client for a function.
+#[derive(Debug, thiserror::Error)]
+enum NoClient {
+    #[error("cannot list FunctionRevisions: {0}")]
+    List(String),
+    #[error(
+        "cannot find an active FunctionRevision (a FunctionRevision with spec.desiredState: Active)"
+    )]
+    NoneActive,
+    #[error(
+        "cannot determine gRPC target: active FunctionRevision {0:?} has an empty status.endpoint"
+    )]
+    EmptyEndpoint(String),
+    #[error(
+        "cannot gRPC dial target {target:?} from status.endpoint of active FunctionRevision \
+         {revision:?}: {source}"
+    )]
+    Dial { target: String, revision: String, source: TargetError },
+}
+
+/// Runs installed functions.
+pub struct Packaged<E> {
+    endpoints: E,
+    security: Security,
+    clients: RwLock<BTreeMap<String, Client>>,
+    metrics: Arc<Metrics>,
+}
+
+impl<E: Endpoints> Packaged<E> {
+    /// Finds functions through `endpoints` and calls all of them with the same credentials.
+    pub fn new(endpoints: E, security: Security) -> Self {
+        Self { endpoints, security, clients: RwLock::default(), metrics: Arc::new(Metrics::new()) }
+    }
+
+    /// What has been counted so far.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    async fn client(&self, function: &str) -> Result<(Client, Endpoint), NoClient> {
+        let active = self.endpoints.active(function).await.map_err(NoClient::List)?;
+        let endpoint = active.ok_or(NoClient::NoneActive)?;
+        if endpoint.target.is_empty() {
+            return Err(NoClient::EmptyEndpoint(endpoint.revision));
+        }
+        let is_current = |client: &&Client| client.target() == endpoint.target;
+        {
+            let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(client) = clients.get(function).filter(is_current) {
+                return Ok((client.clone(), endpoint));
+            }
+        }
+        let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
+        // Another call may have been quicker.
+        if let Some(client) = clients.get(function).filter(is_current) {
+            return Ok((client.clone(), endpoint));
+        }
+        let client = Client::new(&endpoint.target, self.security.clone()).map_err(|source| {
+            let Endpoint { target, revision, .. } = endpoint.clone();
+            NoClient::Dial { target, revision, source }
+        })?;
+        tracing::debug!(function, target = endpoint.target, "new gRPC client");
+        clients.insert(function.to_owned(), client.clone());
+        Ok((client, endpoint))
+    }
+
+    /// Drops the clients of functions that are no longer installed, and says how many.
+    pub async fn collect_garbage(&self) -> Result<usize, String> {
+        if self.clients.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            return Ok(0);
+        }
+        let installed = self.endpoints.installed().await.map_err(|error| {
+            format!(
+                "cannot List Functions to determine which gRPC client connections to garbage \
+                 collect.: {error}"
+            )
+        })?;
+        let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
+        let before = clients.len();
+        clients.retain(|function, _| installed.contains(function));
+        Ok(before - clients.len())
+    }
+}
+
+#[async_trait]
+impl<E: Endpoints> FunctionRunner for Packaged<E> {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        let function = call.function.as_str();
+        let (client, endpoint) = self.client(function).await.map_err(|error| {
+            RunError::Unknown(format!(
+                "cannot get gRPC client connection for Function {function:?}: {error}"
+            ))
+        })?;
+        let watch = self.metrics.watch(function, &endpoint);
+        let answer = client.call_watched(request, call.timeout, &watch).await;
+        answer.map_err(|s| {
+            RunError::Failed(format!("cannot run Function {function:?}: {}", status::text(&s)))
+        })
+    }
+}
+
+impl<E> fmt::Debug for Packaged<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packaged").field("clients", &self.clients).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

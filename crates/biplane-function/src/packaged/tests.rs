@@ -1,0 +1,155 @@
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::function::PureFunction;
+use crate::response;
+use crate::serve::{self, Config, Running};
+
+#[derive(Clone, Default)]
+struct Installed {
+    active: Arc<Mutex<BTreeMap<String, Endpoint>>>,
+    names: Arc<Mutex<BTreeSet<String>>>,
+    broken: bool,
+}
+
+#[async_trait]
+impl Endpoints for Installed {
+    async fn active(&self, function: &str) -> Result<Option<Endpoint>, String> {
+        if self.broken {
+            return Err("no connection".into());
+        }
+        Ok(self.active.lock().unwrap().get(function).cloned())
+    }
+
+    async fn installed(&self) -> Result<BTreeSet<String>, String> {
+        if self.broken {
+            return Err("no connection".into());
+        }
+        Ok(self.names.lock().unwrap().clone())
+    }
+}
+
+impl Installed {
+    fn at(target: &str) -> Self {
+        let installed = Self::default();
+        installed.moved(target);
+        installed.names.lock().unwrap().insert("fn".into());
+        installed
+    }
+
+    fn moved(&self, target: &str) {
+        let endpoint = Endpoint {
+            target: target.into(),
+            revision: "fn-1".into(),
+            package: "example.org/fn:v1".into(),
+        };
+        self.active.lock().unwrap().insert("fn".into(), endpoint);
+    }
+}
+
+struct Hello(&'static str);
+
+impl PureFunction for Hello {
+    fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, tonic::Status> {
+        let mut answer = response::to(&request, response::DEFAULT_TTL);
+        response::warning(&mut answer, self.0);
+        Ok(answer)
+    }
+}
+
+async fn serve(text: &'static str) -> Running {
+    let config = Config {
+        address: "127.0.0.1:0".into(),
+        insecure: true,
+        metrics_address: None,
+        ..Config::default()
+    };
+    serve::start(Arc::new(Hello(text)), config, std::future::pending()).await.unwrap()
+}
+
+async fn run<E: Endpoints>(runner: &Packaged<E>) -> Result<String, String> {
+    let timeout = Some(Duration::from_mins(1));
+    let call = Call { function: "fn".into(), timeout, ..Call::default() };
+    let answer = runner.run(&call, RunFunctionRequest::default()).await;
+    answer.map(|rsp| rsp.results[0].message.clone()).map_err(|e| e.to_string())
+}
+
+async fn refusal(installed: Installed) -> String {
+    let text = run(&Packaged::new(installed, Security::Plaintext)).await.unwrap_err();
+    let prefix = "cannot get gRPC client connection for Function \"fn\": ";
+    text.strip_prefix(prefix).unwrap_or(&text).to_owned()
+}
+
+/// FN-P2
+#[tokio::test]
+async fn what_keeps_a_function_from_being_called_is_said() {
+    assert_eq!(
+        refusal(Installed { broken: true, ..Installed::default() }).await,
+        "cannot list FunctionRevisions: no connection"
+    );
+    assert_eq!(
+        refusal(Installed::default()).await,
+        "cannot find an active FunctionRevision (a FunctionRevision with spec.desiredState: Active)"
+    );
+    assert_eq!(
+        refusal(Installed::at("")).await,
+        "cannot determine gRPC target: active FunctionRevision \"fn-1\" has an empty status.endpoint"
+    );
+    assert_eq!(
+        refusal(Installed::at("%zz")).await,
+        "cannot gRPC dial target \"%zz\" from status.endpoint of active FunctionRevision \"fn-1\": \
+         parse \"dns:///%zz\": invalid URL escape \"%zz\""
+    );
+}
+
+/// FN-P1, FN-P3
+#[tokio::test]
+async fn the_endpoint_is_looked_up_for_every_call() {
+    let (first, second) = (serve("first").await, serve("second").await);
+    let installed = Installed::at(first.target());
+    let runner = Packaged::new(installed.clone(), Security::Plaintext);
+    assert_eq!(run(&runner).await.unwrap(), "first");
+    assert_eq!(run(&runner).await.unwrap(), "first");
+    installed.moved(second.target());
+    assert_eq!(run(&runner).await.unwrap(), "second");
+    assert_eq!(runner.clients.read().unwrap().len(), 1);
+}
+
+/// FN-P4
+#[tokio::test]
+async fn clients_of_functions_that_are_gone_are_dropped() {
+    let running = serve("hello").await;
+    let installed = Installed::at(running.target());
+    let runner = Packaged::new(installed.clone(), Security::Plaintext);
+    run(&runner).await.unwrap();
+    assert_eq!(runner.collect_garbage().await, Ok(0));
+    installed.names.lock().unwrap().clear();
+    assert_eq!(runner.collect_garbage().await, Ok(1));
+    assert_eq!(runner.collect_garbage().await, Ok(0));
+
+    let broken =
+        Packaged::new(Installed { broken: true, ..Installed::default() }, Security::Plaintext);
+    assert_eq!(broken.collect_garbage().await, Ok(0), "nobody is asked for nothing");
+    broken.clients.write().unwrap().extend(
+        Client::new("localhost:1", Security::Plaintext).map(|client| ("fn".to_owned(), client)),
+    );
+    assert_eq!(
+        broken.collect_garbage().await.unwrap_err(),
+        "cannot List Functions to determine which gRPC client connections to garbage collect.: \
+         no connection"
+    );
+}
+
+/// FN-M1, FN-M2, FN-M3
+#[tokio::test]
+async fn attempts_and_answers_are_counted() {
+    let running = serve("hello").await;
+    let runner = Packaged::new(Installed::at(running.target()), Security::Plaintext);
+    run(&runner).await.unwrap();
+    let method = "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction";
+    let labels = ["fn", "example.org/fn:v1", running.target(), method, "OK", "Warning"];
+    assert_eq!(runner.metrics().requests.get(&labels[..4]), 1);
+    assert_eq!(runner.metrics().responses.get(&labels), 1);
+    assert_eq!(runner.metrics().seconds.count(&labels), 1);
+}
