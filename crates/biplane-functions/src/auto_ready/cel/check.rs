@@ -9,6 +9,8 @@ use super::types::Type;
 
 struct Overload {
     member: bool,
+    /// Compares numbers of different kinds.
+    loose: bool,
     result: Type,
     args: Vec<Type>,
 }
@@ -19,8 +21,10 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::ne
         let mut words = line.split(' ');
         if let (Some(name), Some(style), Some(result)) = (words.next(), words.next(), words.next())
         {
-            let (member, result) = (style == "member", Type::read(result));
-            let overload = Overload { member, result, args: words.map(Type::read).collect() };
+            let (member, loose) = (style == "member", style == "loose");
+            let result = Type::read(result);
+            let args = words.map(Type::read).collect();
+            let overload = Overload { member, loose, result, args };
             functions.entry(name).or_default().push(overload);
         }
     }
@@ -58,6 +62,8 @@ struct Checker {
     /// What open types turned out to be.
     found: BTreeMap<usize, Type>,
     opened: usize,
+    /// Whether a loop has been seen. Go forgets within and after it which overloads are off.
+    loosened: bool,
     problems: Vec<Problem>,
 }
 
@@ -196,6 +202,7 @@ impl Checker {
                 Type::Error
             }
         };
+        self.loosened = true;
         self.scope.push((RESULT.to_owned(), start.clone()));
         self.scope.push((parts.variable.clone(), variable));
         let condition = self.check(&mut parts.condition);
@@ -239,6 +246,9 @@ impl Checker {
         }
         let mut result: Option<Type> = None;
         for overload in overloads.iter().filter(|overload| overload.member == member) {
+            if overload.loose && !self.loosened {
+                continue;
+            }
             let base = self.opened;
             self.opened += overload.args.iter().map(Type::count_open).max().unwrap_or(0);
             let wanted: Vec<Type> = overload.args.iter().map(|arg| renamed(arg, base)).collect();

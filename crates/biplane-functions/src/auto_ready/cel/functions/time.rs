@@ -11,7 +11,10 @@ const DAY: i64 = 86_400;
 /// Conversions from and to text.
 pub(super) fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
     match (function, value) {
-        ("timestamp", Value::Text(text)) => match time::instant(text) {
+        // Here, other than elsewhere in Go, hours have two digits and fractions a point.
+        ("timestamp", Value::Text(text)) => match time::instant(text)
+            .filter(|_| text.as_bytes().get(13) == Some(&b':') && !text.contains(','))
+        {
             Some(instant) => Ok(Value::Timestamp(instant.nanos())),
             None => {
                 Err(format!("invalid RFC 3339 timestamp {}", biplane_model::gojson::quote(text)))
