@@ -15,6 +15,8 @@ mod from_schema;
 mod managed;
 mod manager;
 mod path;
+#[cfg(test)]
+mod properties;
 mod reconcile;
 mod remove;
 mod set;

@@ -97,11 +97,18 @@ pub(super) fn check_number(
         None => format_general(bound),
     };
     if let Some(factor) = node.multiple_of {
+        let cut = factor as i64;
         let multiple = match int {
-            Some(int) => int.checked_rem(factor as i64) == Some(0),
+            Some(int) => int.checked_rem(cut) == Some(0),
             None => (float / factor).fract() == 0.0,
         };
-        if !multiple {
+        // A factor below one is cut to nothing where the value is whole: the server's own slip.
+        if factor <= 0.0 || (int.is_some() && cut <= 0) {
+            let shown = shown(factor);
+            let detail = format!("factor MultipleOf declared for {path} must be positive: {shown}");
+            let factor = if int.is_some() { Value::from(cut) } else { Value::from(factor) };
+            errors.push(place.here(Problem::Invalid, factor, detail));
+        } else if !multiple {
             let detail = format!("{path} in body should be a multiple of {}", shown(factor));
             errors.push(place.here(Problem::Invalid, value(), detail));
         }
