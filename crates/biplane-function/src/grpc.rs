@@ -151,6 +151,8 @@ impl Client {
         deadline: Option<Instant>,
         progress: &Mutex<Progress>,
     ) -> Result<RunFunctionResponse, Status> {
+        // A connection that was closed meanwhile is worth an attempt at once, but only one.
+        let mut pause = Duration::ZERO;
         loop {
             let member = self.0.pick().await;
             lock(progress).sent_on = Some(member.ready.clone());
@@ -160,6 +162,8 @@ impl Client {
                     Failure::NotReady(error) => {
                         *lock(progress) = Progress { sent_on: None, error: Some(error.clone()) };
                         self.0.discard(&member, Some(error));
+                        tokio::time::sleep(pause).await;
+                        pause = balance::longer(pause);
                     }
                     Failure::Broken(status) => {
                         self.0.discard(&member, None);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tonic::transport::{Channel, Endpoint};
 
 use super::dial::{Ready, Security, dial};
@@ -32,6 +33,8 @@ struct State {
     /// Numbers members, to tell a connection from its successor.
     made: u64,
     is_connecting: bool,
+    /// When to look again for addresses that have no connection.
+    retry_at: Option<Instant>,
     waiting: usize,
     last_error: Option<String>,
 }
@@ -45,6 +48,8 @@ pub(crate) struct Member {
     pub(crate) ready: Ready,
 }
 
+/// How long an address that does not answer is left alone while others do.
+const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// As long as gRPC gives a single attempt to connect.
@@ -81,6 +86,7 @@ impl Balance {
     pub(crate) fn discard(&self, member: &Member, error: Option<String>) {
         let mut state = self.state();
         state.members.retain(|m| m.id != member.id);
+        state.retry_at = Some(Instant::now());
         if error.is_some() {
             state.last_error = error;
         }
@@ -95,18 +101,16 @@ impl Balance {
             changed.as_mut().enable();
             {
                 let mut state = self.state();
-                let turn = state.next;
-                if let Some(member) = turn
-                    .checked_rem(state.members.len())
-                    .and_then(|i| state.members.get(i))
-                    .cloned()
-                {
-                    state.next = turn.wrapping_add(1);
-                    return member;
-                }
-                if !state.is_connecting {
+                let is_due = state.retry_at.is_some_and(|at| at <= Instant::now());
+                if !state.is_connecting && (is_due || state.members.is_empty()) {
                     state.is_connecting = true;
                     tokio::spawn(connect_all(Arc::clone(self)));
+                }
+                let turn = state.next;
+                let place = turn.checked_rem(state.members.len());
+                if let Some(member) = place.and_then(|place| state.members.get(place)).cloned() {
+                    state.next = turn.wrapping_add(1);
+                    return member;
                 }
             }
             changed.await;
@@ -212,14 +216,20 @@ async fn connect_all(balance: Arc<Balance>) {
             let mut state = balance.state();
             if complete || state.waiting == 0 || !state.members.is_empty() {
                 state.is_connecting = false;
+                state.retry_at = (!complete).then(|| Instant::now() + RETRY_INTERVAL);
                 drop(state);
                 balance.changed.notify_waiters();
                 return;
             }
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 8 / 5).min(LONGEST_PAUSE);
+        pause = longer(pause);
     }
+}
+
+/// The pause after this one.
+pub(crate) fn longer(pause: Duration) -> Duration {
+    (pause * 8 / 5).clamp(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
 /// Counts a caller in for as long as it waits, also when it gives up.

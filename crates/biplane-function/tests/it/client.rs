@@ -143,6 +143,25 @@ async fn calls_go_round_all_addresses() {
 
 /// FN-P5
 #[tokio::test]
+async fn an_address_whose_connection_broke_is_called_again() {
+    let (one, two) = (Echo::default(), Echo::default());
+    let (first, second) = (serve(one.clone()).await, serve(two.clone()).await);
+    let wire = Wire::to(first.target()).await;
+    let client = client(&format!("ipv4:{},{}", wire.address, second.target()));
+    let reach_both = async || {
+        let before = [&one, &two].map(|echo| echo.0.load(Ordering::SeqCst));
+        while one.0.load(Ordering::SeqCst) == before[0] || two.0.load(Ordering::SeqCst) == before[1]
+        {
+            let _ = client.call(request("t", &Value::Null), Some(PATIENCE)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reach_both()).await.expect("both are reached");
+    wire.cut();
+    tokio::time::timeout(PATIENCE, reach_both()).await.expect("both are reached again");
+}
+
+/// FN-P5
+#[tokio::test]
 async fn an_address_that_refuses_does_not_hold_up_the_others() {
     let echo = Echo::default();
     let running = serve(echo.clone()).await;
