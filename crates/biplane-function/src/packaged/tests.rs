@@ -153,3 +153,41 @@ async fn attempts_and_answers_are_counted() {
     assert_eq!(runner.metrics().responses.get(&labels), 1);
     assert_eq!(runner.metrics().seconds.count(&labels), 1);
 }
+
+struct Beta;
+
+#[async_trait]
+impl biplane_proto::function::v1beta1::function_runner_service_server::FunctionRunnerService
+    for Beta
+{
+    async fn run_function(
+        &self,
+        request: tonic::Request<RunFunctionRequest>,
+    ) -> Result<tonic::Response<RunFunctionResponse>, tonic::Status> {
+        PureFunction::run(&Hello("beta"), request.into_inner()).map(tonic::Response::new)
+    }
+}
+
+/// FN-P7, FN-M1
+#[tokio::test]
+async fn a_function_that_speaks_v1beta1_only_costs_two_attempts() {
+    use biplane_proto::function::v1beta1::function_runner_service_server as beta;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap().to_string();
+    let incoming = tokio_stream::wrappers::TcpListenerStream::new(listener);
+    let service = beta::FunctionRunnerServiceServer::new(Beta);
+    tokio::spawn(
+        tonic::transport::Server::builder().add_service(service).serve_with_incoming(incoming),
+    );
+    let runner = Packaged::new(Installed::at(&target), Security::Plaintext);
+    for _ in 0..2 {
+        assert_eq!(run(&runner).await.unwrap(), "beta");
+    }
+    let count = |version: &str, code, severity| {
+        let method = format!("/apiextensions.fn.proto.{version}.FunctionRunnerService/RunFunction");
+        let labels = ["fn", "example.org/fn:v1", &target, &method, code, severity];
+        runner.metrics().responses.get(&labels)
+    };
+    assert_eq!(count("v1", "Unimplemented", "Normal"), 2);
+    assert_eq!(count("v1beta1", "OK", "Warning"), 2);
+}

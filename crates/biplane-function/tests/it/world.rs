@@ -17,7 +17,7 @@ use tonic::Status;
 /// Long enough for anything that is going to happen at all.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Long enough to have tried, for what is never going to happen.
-pub(crate) const BRIEF: Duration = Duration::from_millis(300);
+pub(crate) const BRIEF: Duration = Duration::from_secs(1);
 
 /// Carries everything over, fails or panics if the input says so, and counts its calls.
 #[derive(Clone, Default)]
