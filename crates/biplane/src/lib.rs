@@ -1,1 +1,5 @@
 //! The command line: one module per command.
+
+pub mod cli;
+pub mod commands;
+pub mod streams;

@@ -1,0 +1,152 @@
+//! What may be written after a flag: files, durations, lists and maps.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// A path that stands for stdin.
+pub const STDIN: &str = "-";
+
+/// An absolute path, whether or not anything is there; `-` is left alone.
+pub fn path(text: &str) -> Result<PathBuf, String> {
+    if text == STDIN {
+        return Ok(PathBuf::from(text));
+    }
+    let expanded = match text.strip_prefix("~/") {
+        Some(rest) => std::env::home_dir().map_or_else(|| PathBuf::from(text), |h| h.join(rest)),
+        None => PathBuf::from(text),
+    };
+    let absolute = std::path::absolute(&expanded).map_err(|e| e.to_string())?;
+    Ok(clean(&absolute))
+}
+
+/// An absolute path of something that is there and not a directory; `-` is left alone.
+pub fn existing_file(text: &str) -> Result<PathBuf, String> {
+    let path = path(text)?;
+    if text == STDIN {
+        return Ok(path);
+    }
+    let metadata =
+        std::fs::metadata(&path).map_err(|e| format!("stat {}: {}", path.display(), reason(&e)))?;
+    if metadata.is_dir() {
+        return Err(format!("{:?} exists but is a directory", path.display().to_string()));
+    }
+    Ok(path)
+}
+
+/// The system's reason alone, in its usual words.
+pub fn reason(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::IsADirectory => "is a directory".to_owned(),
+        ErrorKind::NotADirectory => "not a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Takes `.` and `..` out without looking at the disk.
+fn clean(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// A duration such as `1m30s`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    biplane_engine::sources::parse_duration(text)
+        .ok_or_else(|| format!("expected duration but got {text:?}: write it as 1m30s"))
+}
+
+/// The items of a list flag: every occurrence is split at commas that no backslash precedes.
+pub fn list(occurrences: &[String]) -> Vec<String> {
+    occurrences.iter().flat_map(|text| split(text, ',')).collect()
+}
+
+/// The paths of a list flag.
+pub fn paths(occurrences: &[String]) -> Vec<PathBuf> {
+    list(occurrences).iter().map(|p| path(p).unwrap_or_else(|_| PathBuf::from(p))).collect()
+}
+
+/// The pairs of a map flag: every occurrence is split at semicolons that no backslash precedes,
+/// and every pair at its first equals sign. The last value of a key counts.
+pub fn map(occurrences: &[String]) -> Result<BTreeMap<String, String>, String> {
+    let pairs = occurrences.iter().flat_map(|text| split(text, ';'));
+    pairs
+        .map(|pair| {
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or_else(|| format!("expected \"<key>=<value>\" but got {pair:?}"))?;
+            Ok((key.to_owned(), value.to_owned()))
+        })
+        .collect()
+}
+
+/// Checks one occurrence of a map flag while flags are parsed, so that a mistake is a usage error.
+pub fn pairs(text: &str) -> Result<String, String> {
+    map(&[text.to_owned()]).map(|_| text.to_owned())
+}
+
+fn split(text: &str, separator: char) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c == separator {
+            items.push(String::new());
+            continue;
+        }
+        let escaped = c == '\\' && chars.peek() == Some(&separator);
+        let c = if escaped { chars.next().unwrap_or(c) } else { c };
+        if let Some(item) = items.last_mut() {
+            item.push(c);
+        }
+    }
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(items: &[&str]) -> Vec<String> {
+        items.iter().map(|&s| s.to_owned()).collect()
+    }
+
+    /// CLI-13, T-10
+    #[test]
+    fn lists_split_at_commas_and_accumulate() {
+        assert_eq!(list(&owned(&["a=1,b=2", "c=3"])), ["a=1", "b=2", "c=3"]);
+        assert_eq!(list(&owned(&[r"a\,b,c"])), ["a,b", "c"]);
+        assert_eq!(list(&[]), Vec::<String>::new());
+    }
+
+    /// CLI-14, T-14
+    #[test]
+    fn maps_split_at_semicolons_and_first_equals_sign() {
+        let found = map(&owned(&[r#"k={"a":1,"b":2};j=2"#, "j=3=4", r"s=x\;y"])).unwrap();
+        let want = [("j", "3=4"), ("k", r#"{"a":1,"b":2}"#), ("s", "x;y")];
+        assert_eq!(found, want.map(|(k, v)| (k.to_owned(), v.to_owned())).into());
+        let error = map(&owned(&["a"])).unwrap_err();
+        assert_eq!(error, r#"expected "<key>=<value>" but got "a""#);
+    }
+
+    /// CLI-11, CLI-12
+    #[test]
+    fn paths_are_made_absolute() {
+        assert_eq!(path("-").unwrap(), PathBuf::from("-"));
+        assert_eq!(path("/a/./b/../c").unwrap(), PathBuf::from("/a/c"));
+        assert!(path("x.yaml").unwrap().is_absolute());
+        let error = existing_file("/nowhere/xr.yaml").unwrap_err();
+        assert_eq!(error, "stat /nowhere/xr.yaml: no such file or directory");
+        assert_eq!(existing_file("/").unwrap_err(), r#""/" exists but is a directory"#);
+    }
+}

@@ -1,0 +1,45 @@
+//! `render`: what the control plane would do, from files, without a cluster.
+//!
+//! Files become a request to the render engine, functions become something that can be called,
+//! and the engine's answer becomes documents. [`composition`] and [`operation`] are the two
+//! commands; what they share is here and below.
+
+mod checks;
+mod composition;
+mod context;
+mod defaults;
+mod engine;
+mod flags;
+mod functions;
+mod load;
+mod operation;
+mod print;
+mod runtime;
+mod summary;
+mod v1;
+
+pub use composition::CompositionRender;
+pub use operation::OperationRender;
+
+use anyhow::Context as _;
+use biplane_model::Object;
+use biplane_proto::Struct;
+
+/// The moment at which everything is rendered, so that the output is the same every time.
+const RENDER_TIME: &str = "2024-01-01T00:00:00Z";
+/// The kind of everything that is printed and is no object of the user's.
+const API_VERSION: &str = "render.crossplane.io/v1beta1";
+
+fn structs(objects: impl IntoIterator<Item = Object>) -> Vec<Struct> {
+    objects.into_iter().map(Struct::from).collect()
+}
+
+/// Runs a render to its end on this thread. Functions in process need no other, and functions
+/// elsewhere are waited for.
+fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the asynchronous runtime")?
+        .block_on(future)
+}

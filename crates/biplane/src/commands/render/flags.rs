@@ -1,0 +1,115 @@
+//! Flags that both render commands have.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::cli::values;
+
+/// How documents are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// YAML, the documents of the current line.
+    V2,
+    /// YAML, the documents that the v1 line printed.
+    V1,
+    /// One line of JSON per document.
+    Json,
+}
+
+/// Which engine renders.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Engine")]
+pub(super) struct EngineFlags {
+    /// Render with the engine of this release, from its image
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["crossplane_image", "crossplane_binary"])]
+    pub crossplane_version: Option<String>,
+    /// Render with the engine of this image
+    #[arg(long, value_name = "IMAGE", conflicts_with = "crossplane_binary")]
+    pub crossplane_image: Option<String>,
+    /// Render with this binary, which must know `internal render`, instead of the engine built in
+    #[arg(long, visible_alias = "engine", value_name = "PATH", value_parser = values::existing_file)]
+    pub crossplane_binary: Option<PathBuf>,
+    /// Docker network of the engine's container
+    #[arg(long, value_name = "NAME", conflicts_with = "crossplane_binary")]
+    pub crossplane_docker_network: Option<String>,
+    /// How long to run before timing out, everything included
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
+    pub timeout: Duration,
+}
+
+/// What functions are, where they run and what they are given.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Functions")]
+pub(super) struct FunctionFlags {
+    /// Context for the pipeline: KEY=FILE pairs separated by semicolons, files of YAML or JSON
+    #[arg(long, value_name = "KEY=FILE", action = ArgAction::Append, value_parser = values::pairs)]
+    pub context_files: Vec<String>,
+    /// Context for the pipeline: KEY=VALUE pairs separated by semicolons, values in YAML or JSON;
+    /// these win over --context-files
+    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append, value_parser = values::pairs)]
+    pub context_values: Vec<String>,
+    /// Secrets that pipeline steps name, from a file or a directory
+    #[arg(long, value_name = "PATH", value_parser = values::path)]
+    pub function_credentials: Option<PathBuf>,
+    /// Set an annotation on every function; repeatable
+    #[arg(short = 'a', long, value_name = "KEY=VALUE", action = ArgAction::Append)]
+    pub function_annotations: Vec<String>,
+    /// Never run a function in process that does not ask for it
+    #[arg(long)]
+    pub no_builtin: bool,
+    /// Allow functions to be programs on this machine (render.crossplane.io/runtime: Process)
+    #[arg(long)]
+    pub allow_process: bool,
+    /// Resources that functions may require, from a file or a directory; repeatable
+    #[arg(short = 'e', long, value_name = "PATH", action = ArgAction::Append)]
+    pub required_resources: Vec<String>,
+    /// Where packages of a project are cached
+    #[arg(long, value_name = "DIR", env = "CROSSPLANE_XPKG_CACHE", hide = true)]
+    pub cache_dir: Option<String>,
+    /// How many functions of a project are built at a time
+    #[arg(long, value_name = "N", default_value_t = 8, hide = true)]
+    pub max_concurrency: u32,
+    /// The project that functions are taken from when there is no functions argument
+    #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",
+        value_parser = values::path, hide = true)]
+    pub project_file: PathBuf,
+}
+
+impl FunctionFlags {
+    pub(super) fn context_files(&self) -> BTreeMap<String, String> {
+        values::map(&self.context_files).unwrap_or_default()
+    }
+
+    pub(super) fn context_values(&self) -> BTreeMap<String, String> {
+        values::map(&self.context_values).unwrap_or_default()
+    }
+}
+
+/// What is printed, and how.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+#[allow(clippy::struct_excessive_bools)] // each is a flag
+pub(super) struct OutputFlags {
+    /// Also print the pipeline's context, as a document of kind Context
+    #[arg(short = 'c', long, num_args = 0..=1, require_equals = true, default_value_t = false,
+        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
+        hide_default_value = true)]
+    pub include_context: bool,
+    /// Also print what functions had to say, as documents of kind Result
+    #[arg(short = 'r', long, num_args = 0..=1, require_equals = true, default_value_t = false,
+        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
+        hide_default_value = true)]
+    pub include_function_results: bool,
+    /// How to print documents: v2 as YAML, v1 as the v1 line printed them, json one per line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::V2)]
+    pub output_format: OutputFormat,
+    /// Say on stderr what would be created, updated and deleted, and what is not ready
+    #[arg(long)]
+    pub summary: bool,
+    /// Say on stderr how long each call of a function took
+    #[arg(long)]
+    pub timing: bool,
+}

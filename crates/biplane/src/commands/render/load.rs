@@ -1,0 +1,259 @@
+//! From files to objects, with errors that say which file and where in it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use base64::Engine as _;
+use biplane_model::yaml::{self, Document};
+use biplane_model::{Object, Value, gojson};
+
+use crate::cli::values::{STDIN, reason};
+use crate::streams::Streams;
+
+/// Reads input files. `-` is read once, however often it is named.
+#[derive(Debug)]
+pub(super) struct Loader<'a, 'b> {
+    streams: &'a mut Streams<'b>,
+    stdin: Option<String>,
+}
+
+impl<'a, 'b> Loader<'a, 'b> {
+    pub(super) fn new(streams: &'a mut Streams<'b>) -> Self {
+        Self { streams, stdin: None }
+    }
+
+    /// The composite resource: the first document of a file.
+    pub(super) fn composite(&mut self, path: &Path) -> Result<Object> {
+        let load = |loader: &mut Self| -> Result<Object> {
+            let text = loader.read(path).context("cannot read composite resource file")?;
+            first(path, &text)
+                .and_then(with_kind)
+                .context("cannot unmarshal composite resource YAML")
+        };
+        load(self).with_context(|| format!("cannot load composite resource from {}", quoted(path)))
+    }
+
+    /// The Composition: the first document of a file.
+    pub(super) fn composition(&mut self, path: &Path) -> Result<Object> {
+        let load = |loader: &mut Self| -> Result<Object> {
+            let text = loader.read(path).context("cannot read composition file")?;
+            let object =
+                first(path, &text).context("cannot unmarshal composition resource YAML")?;
+            biplane_model::pipeline::composition_spec(&object)
+                .context("cannot unmarshal composition resource YAML")?;
+            if object.api_version() != "apiextensions.crossplane.io/v1"
+                || object.kind() != "Composition"
+            {
+                bail!("not a composition: {}/{}", object.kind(), object.name());
+            }
+            Ok(object)
+        };
+        load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
+    }
+
+    /// The definition of the composite resource.
+    pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
+        let load = |loader: &mut Self| -> Result<Object> {
+            let text = loader.read(path).context("cannot read XRD file")?;
+            first(path, &text).context("cannot unmarshal XRD YAML")
+        };
+        load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
+    }
+
+    /// Functions from a file or a directory.
+    pub(super) fn functions(&mut self, path: &Path) -> Result<Vec<Object>> {
+        let load = |loader: &mut Self| -> Result<Vec<Object>> {
+            let objects = loader.stream(path, "cannot parse YAML Function manifest", Ok)?;
+            for object in &objects {
+                let known = ["pkg.crossplane.io/v1", "pkg.crossplane.io/v1beta1"];
+                if object.kind() != "Function" || !known.contains(&object.api_version()) {
+                    bail!("not a function: {}/{}", object.kind(), object.name());
+                }
+            }
+            Ok(objects)
+        };
+        load(self).with_context(|| format!("cannot load functions from {}", quoted(path)))
+    }
+
+    /// Secrets, whatever kind they say they are.
+    pub(super) fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
+        let attempted = "cannot parse YAML secret manifest";
+        self.stream(path, attempted, with_base64_data)
+            .with_context(|| format!("cannot load {what} from {}", quoted(path)))
+    }
+
+    /// Composed resources that exist.
+    pub(super) fn observed(&mut self, path: &Path) -> Result<Vec<Object>> {
+        self.stream(path, "cannot parse YAML composed resource manifest", with_kind).with_context(
+            || format!("cannot load observed composed resources from {}", quoted(path)),
+        )
+    }
+
+    /// Resources that functions may require.
+    pub(super) fn resources(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
+        self.stream(path, "cannot parse YAML resource manifest", with_kind)
+            .with_context(|| format!("cannot load {what} from {}", quoted(path)))
+    }
+
+    /// OpenAPI documents: every `*.json` below a directory.
+    pub(super) fn schemas(directory: &Path) -> Result<Vec<Object>> {
+        let load = || -> Result<Vec<Object>> {
+            let mut files = Vec::new();
+            walk(directory, &mut files).context("cannot walk directory")?;
+            if files.is_empty() {
+                bail!("no JSON files found in {}", quoted(directory));
+            }
+            let parse = |file: &PathBuf| -> Result<Object> {
+                let text = std::fs::read(file)
+                    .map_err(|e| anyhow!("open {}: {}", file.display(), reason(&e)))?;
+                serde_json::from_slice(&text)
+                    .with_context(|| format!("cannot parse OpenAPI JSON from {}", quoted(file)))
+            };
+            files.iter().map(parse).collect()
+        };
+        load().with_context(|| format!("cannot load required schemas from {}", quoted(directory)))
+    }
+
+    /// The first document of an Operation's file, of whatever kind.
+    pub(super) fn operation(&mut self, path: &Path) -> Result<Object> {
+        let text = self
+            .read(path)
+            .with_context(|| format!("cannot read operation file {}", quoted(path)))?;
+        first(path, &text)
+            .with_context(|| format!("cannot unmarshal type metadata from {}", quoted(path)))
+    }
+
+    /// Text of a file.
+    pub(super) fn read(&mut self, path: &Path) -> Result<String> {
+        if path == Path::new(STDIN) {
+            if self.stdin.is_none() {
+                let mut text = String::new();
+                self.streams.stdin.read_to_string(&mut text).context("read standard input")?;
+                self.stdin = Some(text);
+            }
+            return Ok(self.stdin.clone().unwrap_or_default());
+        }
+        let bytes = std::fs::read(path).map_err(|error| {
+            let attempted = if path.is_dir() { "read" } else { "open" };
+            anyhow!("{attempted} {}: {}", path.display(), reason(&error))
+        })?;
+        String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
+    }
+
+    /// Every document of a file, or of the YAML files of a directory.
+    fn stream(
+        &mut self,
+        path: &Path,
+        attempted: &str,
+        check: fn(Object) -> Result<Object>,
+    ) -> Result<Vec<Object>> {
+        let mut objects = Vec::new();
+        for file in files(path).context("cannot load YAML stream from file")? {
+            let text = self.read(&file).context("cannot load YAML stream from file")?;
+            for document in yaml::parse_documents(&name(&file), &text)
+                .map_err(|e| parse_failure(&e, attempted))?
+            {
+                let place = place(&file, &document);
+                let object = object(document).and_then(check);
+                objects.push(object.context(place).with_context(|| attempted.to_owned())?);
+            }
+        }
+        Ok(objects)
+    }
+}
+
+fn parse_failure(error: &yaml::YamlError, attempted: &str) -> anyhow::Error {
+    match error.problem {
+        yaml::Problem::Separator(_) => anyhow!("cannot parse YAML stream: {error}"),
+        _ => anyhow!("{attempted}: {error}"),
+    }
+}
+
+fn place(file: &Path, document: &Document) -> String {
+    format!("{}, document {}, line {}", name(file), document.index + 1, document.line)
+}
+
+/// The file itself, or the YAML files right in the directory, by name.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if path == Path::new(STDIN) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let failed = |e: std::io::Error| anyhow!("open {}: {}", path.display(), reason(&e));
+    let metadata = std::fs::metadata(path).map_err(failed).context("cannot open file")?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed).context("cannot read directory")? {
+        let file = entry.map_err(failed).context("cannot read directory")?.path();
+        let is_yaml = file.extension().is_some_and(|e| e == "yaml" || e == "yml");
+        if is_yaml && !file.is_dir() {
+            found.push(file);
+        }
+    }
+    if found.is_empty() {
+        bail!("no YAML files found in {} (.yaml or .yml)", quoted(path));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |e: std::io::Error| anyhow!("open {}: {}", directory.display(), reason(&e));
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        entries.push(entry.map_err(failed)?.path());
+    }
+    entries.sort();
+    for entry in entries {
+        if entry.is_dir() {
+            walk(&entry, found)?;
+        } else if entry.extension().is_some_and(|e| e == "json") {
+            found.push(entry);
+        }
+    }
+    Ok(())
+}
+
+fn first(path: &Path, text: &str) -> Result<Object> {
+    let document = yaml::parse_one(&name(path), text)?;
+    let place = place(path, &document);
+    object(document).context(place)
+}
+
+fn object(document: Document) -> Result<Object> {
+    let kind = match &document.value {
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+        _ => "a single value",
+    };
+    Object::from_value(document.value).ok_or_else(|| anyhow!("expected an object but found {kind}"))
+}
+
+fn with_kind(object: Object) -> Result<Object> {
+    if object.kind().is_empty() {
+        bail!("Object 'Kind' is missing in '{}'", gojson::to_string(&object.into_value()));
+    }
+    Ok(object)
+}
+
+fn with_base64_data(object: Object) -> Result<Object> {
+    if let Some(data) = object.get("data").and_then(Value::as_object) {
+        for (key, value) in data {
+            let text = value.as_str().ok_or_else(|| anyhow!("data.{key} is not a string"))?;
+            base64::engine::general_purpose::STANDARD
+                .decode(text)
+                .map_err(|e| anyhow!("data.{key} is not base64: {e}"))?;
+        }
+    }
+    Ok(object)
+}
+
+/// A path in quotes.
+pub(super) fn quoted(path: &Path) -> String {
+    gojson::quote(&path.display().to_string())
+}
+
+fn name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() }
+}

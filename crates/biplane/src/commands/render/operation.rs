@@ -1,0 +1,250 @@
+//! `operation render`: what the control plane would do about an Operation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use biplane_model::{Object, Value};
+use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::{
+    OperationInput, OperationOutput, RenderRequest, RequestMeta, render_request, render_response,
+};
+use clap::Args;
+use serde_json::json;
+
+use super::context::{self, ContextHelper};
+use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
+use super::load::{Loader, quoted};
+use super::{block_on, engine, functions, print, structs, summary};
+use crate::cli::values;
+use crate::streams::Streams;
+
+const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
+const WATCHED: &str = "ops.crossplane.io/watched-resource";
+
+const EXAMPLES: &str = "\
+Examples:
+  # What an Operation would do
+  biplane operation render operation.yaml functions.yaml
+
+  # What a WatchOperation would do about an object
+  biplane operation render watchoperation.yaml functions.yaml -w object.yaml";
+
+/// Shows what the control plane would do about an Operation
+///
+/// Prints the Operation as it would become and the resources that it would apply. A CronOperation
+/// or WatchOperation is rendered as the Operation that it would make.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_override_self = true)]
+pub struct OperationRender {
+    /// The Operation, CronOperation or WatchOperation, a YAML file
+    #[arg(value_parser = values::existing_file)]
+    operation: PathBuf,
+    /// The Functions, a YAML file or a directory of such; optional when all of them run in process
+    #[arg(value_parser = values::path)]
+    functions: Option<PathBuf>,
+    #[command(flatten)]
+    engine: EngineFlags,
+    #[command(flatten)]
+    function: FunctionFlags,
+    /// OpenAPI v3 documents that functions may require schemas of, a directory of JSON files
+    #[arg(long, value_name = "DIR", value_parser = values::path, help_heading = "Functions")]
+    required_schemas: Option<PathBuf>,
+    /// The object that a WatchOperation has seen change, a YAML file
+    #[arg(short = 'w', long, value_name = "PATH", value_parser = values::existing_file)]
+    watched_resource: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputFlags,
+    /// Print the spec as it was given
+    #[arg(short = 'o', long, num_args = 0..=1, require_equals = true, default_value_t = false,
+        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
+        hide_default_value = true, help_heading = "Output")]
+    include_full_operation: bool,
+}
+
+impl OperationRender {
+    /// Renders and prints.
+    pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
+        let mut loader = Loader::new(streams);
+        let mut operation = self.load_operation(&mut loader)?;
+        let mut required = Vec::new();
+        for path in values::paths(&self.function.required_resources) {
+            required.extend(loader.resources(&path, "required resources")?);
+        }
+        let schemas = match &self.required_schemas {
+            Some(path) => Loader::schemas(path)?,
+            None => Vec::new(),
+        };
+        if let Some(path) = &self.watched_resource {
+            let watched = loader.resources(path, "watched resource")?;
+            let [watched] = watched.as_slice() else {
+                bail!(
+                    "--watched-resource must contain exactly one resource, got {}",
+                    watched.len()
+                );
+            };
+            require_watched(&mut operation, watched);
+            required.push(watched.clone());
+        }
+        let listed =
+            functions::load(self.functions.as_deref(), &operation, &self.function, &mut loader)?;
+        let credentials = match &self.function.function_credentials {
+            Some(path) => loader.secrets(path, "function credentials")?,
+            None => Vec::new(),
+        };
+        let helper = ContextHelper::from_flags(&self.function, &self.output, &mut loader)?;
+        let documents = block_on(async {
+            let runners = functions::start(&listed, &operation, &self.function, streams)?;
+            let mut named = functions::named(&runners);
+            if let Some(helper) = &helper {
+                helper.wrap(&mut operation, self.output.include_context);
+                named.insert(context::FUNCTION, helper.clone());
+            }
+            let request = RenderRequest {
+                meta: Some(RequestMeta {}),
+                input: Some(render_request::Input::Operation(OperationInput {
+                    operation: Some(Struct::from(operation.clone())),
+                    functions: Vec::new(),
+                    required_resources: structs(required),
+                    credentials: structs(credentials),
+                    required_schemas: structs(schemas),
+                })),
+            };
+            let timed = summary::Timed::new(Arc::new(named), self.output.timing);
+            let response = engine::render(request, timed.clone(), &self.engine).await?;
+            let Some(render_response::Output::Operation(output)) = response.output else {
+                bail!("render response does not contain an operation output");
+            };
+            timed.report(streams);
+            if self.output.summary {
+                summary::operation(&output, streams);
+            }
+            self.documents(output, &operation, helper.and_then(|helper| helper.captured()))
+        })?;
+        print::write(&documents, self.output.output_format, streams.stdout)
+    }
+
+    /// The Operation itself, or the one that its parent would make.
+    fn load_operation(&self, loader: &mut Loader<'_, '_>) -> Result<Object> {
+        let object = loader.operation(&self.operation)?;
+        match (object.api_version(), object.kind()) {
+            (API_VERSION, "Operation") => Ok(object),
+            (API_VERSION, kind @ ("CronOperation" | "WatchOperation")) => {
+                let template = object.at(&["spec", "operationTemplate"]);
+                let part = |key: &str| template.and_then(|t| t.get(key)).cloned();
+                let mut operation = Object::new();
+                operation.set_at(&["apiVersion"], API_VERSION);
+                operation.set_at(&["kind"], "Operation");
+                for key in ["metadata", "spec"] {
+                    match part(key) {
+                        Some(part @ Value::Object(_)) => operation.set_at(&[key], part),
+                        None | Some(Value::Null) => {}
+                        Some(_) => bail!(
+                            "cannot unmarshal {kind} from {}: spec.operationTemplate.{key} is not an object",
+                            quoted(&self.operation)
+                        ),
+                    }
+                }
+                operation.set_meta("name", object.name());
+                Ok(operation)
+            }
+            (api_version, kind) => bail!("not an operation type: {kind}/{api_version}"),
+        }
+    }
+
+    fn documents(
+        &self,
+        output: OperationOutput,
+        input: &Object,
+        context: Option<Object>,
+    ) -> Result<Vec<Value>> {
+        // An Operation that has nothing left to do is not returned. Scripts know this text.
+        let Some(operation) = output.operation else {
+            bail!(
+                "cannot replace condition timestamps in operation: cannot convert object to unstructured: ToUnstructured requires a non-nil pointer to an object, got *v1alpha1.Operation"
+            );
+        };
+        let mut operation = operation.into_object();
+        if self.include_full_operation
+            && let Some(spec) = input.get("spec")
+        {
+            operation.set_at(&["spec"], spec.clone());
+        }
+        print::settle_times(&mut operation);
+        let mut documents = vec![operation.into_value()];
+        for applied in output.applied_resources {
+            let mut applied = applied.into_object();
+            print::settle_times(&mut applied);
+            documents.push(applied.into_value());
+        }
+        if self.output.include_function_results {
+            documents.extend(output.events.iter().map(print::result));
+        }
+        if self.output.include_context {
+            documents.extend(context.map(|fields| context::document(fields.into_value())));
+        }
+        Ok(documents)
+    }
+}
+
+/// Has every step require the watched object, as the control plane does.
+fn require_watched(operation: &mut Object, watched: &Object) {
+    let mut selector = json!({
+        "requirementName": WATCHED,
+        "apiVersion": watched.api_version(),
+        "kind": watched.kind(),
+        "name": watched.name(),
+    });
+    if !watched.namespace().is_empty() {
+        selector["namespace"] = watched.namespace().into();
+    }
+    let Some(Value::Array(steps)) = operation.at(&["spec", "pipeline"]) else { return };
+    let steps = steps.iter().map(|step| {
+        let Some(mut step) = Object::from_value(step.clone()) else { return step.clone() };
+        let path = ["requirements", "requiredResources"];
+        let mut required = match step.at(&path) {
+            Some(Value::Array(required)) => required.clone(),
+            _ => Vec::new(),
+        };
+        required.push(selector.clone());
+        step.set_at(&path, required);
+        step.into_value()
+    });
+    let steps: Vec<_> = steps.collect();
+    operation.set_at(&["spec", "pipeline"], steps);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RO-2, T-40
+    #[test]
+    fn every_step_requires_the_watched_object() {
+        let object = |value: Value| Object::from_value(value).unwrap();
+        let operation = json!({"spec": {"pipeline": [
+            {"step": "a", "requirements": {"requiredResources": [{"requirementName": "x"}]}},
+            {"step": "b"},
+        ]}});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "s", "namespace": "n"}});
+        let mut with_namespace = object(operation.clone());
+        require_watched(&mut with_namespace, &object(secret));
+        let selector = json!({"requirementName": WATCHED, "apiVersion": "v1", "kind": "Secret",
+            "name": "s", "namespace": "n"});
+        assert_eq!(
+            with_namespace.at(&["spec", "pipeline"]).unwrap(),
+            &json!([
+                {"step": "a", "requirements": {"requiredResources": [{"requirementName": "x"}, selector]}},
+                {"step": "b", "requirements": {"requiredResources": [selector]}},
+            ])
+        );
+
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "s"}});
+        let mut without = object(operation);
+        require_watched(&mut without, &object(node));
+        let steps = without.at(&["spec", "pipeline"]).unwrap();
+        let selector = steps.pointer("/1/requirements/requiredResources/0").unwrap();
+        assert_eq!(selector.get("namespace"), None);
+    }
+}

@@ -1,0 +1,308 @@
+//! Renders as the v1 line did, for snapshot tests that were written then.
+//!
+//! That line did not reconcile: it ran the pipeline by itself and dressed up what came out. Nothing
+//! is collected, named or validated, and functions know fewer things to ask for.
+
+use anyhow::{Context, Result, anyhow, bail};
+use base64::Engine as _;
+use biplane_function::v1::{
+    CredentialData, Credentials, Resource, ResourceSelector, Resources, RunFunctionRequest,
+    RunFunctionResponse, Severity, State, Status, credentials, resource_selector,
+};
+use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
+use biplane_model::condition::{Condition, set_conditions};
+use biplane_model::owner::{OwnerReference, set_controller};
+use biplane_model::pipeline::{Step, composition_spec};
+use biplane_model::{Object, Value, gojson::quote};
+use biplane_proto::Struct;
+use serde_json::json;
+
+use super::composition::Inputs;
+use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
+use super::{API_VERSION, RENDER_TIME, block_on, context, functions, print};
+use crate::streams::Streams;
+
+/// The documents that the v1 line would have printed.
+pub(super) fn render(
+    inputs: &Inputs,
+    function: &FunctionFlags,
+    engine: &EngineFlags,
+    output: &OutputFlags,
+    full_composite: bool,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<Value>> {
+    block_on(async {
+        let runners = functions::start(&inputs.functions, &inputs.composition, function, streams)?;
+        let pipeline = Pipeline { inputs, functions: functions::named(&runners) };
+        let run = tokio::time::timeout(engine.timeout, pipeline.run());
+        let run = run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")));
+        let end = run.context("cannot render composite resource")?;
+
+        let mut composite = end.composite;
+        if full_composite {
+            for key in ["spec", "metadata"] {
+                let value = inputs.composite.get(key);
+                let value = value.with_context(|| {
+                    format!("cannot get composite resource {key}: {key}: no such field")
+                })?;
+                composite.set_at(&[key], value.clone());
+            }
+        }
+        let mut documents = vec![composite.into_value()];
+        documents.extend(end.composed.into_iter().map(Object::into_value));
+        if output.include_function_results {
+            documents.extend(end.results);
+        }
+        if output.include_context {
+            documents.push(end.context);
+        }
+        Ok(documents)
+    })
+}
+
+struct Pipeline<'a> {
+    inputs: &'a Inputs,
+    functions: Named,
+}
+
+/// What the pipeline came to.
+struct End {
+    composite: Object,
+    composed: Vec<Object>,
+    results: Vec<Value>,
+    context: Value,
+}
+
+impl Pipeline<'_> {
+    async fn run(&self) -> Result<End> {
+        let observed = self.observed();
+        let mut desired = State::default();
+        let seed = self.inputs.context.as_ref().map(|helper| helper.seed().clone());
+        let mut context = Some(Struct::from(Object::from(seed.unwrap_or_default())));
+        let mut printed_context = context.clone().map(|c| c.into_object().into_value());
+        let (mut results, mut conditions) = (Vec::new(), Vec::new());
+
+        for step in composition_spec(&self.inputs.composition)?.pipeline {
+            let request = RunFunctionRequest {
+                observed: Some(observed.clone()),
+                desired: Some(desired),
+                context: context.take(),
+                input: step.input.clone().and_then(Object::from_value).map(Struct::from),
+                credentials: self.credentials(&step)?,
+                ..RunFunctionRequest::default()
+            };
+            let response = self.call(&step, request).await;
+            let response = response
+                .with_context(|| format!("cannot run pipeline step {}", quote(&step.step)))?;
+            desired = response.desired.unwrap_or_default();
+            context = response.context;
+            // An empty context loses its fields on the wire.
+            printed_context = context
+                .clone()
+                .map(|c| if c.is_empty() { Value::Null } else { c.into_object().into_value() });
+            conditions.extend(response.conditions.iter().map(condition));
+            for result in &response.results {
+                if result.severity() == Severity::Fatal {
+                    bail!(
+                        "pipeline step {} returned a fatal result: {}",
+                        quote(&step.step),
+                        result.message
+                    );
+                }
+                results.push(json!({
+                    "apiVersion": API_VERSION,
+                    "kind": "Result",
+                    "step": step.step,
+                    "severity": result.severity().as_str_name(),
+                    "message": result.message,
+                }));
+            }
+        }
+        let unready = desired.resources.iter().filter(|(_, r)| r.ready != READY_TRUE);
+        let unready: Vec<_> = unready.map(|(name, _)| name.as_str()).collect();
+        Ok(End {
+            composite: self.composite(desired.composite.unwrap_or_default(), &unready, conditions),
+            composed: self.composed(&desired.resources)?,
+            results,
+            context: printed_context.map_or(Value::Null, context::document),
+        })
+    }
+
+    fn observed(&self) -> State {
+        let resource = |object: &Object| Resource {
+            resource: Some(Struct::from(object.clone())),
+            ..Resource::default()
+        };
+        let named = self.inputs.observed.iter();
+        State {
+            composite: Some(resource(&self.inputs.composite)),
+            resources: named
+                .map(|o| (o.annotation(print::RESOURCE_NAME).to_owned(), resource(o)))
+                .collect(),
+        }
+    }
+
+    fn credentials(&self, step: &Step) -> Result<std::collections::BTreeMap<String, Credentials>> {
+        let mut all = std::collections::BTreeMap::new();
+        for credential in &step.credentials {
+            let Some(wanted) = &credential.secret_ref else { continue };
+            if credential.source != "Secret" {
+                continue;
+            }
+            let is_wanted =
+                |s: &&Object| s.name() == wanted.name && s.namespace() == wanted.namespace;
+            let secret = self.inputs.credentials.iter().find(is_wanted).ok_or_else(|| {
+                let name = quote(&wanted.name);
+                anyhow!("cannot get credentials from secret {name}: secret {name} not found")
+            })?;
+            let data = secret.get("data").and_then(Value::as_object).into_iter().flatten();
+            let data = data.map(|(key, value)| {
+                let text = value.as_str().unwrap_or_default();
+                let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+                (key.clone(), bytes.unwrap_or_default())
+            });
+            let data = CredentialData { data: data.collect() };
+            let source = Some(credentials::Source::CredentialData(data));
+            all.insert(credential.name.clone(), Credentials { source });
+        }
+        Ok(all)
+    }
+
+    /// Calls a function until it has seen what it asks for by the old name.
+    async fn call(
+        &self,
+        step: &Step,
+        mut request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse> {
+        let name = &step.function_ref.name;
+        if !self.functions.contains(name) {
+            bail!("unknown Function {} - does it exist in your Functions file?", quote(name));
+        }
+        let call = Call { function: name.clone(), step: step.step.clone(), ..Call::default() };
+        let mut previous = None;
+        for _ in 0..=MAX_ITERATIONS {
+            let response = self.functions.run(&call, request.clone()).await?;
+            let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
+            if is_fatal || response.requirements == previous {
+                return Ok(response);
+            }
+            let wanted = response.requirements.iter().flat_map(|r| &r.extra_resources);
+            request.extra_resources =
+                wanted.map(|(name, selector)| (name.clone(), self.select(selector))).collect();
+            request.context = response.context;
+            previous = response.requirements;
+        }
+        bail!(
+            "requirements didn't stabilize after the maximum number of iterations ({MAX_ITERATIONS})"
+        )
+    }
+
+    /// The first object of a name in whatever namespace, or all objects with the labels.
+    fn select(&self, selector: &ResourceSelector) -> Resources {
+        let name = match &selector.r#match {
+            Some(resource_selector::Match::MatchName(name)) => name.as_str(),
+            _ => "",
+        };
+        let of_kind =
+            |o: &&Object| o.api_version() == selector.api_version && o.kind() == selector.kind;
+        let item = |object: &Object| Resource {
+            resource: Some(Struct::from(object.clone())),
+            ..Resource::default()
+        };
+        let mut items = Vec::new();
+        for object in self.inputs.required.iter().filter(of_kind) {
+            if object.name() == name {
+                return Resources { items: vec![item(object)] };
+            }
+            if let Some(resource_selector::Match::MatchLabels(wanted)) = &selector.r#match
+                && wanted.labels.iter().all(|(key, value)| {
+                    object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
+                })
+            {
+                items.push(item(object));
+            }
+        }
+        Resources { items }
+    }
+
+    fn composite(&self, desired: Resource, unready: &[&str], conditions: Vec<Condition>) -> Object {
+        let input = &self.inputs.composite;
+        let mut composite = desired.resource.unwrap_or_default().into_object();
+        composite.set_at(&["apiVersion"], input.api_version());
+        composite.set_at(&["kind"], input.kind());
+        composite.set_meta("name", input.name());
+        let ready = if unready.is_empty() {
+            Condition::available()
+        } else {
+            Condition::creating().with_message(format!("Unready resources: {}", some_of(unready)))
+        };
+        let custom =
+            conditions.into_iter().filter(|c| !["Ready", "Synced"].contains(&c.r#type.as_str()));
+        let all = std::iter::once(ready).chain(custom).map(|mut condition| {
+            condition.last_transition_time = Some(RENDER_TIME.to_owned());
+            condition
+        });
+        set_conditions(&mut composite, all);
+        composite
+    }
+
+    fn composed(
+        &self,
+        desired: &std::collections::BTreeMap<String, Resource>,
+    ) -> Result<Vec<Object>> {
+        let composite = &self.inputs.composite;
+        let mut all = Vec::new();
+        for (name, resource) in desired {
+            let mut object = resource.resource.clone().unwrap_or_default().into_object();
+            let observed = self.inputs.observed.iter().rev();
+            if let Some(observed) =
+                observed.into_iter().find(|o| o.annotation(print::RESOURCE_NAME) == name)
+            {
+                object.set_meta("namespace", observed.namespace());
+                object.set_meta("name", observed.name());
+            }
+            object.set_meta("generateName", &format!("{}-", composite.name()));
+            object.set_at(&["metadata", "annotations", print::RESOURCE_NAME], name.as_str());
+            let labels = ["metadata", "labels"];
+            let mut label = |key: &str, value: &str| {
+                object.set_at(&[labels[0], labels[1], key], value);
+            };
+            label("crossplane.io/composite", composite.name());
+            if let Some(Value::Object(_)) = composite.at(&["spec", "claimRef"]) {
+                let claim = |key: &str| composite.str_at(&["spec", "claimRef", key]);
+                label("crossplane.io/claim-namespace", claim("namespace"));
+                label("crossplane.io/claim-name", claim("name"));
+            }
+            set_controller(&mut object, OwnerReference::controller(composite)).with_context(|| {
+                format!(
+                    "cannot render composed resource {} metadata: cannot set composite resource {} as controller ref of composed resource",
+                    quote(name),
+                    quote(composite.name())
+                )
+            })?;
+            all.push(object);
+        }
+        Ok(all)
+    }
+}
+
+const READY_TRUE: i32 = biplane_function::v1::Ready::True as i32;
+
+fn condition(condition: &biplane_function::v1::Condition) -> Condition {
+    let status = match condition.status() {
+        Status::ConditionTrue => "True",
+        Status::ConditionFalse => "False",
+        Status::ConditionUnknown | Status::ConditionUnspecified => "Unknown",
+    };
+    Condition::new(&condition.r#type, status, &condition.reason)
+        .with_message(condition.message.clone().unwrap_or_default())
+}
+
+/// Up to three names, and how many more there are.
+fn some_of(names: &[&str]) -> String {
+    match names {
+        [a, b, c] => format!("{a}, {b}, and {c}"),
+        [a, b, c, rest @ ..] => format!("{a}, {b}, {c}, and {} more", rest.len()),
+        few => few.join(", "),
+    }
+}

@@ -1,0 +1,41 @@
+//! Where a command reads from and writes to: documents on stdout, everything else on stderr.
+
+use std::fmt;
+use std::io::{Read, Write};
+
+/// The streams of one command.
+pub struct Streams<'a> {
+    /// What `-` reads.
+    pub stdin: &'a mut dyn Read,
+    /// The product, and nothing but the product.
+    pub stdout: &'a mut dyn Write,
+    /// Errors, warnings and progress.
+    pub stderr: &'a mut dyn Write,
+    /// Whether to log what is being done.
+    pub verbose: bool,
+}
+
+impl Streams<'_> {
+    /// Logs a line if the user asked for it. Fields are in the order of their keys.
+    pub fn debug(&mut self, message: &str, fields: &[(&str, &str)]) {
+        if !self.verbose {
+            return;
+        }
+        let fields: serde_json::Map<_, _> =
+            fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+        let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+        let fields = serde_json::Value::Object(fields);
+        self.say(&format!("{time}\tDEBUG\t{message}\t{fields}"));
+    }
+
+    /// Writes a line to stderr. There is nobody to tell when that fails.
+    pub fn say(&mut self, line: &str) {
+        let _ = writeln!(self.stderr, "{line}");
+    }
+}
+
+impl fmt::Debug for Streams<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Streams").field("verbose", &self.verbose).finish_non_exhaustive()
+    }
+}

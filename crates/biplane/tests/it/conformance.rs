@@ -1,0 +1,248 @@
+//! Recorded cases of the reference, through the command line: same documents, same exit code, same
+//! error text.
+
+mod compare;
+mod server;
+
+use biplane_testkit::Recording;
+use serde_json::Value;
+
+use crate::support::{Folder, Ran, run};
+use compare::{error_text, same_documents};
+use server::Server;
+
+/// Where the functions of a case are.
+#[derive(Clone, Copy)]
+enum Functions<'a> {
+    InProcess,
+    At(&'a str),
+}
+
+/// The reference cannot print control characters; we can.
+const DEVIATION: &str = "json-html-escaping";
+/// Cases that are not played back.
+const EXCEPTIONS: [&str; 3] = [
+    DEVIATION,
+    // Recorded without its calls.
+    "deeply-nested",
+    // The recording's JSON holds a number that its reader takes for the next one.
+    "convert-quantity-edges",
+];
+
+/// The command line of a case, run. `extra` are flags on top of the case's own.
+fn render(area: &str, case: &Recording, functions: Functions<'_>, extra: &[&str]) -> (Ran, Folder) {
+    let folder = Folder::new();
+    for (name, text) in &case.files {
+        let text = if name == "functions.yaml" { place(text, functions) } else { text.clone() };
+        folder.write(name, &text);
+    }
+    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
+    let positional: &[&str] = match area {
+        "op" => &["operation.yaml", "functions.yaml"],
+        _ => &["xr.yaml", "composition.yaml", "functions.yaml"],
+    };
+    let command = if area == "op" { "operation" } else { "composition" };
+    let mut arguments = vec![command.to_owned(), "render".to_owned()];
+    arguments.extend(positional.iter().map(|name| file(name)));
+    for (flag, name) in [
+        ("--observed-resources", "observed.yaml"),
+        ("--required-resources", "required.yaml"),
+        ("--function-credentials", "credentials.yaml"),
+        ("--xrd", "xrd.yaml"),
+    ] {
+        if case.text(name).is_some() {
+            arguments.push(format!("{flag}={}", file(name)));
+        }
+    }
+    if case.folder("schemas").next().is_some() {
+        arguments.push(format!("--required-schemas={}", file("schemas")));
+    }
+    for (key, value) in yaml(case.text("context.yaml").unwrap_or("{}")).as_object().unwrap() {
+        let path = folder.write(&format!("context/{}", key.replace('/', "-")), &value.to_string());
+        arguments.push(format!("--context-files={key}={path}"));
+    }
+    for flag in yaml(case.text("case.yaml").unwrap())["flags"].as_array().into_iter().flatten() {
+        arguments.push(flag.as_str().unwrap().to_owned());
+    }
+    arguments.extend(extra.iter().map(|&flag| flag.to_owned()));
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    (run(&arguments), folder)
+}
+
+fn yaml(text: &str) -> Value {
+    biplane_model::yaml::parse_one("case", text).unwrap().value
+}
+
+/// Says in a functions file where functions are.
+fn place(text: &str, functions: Functions<'_>) -> String {
+    let line = |line: &str| match (functions, line.split_once("FUNCTION_TARGET/")) {
+        (Functions::At(address), Some((before, _))) => Some(format!("{before}{address}")),
+        (Functions::InProcess, Some(_)) => None,
+        (Functions::InProcess, None) => {
+            Some(line.replace("runtime: Development", "runtime: InProcess"))
+        }
+        _ => Some(line.to_owned()),
+    };
+    text.lines().filter_map(line).map(|line| line + "\n").collect()
+}
+
+/// Whether the box has every function of a case.
+fn is_in_box(case: &Recording) -> bool {
+    let registry = biplane_functions::registry();
+    let text = case.text("functions.yaml").unwrap_or_default();
+    let documents = biplane_model::yaml::parse_documents("functions.yaml", text).unwrap();
+    documents.iter().all(|document| {
+        let name = document.value.pointer("/metadata/name").and_then(Value::as_str);
+        document.value["kind"] != "Function" || registry.get(name.unwrap()).is_some()
+    })
+}
+
+/// What is wrong with what our command line did, if anything.
+fn complaint(area: &str, case: &Recording, ran: &Ran, folder: &Folder) -> Option<String> {
+    let outcome = case.json("outcome.json").unwrap();
+    let exit = outcome["cli"]["exit"].as_u64().unwrap();
+    if u64::from(ran.exit) != exit {
+        return Some(format!("exit code {} instead of {exit}: {}", ran.exit, ran.stderr));
+    }
+    if exit != 0 {
+        let recorded = outcome["cli"]["stderr"].as_str().unwrap();
+        let recorded = recorded.replace("TMP/case", folder.path().to_str().unwrap());
+        let (ours, theirs) = (error_text(&ran.stderr), error_text(&recorded));
+        if ours != theirs {
+            return Some(format!("error\n  {ours}\ninstead of\n  {theirs}"));
+        }
+    } else if !ran.stderr.is_empty() {
+        return Some(format!("said {}", ran.stderr));
+    }
+    let any_order = area == "op" || outcome["order_varies"] == true;
+    same_documents(&ran.stdout, case.text("stdout.yaml").unwrap_or_default(), any_order).err()
+}
+
+/// Runs the cases of an area and fails with everything that is wrong. Returns how many it ran.
+fn check(
+    area: &str,
+    which: impl Fn(&Recording) -> bool,
+    run: impl Fn(&Recording) -> Option<String>,
+) -> usize {
+    let cases = Recording::load_area(area);
+    let cases: Vec<_> = cases.iter().filter(|case| which(case)).collect();
+    let wrong: Vec<_> = cases
+        .iter()
+        .filter_map(|case| Some(format!("{area}/{}: {}", case.name, run(case)?)))
+        .collect();
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    cases.len()
+}
+
+fn in_process(area: &str) -> usize {
+    check(
+        area,
+        |case| is_in_box(case) && case.name != DEVIATION,
+        |case| {
+            let (ran, folder) = render(area, case, Functions::InProcess, &[]);
+            complaint(area, case, &ran, &folder)
+        },
+    )
+}
+
+fn played_back(area: &str) -> usize {
+    let server = Server::start();
+    check(
+        area,
+        |case| !EXCEPTIONS.contains(&case.name.as_str()),
+        |case| {
+            let player = server.play(case);
+            let (ran, folder) = render(area, case, Functions::At(server.target()), &[]);
+            let differences = player.complaints().join("\n");
+            complaint(area, case, &ran, &folder)
+                .or_else(|| (!differences.is_empty()).then_some(differences))
+        },
+    )
+}
+
+#[test]
+fn the_engine_renders_as_recorded_with_functions_in_process() {
+    assert!(in_process("engine") >= 60);
+}
+
+#[test]
+fn operations_render_as_recorded_with_functions_in_process() {
+    assert!(in_process("op") >= 12);
+}
+
+#[test]
+fn environments_render_as_recorded_with_functions_in_process() {
+    in_process("env");
+}
+
+#[test]
+fn readiness_renders_as_recorded_with_functions_in_process() {
+    in_process("ready");
+}
+
+#[test]
+fn the_engine_renders_as_recorded_with_functions_played_back() {
+    assert_eq!(played_back("engine"), 112);
+}
+
+#[test]
+fn operations_render_as_recorded_with_functions_played_back() {
+    assert_eq!(played_back("op"), 13);
+}
+
+#[test]
+fn patch_and_transform_renders_as_recorded_when_played_back() {
+    assert_eq!(played_back("pt"), 238);
+}
+
+#[test]
+fn environments_render_as_recorded_when_played_back() {
+    assert_eq!(played_back("env"), 39);
+}
+
+#[test]
+fn readiness_renders_as_recorded_when_played_back() {
+    assert_eq!(played_back("ready"), 46);
+}
+
+#[test]
+fn templates_render_as_recorded_when_played_back() {
+    assert_eq!(played_back("tmpl"), 42);
+}
+
+/// T-18
+#[test]
+fn a_hundred_runs_print_the_same_bytes() {
+    let case = Recording::load("engine", "results-of-several-steps");
+    let first = render("engine", &case, Functions::InProcess, &["-r"]).0;
+    assert!(!first.stdout.is_empty());
+    for _ in 0..99 {
+        assert_eq!(render("engine", &case, Functions::InProcess, &["-r"]).0, first);
+    }
+}
+
+#[test]
+fn patch_and_transform_renders_as_recorded_with_functions_in_process() {
+    assert!(in_process("pt") >= 200);
+}
+
+/// What the v1 line printed on the same input, where it could.
+fn as_v1(area: &str) -> usize {
+    let recorded = |case: &Recording| case.text("stdout-v1.yaml").is_some() && is_in_box(case);
+    check(area, recorded, |case| {
+        let (ran, _folder) = render(area, case, Functions::InProcess, &["--output-format=v1"]);
+        if ran.exit != 0 {
+            return Some(ran.stderr);
+        }
+        same_documents(&ran.stdout, case.text("stdout-v1.yaml")?, false).err()
+    })
+}
+
+/// RL-1
+#[test]
+fn documents_of_the_v1_line_can_be_asked_for() {
+    assert!(as_v1("engine") >= 50);
+    as_v1("env");
+    as_v1("ready");
+    as_v1("pt");
+}

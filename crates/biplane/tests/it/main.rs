@@ -1,0 +1,6 @@
+//! The command line, run as users run it.
+
+#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+
+mod conformance;
+mod support;
