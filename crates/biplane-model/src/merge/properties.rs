@@ -177,7 +177,9 @@ proptest! {
             prop_assert_eq!(both.has(&path.0), in_a && in_b);
             prop_assert_eq!(left.has(&path.0), in_a && !in_b);
             prop_assert!(in_a || in_b);
+            prop_assert!(a.is_subset(&either) && both.is_subset(&b));
         }
+        prop_assert_eq!(a.is_subset(&b), left.is_empty());
         prop_assert_eq!(either.len(), a.len() + b.len() - both.len());
     }
 }

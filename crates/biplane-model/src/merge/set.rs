@@ -87,6 +87,15 @@ impl FieldSet {
         self.children.iter()
     }
 
+    /// Whether everything here is in the other too.
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.members.is_subset(&other.members)
+            && self.children.iter().all(|(element, set)| match other.children.get(element) {
+                Some(other) => set.is_subset(other),
+                None => set.is_empty(),
+            })
+    }
+
     /// Everything that is in either.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {

@@ -68,12 +68,19 @@ impl Updater<'_> {
         let time = last.as_ref().and_then(|last| last.time.clone());
         let owned = Owned { fields, api_version: self.api_version.to_owned(), time };
         managers.0.insert(manager.clone(), owned);
-        let merged = match last.filter(|last| !last.fields.is_empty()) {
+        let merged = match last.filter(|last| self.gave_something_up(last, managers, manager)) {
             Some(last) => self.prune(merged, managers, &last)?,
             None => merged,
         };
         self.take_over(type_ref, live, &merged, managers, Some(manager), force)?;
         Ok((!super::value::equal(live, &merged)).then_some(merged))
+    }
+
+    /// Whether an applier no longer mentions something that it owned. If it still mentions all
+    /// of it there is nothing to prune, which is the usual case and saves most of the work.
+    fn gave_something_up(&self, last: &Owned, managers: &ManagedFields, manager: &Manager) -> bool {
+        let now = managers.0.get(manager).map(|owned| &owned.fields);
+        last.api_version != self.api_version || !now.is_some_and(|now| last.fields.is_subset(now))
     }
 
     /// Ownership in the terms of the present schemas; versions that are gone lose theirs later.
