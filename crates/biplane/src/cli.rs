@@ -7,11 +7,13 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::render::{CompositionRender, OperationRender};
+use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
 use crate::streams::Streams;
 
 /// Exit code of a mistake on the command line.
 pub const USAGE_ERROR: u8 = 80;
+/// Exit code of a command that someone stopped.
+const INTERRUPTED: u8 = 130;
 const PREFIX: &str = "biplane: error: ";
 
 /// The composition control plane of the Crossplane world.
@@ -94,8 +96,8 @@ where
     match dispatch(cli.command, streams) {
         Ok(()) => 0,
         Err(error) => {
-            streams.say(&error_line(&format!("{error:#}")));
-            1
+            streams.say(&error_line(format!("{error:#}").trim_end_matches('\n')));
+            if error.is::<Interrupted>() { INTERRUPTED } else { 1 }
         }
     }
 }

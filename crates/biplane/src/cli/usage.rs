@@ -23,7 +23,7 @@ pub fn message(error: &clap::Error) -> String {
         ErrorKind::ArgumentConflict => {
             let other = strings(error, ContextKind::PriorArg);
             let other = other.first().map_or("", |text| first_word(text));
-            format!("{other} and {flag} can't be used together")
+            format!("{flag} and {other} can't be used together")
         }
         ErrorKind::InvalidValue => {
             let got = strings(error, ContextKind::InvalidValue);

@@ -14,11 +14,13 @@ mod functions;
 mod load;
 mod operation;
 mod print;
+mod process;
 mod runtime;
 mod summary;
 mod v1;
 
 pub use composition::CompositionRender;
+pub(crate) use engine::Interrupted;
 pub use operation::OperationRender;
 
 use anyhow::Context as _;

@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
 
 mod conformance;
+mod engines;
+mod mistakes;
+mod program;
 mod support;

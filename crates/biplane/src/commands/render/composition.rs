@@ -12,7 +12,9 @@ use biplane_proto::render::v1alpha1::{
 use clap::{ArgAction, Args};
 
 use super::context::{self, ContextHelper};
+use super::engine::What;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
+use super::functions::Running;
 use super::load::Loader;
 use super::runtime::Function;
 use super::{block_on, checks, defaults, engine, functions, print, structs, summary, v1};
@@ -38,7 +40,7 @@ Examples:
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct CompositionRender {
     /// The composite resource (XR), a YAML file
-    #[arg(value_parser = values::existing_file)]
+    #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
     composite_resource: PathBuf,
     /// The Composition, a YAML file; must be of mode Pipeline
     #[arg(value_parser = values::existing_file)]
@@ -155,12 +157,12 @@ impl CompositionRender {
     fn render(&self, inputs: Inputs, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
         block_on(async {
             let mut composition = inputs.composition;
-            let runners =
+            let mut runners =
                 functions::start(&inputs.functions, &composition, &self.function, streams)?;
-            let mut named = functions::named(&runners);
             if let Some(helper) = &inputs.context {
                 helper.wrap(&mut composition, self.output.include_context);
-                named.insert(context::FUNCTION, helper.clone());
+                let helper = Running::in_process(helper.clone());
+                runners.insert(context::FUNCTION.to_owned(), helper);
             }
             let observed = inputs.observed.clone();
             let request = RenderRequest {
@@ -176,12 +178,15 @@ impl CompositionRender {
                     composite_resource_definition: inputs.definition.map(Struct::from),
                 })),
             };
-            let timed = summary::Timed::new(Arc::new(named), self.output.timing);
-            let response = engine::render(request, timed.clone(), &self.engine).await?;
+            let timing = summary::Timing::new(self.output.timing);
+            let response = engine::render(What::Composite, request, &runners, &self.engine, |r| {
+                timing.wrap(r)
+            })
+            .await?;
             let Some(render_response::Output::Composite(output)) = response.output else {
                 bail!("render response does not contain a composite output");
             };
-            timed.report(streams);
+            timing.report(streams);
             if self.output.summary {
                 summary::composite(&output, &observed, streams);
             }

@@ -13,6 +13,7 @@ use biplane_model::{Object, Value, gojson::quote};
 
 use super::flags::FunctionFlags;
 use super::load::{Loader, quoted};
+use super::process::Process;
 use super::runtime::{Function, Runtime, override_annotations};
 use crate::cli::values;
 use crate::streams::Streams;
@@ -103,6 +104,15 @@ pub(super) struct Running {
     pub runner: Arc<dyn FunctionRunner>,
     /// The gRPC target, if it has one.
     pub target: Option<String>,
+    /// Whether it is a program of ours.
+    pub is_process: bool,
+}
+
+impl Running {
+    /// Something that is called without a network.
+    pub(super) fn in_process(runner: Arc<dyn FunctionRunner>) -> Self {
+        Self { runner, target: None, is_process: false }
+    }
 }
 
 impl std::fmt::Debug for Running {
@@ -162,19 +172,24 @@ fn start_one(
             let fields = [("function", function.name.as_str()), ("runs", name.as_str())];
             streams.debug("Function runs in process", &fields);
             let runner = Renamed { name, inner: InProcess::new(registry.clone()) };
-            Ok(Running { runner: Arc::new(runner), target: None })
+            Ok(Running::in_process(Arc::new(runner)))
         }
         Runtime::Development(target) => {
             let runner =
                 GrpcRunner::new(&target, Security::Plaintext).map_err(|e| anyhow!("{e}"))?;
-            Ok(Running { runner: Arc::new(runner), target: Some(target) })
+            Ok(Running { runner: Arc::new(runner), target: Some(target), is_process: false })
         }
         Runtime::Process(_) if !flags.allow_process => bail!(
             "it is a program on this machine; pass --allow-process if you trust what the Functions file runs"
         ),
-        Runtime::Process(_) => bail!(
-            "running a function as a program is not supported yet; start it yourself with --insecure and annotate it with render.crossplane.io/runtime: Development"
-        ),
+        Runtime::Process(command) => {
+            let (process, address) = Process::start(&function.name, &command)?;
+            streams.debug(
+                "Function runs as a program",
+                &[("address", &address), ("function", &function.name)],
+            );
+            Ok(Running { runner: Arc::new(process), target: Some(address), is_process: true })
+        }
         Runtime::Docker => bail!(
             "package {} would run in Docker, which is not supported yet; start it yourself and annotate it with render.crossplane.io/runtime: Development, or with InProcess if it is a build of one of {}",
             quote(&function.package),

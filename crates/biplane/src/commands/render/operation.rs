@@ -1,7 +1,6 @@
 //! `operation render`: what the control plane would do about an Operation.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use biplane_model::{Object, Value};
@@ -13,7 +12,9 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::{self, ContextHelper};
+use super::engine::What;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
+use super::functions::Running;
 use super::load::{Loader, quoted};
 use super::{block_on, engine, functions, print, structs, summary};
 use crate::cli::values;
@@ -94,11 +95,11 @@ impl OperationRender {
         };
         let helper = ContextHelper::from_flags(&self.function, &self.output, &mut loader)?;
         let documents = block_on(async {
-            let runners = functions::start(&listed, &operation, &self.function, streams)?;
-            let mut named = functions::named(&runners);
+            let mut runners = functions::start(&listed, &operation, &self.function, streams)?;
             if let Some(helper) = &helper {
                 helper.wrap(&mut operation, self.output.include_context);
-                named.insert(context::FUNCTION, helper.clone());
+                let helper = Running::in_process(helper.clone());
+                runners.insert(context::FUNCTION.to_owned(), helper);
             }
             let request = RenderRequest {
                 meta: Some(RequestMeta {}),
@@ -110,12 +111,15 @@ impl OperationRender {
                     required_schemas: structs(schemas),
                 })),
             };
-            let timed = summary::Timed::new(Arc::new(named), self.output.timing);
-            let response = engine::render(request, timed.clone(), &self.engine).await?;
+            let timing = summary::Timing::new(self.output.timing);
+            let response = engine::render(What::Operation, request, &runners, &self.engine, |r| {
+                timing.wrap(r)
+            })
+            .await?;
             let Some(render_response::Output::Operation(output)) = response.output else {
                 bail!("render response does not contain an operation output");
             };
-            timed.report(streams);
+            timing.report(streams);
             if self.output.summary {
                 summary::operation(&output, streams);
             }

@@ -42,25 +42,37 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object], streams: 
     }
 }
 
-/// Calls functions and remembers how long they took.
-pub(super) struct Timed {
-    inner: Arc<dyn FunctionRunner>,
-    calls: Option<Mutex<Vec<(String, Duration)>>>,
-}
+/// How long calls took, if anyone wants to know.
+#[derive(Clone, Debug)]
+pub(super) struct Timing(Option<Calls>);
 
-impl Timed {
-    /// Remembers only if it is to report.
-    pub(super) fn new(inner: Arc<dyn FunctionRunner>, report: bool) -> Arc<Self> {
-        Arc::new(Self { inner, calls: report.then(Mutex::default) })
+type Calls = Arc<Mutex<Vec<(String, Duration)>>>;
+
+impl Timing {
+    pub(super) fn new(report: bool) -> Self {
+        Self(report.then(Arc::default))
+    }
+
+    /// Measures the calls that go through a runner.
+    pub(super) fn wrap(&self, inner: Arc<dyn FunctionRunner>) -> Arc<dyn FunctionRunner> {
+        match &self.0 {
+            Some(calls) => Arc::new(Timed { inner, calls: calls.clone() }),
+            None => inner,
+        }
     }
 
     /// Says how long each call took.
     pub(super) fn report(&self, streams: &mut Streams<'_>) {
-        let Some(calls) = &self.calls else { return };
+        let Some(calls) = &self.0 else { return };
         for (call, took) in calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             streams.say(&format!("{call}: {:.3} ms", took.as_secs_f64() * 1e3));
         }
     }
+}
+
+struct Timed {
+    inner: Arc<dyn FunctionRunner>,
+    calls: Calls,
 }
 
 #[async_trait]
@@ -70,13 +82,12 @@ impl FunctionRunner for Timed {
         call: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        let Some(calls) = &self.calls else { return self.inner.run(call, request).await };
         let start = Instant::now();
         let answer = self.inner.run(call, request).await;
         let took = start.elapsed();
         let name =
             format!("step {}, function {}, call {}", call.step, call.function, call.iteration + 1);
-        calls.lock().unwrap_or_else(PoisonError::into_inner).push((name, took));
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push((name, took));
         answer
     }
 }

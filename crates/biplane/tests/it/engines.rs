@@ -1,0 +1,95 @@
+//! Engines other than the one built in, and functions that are programs.
+
+use std::os::unix::fs::PermissionsExt;
+
+use biplane_testkit::Recording;
+
+use crate::support::{Folder, Ran, run};
+
+/// Renders a recorded case with a shell script as the engine.
+fn with_engine(script: &str, flags: &[&str]) -> Ran {
+    let folder = case();
+    let path = folder.write("engine.sh", &format!("#!/bin/sh\n{script}\n"));
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let binary = format!("--crossplane-binary={path}");
+    render(&folder, &[&[binary.as_str()], flags].concat())
+}
+
+fn case() -> Folder {
+    let folder = Folder::new();
+    for (name, text) in &Recording::load("engine", "result-normal-and-warning").files {
+        let text = text.replace("runtime: Development", "runtime: InProcess");
+        folder.write(name, &text);
+    }
+    folder
+}
+
+fn render(folder: &Folder, flags: &[&str]) -> Ran {
+    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
+    let files = [file("xr.yaml"), file("composition.yaml"), file("functions.yaml")];
+    let mut arguments = vec!["render"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.extend(flags);
+    run(&arguments)
+}
+
+/// ENG-6, ENG-12, T-24, T-25, T-61
+#[test]
+fn what_a_foreign_engine_says_is_passed_on() {
+    let failed =
+        "cannot render composite resource: crossplane internal render returned error with output: ";
+    for (script, want) in [
+        ("cat >/dev/null; exit 3", format!("{failed}: exit status 3")),
+        ("cat >/dev/null; echo boom >&2; exit 1", format!("{failed}boom\n                : exit status 1")),
+        (
+            "cat >/dev/null; printf '\\012\\000'; echo stop >&2; exit 3",
+            "cannot render composite resource: crossplane internal render: pipeline returned fatal: stop".into(),
+        ),
+        (
+            "echo 'crossplane: error: unexpected argument internal' >&2; exit 80",
+            format!("{failed}crossplane: error: unexpected argument internal\n                : exit status 80\n                The binary must be the one of the controller, which knows `internal render`. Without --crossplane-binary neither it nor Docker is needed."),
+        ),
+        (
+            "test \"$1 $2\" = 'internal render' && cat >/dev/null",
+            "render response does not contain a composite output".into(),
+        ),
+    ] {
+        let ran = with_engine(script, &[]);
+        assert_eq!(ran.stderr, format!("biplane: error: {want}\n"), "{script}");
+        assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{script}");
+    }
+    let garbage = with_engine("cat >/dev/null; echo garbage", &[]);
+    let start =
+        "biplane: error: cannot render composite resource: cannot unmarshal render response: ";
+    assert!(garbage.stderr.starts_with(start), "{}", garbage.stderr);
+}
+
+#[test]
+fn a_foreign_engine_that_hangs_is_ended() {
+    let ran = with_engine("sleep 600", &["--timeout=200ms"]);
+    assert_eq!(ran.exit, 1);
+    assert!(ran.stderr.ends_with(": signal: killed\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_program_that_ends_is_reported_with_its_log() {
+    let folder = case();
+    let ran = render(
+        &folder,
+        &[
+            "--allow-process",
+            "-a=render.crossplane.io/runtime=Process",
+            r#"-a=render.crossplane.io/runtime-process-command=["sh"\,"-c"\,"echo no such flag $0 >&2; exit 4"]"#,
+        ],
+    );
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("has ended (exit status: 4):\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no such flag --insecure\n"), "{}", ran.stderr);
+}
+
+#[test]
+fn images_need_docker() {
+    let ran = render(&case(), &["--crossplane-version=v2.3.4"]);
+    assert_eq!(ran.exit, 1);
+    assert!(ran.stderr.starts_with("biplane: error: --crossplane-version needs Docker"));
+}
