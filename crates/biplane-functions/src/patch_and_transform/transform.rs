@@ -216,3 +216,6 @@ impl Pattern {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

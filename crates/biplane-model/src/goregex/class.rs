@@ -67,8 +67,7 @@ impl<'a> Translator<'a> {
         };
         let body = whole.get(2..).unwrap_or_default();
         let (name, length) = match body.chars().next() {
-            // Go reads a character that is not there as a stray byte.
-            None => return Err(invalid("invalid UTF-8", "")),
+            None => ("", 2),
             Some('{') => match whole.find('}') {
                 None => return Err(invalid(BAD_RANGE, whole)),
                 Some(end) => (whole.get(3..end).unwrap_or_default(), end + 1),
@@ -173,7 +172,7 @@ impl<'a> Translator<'a> {
                 }
                 Some(code)
             }
-            'x' => hex(&mut chars)?,
+            'x' => hex(&mut chars),
             'a' => Some(7),
             'f' => Some(12),
             'n' => Some(10),
@@ -195,23 +194,20 @@ impl<'a> Translator<'a> {
 }
 
 /// What follows `\x`. Leaves the iterator where Go would stop reading.
-fn hex(chars: &mut std::str::Chars<'_>) -> Result<Option<u32>, RegexError> {
-    let stray = || invalid("invalid UTF-8", "");
-    let Some(first) = chars.next() else { return Ok(None) };
+fn hex(chars: &mut std::str::Chars<'_>) -> Option<u32> {
+    let first = chars.next()?;
     if first != '{' {
-        let second = chars.next().ok_or_else(stray)?;
-        return Ok(first.to_digit(16).zip(second.to_digit(16)).map(|(x, y)| x * 16 + y));
+        let second = chars.next().and_then(|second| second.to_digit(16));
+        return first.to_digit(16).zip(second).map(|(x, y)| x * 16 + y);
     }
     let (mut code, mut digits) = (0, 0);
     loop {
-        match chars.next() {
-            None => return Ok(None),
-            Some('}') => return Ok((digits > 0).then_some(code)),
-            Some(c) => {
-                let Some(digit) = c.to_digit(16) else { return Ok(None) };
-                code = code * 16 + digit;
+        match chars.next()? {
+            '}' => return (digits > 0).then_some(code),
+            c => {
+                code = code * 16 + c.to_digit(16)?;
                 if code > 0x10_FFFF {
-                    return Ok(None);
+                    return None;
                 }
                 digits += 1;
             }

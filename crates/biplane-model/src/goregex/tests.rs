@@ -104,6 +104,8 @@ fn patterns_are_refused_in_the_words_of_go() {
         (r"\C", r"invalid escape sequence: `\C`"),
         (r"\Z", r"invalid escape sequence: `\Z`"),
         (r"\xZZ", r"invalid escape sequence: `\xZZ`"),
+        (r"a\xZ", r"invalid escape sequence: `\xZ`"),
+        (r"a\p", r"invalid character class range: `\p`"),
         (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
         (r"\é", r"invalid escape sequence: `\é`"),
         ("[z-a]", "invalid character class range: `z-a`"),
