@@ -4,6 +4,7 @@
 
 mod conformance;
 mod engines;
+mod guide;
 mod mistakes;
 mod program;
 mod support;

@@ -310,3 +310,27 @@ fn an_operation_must_be_one() {
     );
     assert_eq!(ran.exit, 1);
 }
+
+#[test]
+fn many_composite_resources_render_in_the_order_of_their_files() {
+    let folder = Folder::new();
+    let composition = folder.write("composition.yaml", COMPOSITION);
+    let functions = folder.write("functions.yaml", FUNCTIONS);
+    let names: Vec<_> = (10..60).map(|n| format!("app-{n}")).collect();
+    for name in &names {
+        folder
+            .write(&format!("xrs/{name}.yaml"), &XR.replace("name: app", &format!("name: {name}")));
+    }
+    let xrs = format!("--xrs={}", folder.at("xrs").display());
+    let ran = run(&["render", &composition, &functions, &xrs]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    let found: Vec<_> = ran.stdout.lines().filter_map(|l| l.strip_prefix("  name: ")).collect();
+    assert_eq!(found, names);
+    let ran = run(&["render", &composition, &xrs, "--output-format=v1"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    let ran = run(&["render", &composition, &composition, &functions, &xrs]);
+    assert_eq!(
+        ran.stderr,
+        "biplane: error: --xrs takes the place of the composite resource argument\n"
+    );
+}

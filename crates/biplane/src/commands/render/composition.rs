@@ -1,9 +1,10 @@
 //! `composition render`: what the control plane would do about a composite resource.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -14,7 +15,7 @@ use clap::{ArgAction, Args};
 use super::context::{self, ContextHelper};
 use super::engine::What;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
-use super::functions::Running;
+use super::functions::{Runners, Running};
 use super::load::Loader;
 use super::runtime::Function;
 use super::{block_on, checks, defaults, engine, functions, print, structs, summary, v1};
@@ -28,6 +29,9 @@ Examples:
 
   # With resources that exist already, and what functions had to say
   biplane render xr.yaml composition.yaml functions.yaml -o observed.yaml -r
+
+  # Many composite resources of one kind
+  biplane render composition.yaml functions.yaml --xrs xrs/
 
   # Without a functions file, when every function is one that runs in process
   biplane render xr.yaml composition.yaml";
@@ -43,8 +47,8 @@ pub struct CompositionRender {
     #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
     composite_resource: PathBuf,
     /// The Composition, a YAML file; must be of mode Pipeline
-    #[arg(value_parser = values::existing_file)]
-    composition: PathBuf,
+    #[arg(value_parser = values::existing_file, required_unless_present = "xrs")]
+    composition: Option<PathBuf>,
     /// The Functions, a YAML file or a directory of such; optional when all of them run in process
     #[arg(value_parser = values::path)]
     functions: Option<PathBuf>,
@@ -65,6 +69,9 @@ pub struct CompositionRender {
     /// The XR's CompositeResourceDefinition: its defaults are applied, its layout is used
     #[arg(long, value_name = "PATH", value_parser = values::existing_file)]
     xrd: Option<PathBuf>,
+    /// Render every XR of a file or a directory; leave out the composite resource argument
+    #[arg(long, value_name = "PATH", value_parser = values::path)]
+    xrs: Option<PathBuf>,
     #[command(flatten)]
     output: OutputFlags,
     /// Print the whole XR: what it would become over what it is
@@ -74,8 +81,16 @@ pub struct CompositionRender {
     include_full_xr: bool,
 }
 
-/// Everything that a render of a composite resource is made from.
+/// What is printed about one composite resource.
 #[derive(Debug)]
+struct Rendered {
+    documents: Vec<Value>,
+    /// Lines for stderr.
+    notes: Vec<String>,
+}
+
+/// Everything that a render of a composite resource is made from.
+#[derive(Clone, Debug)]
 pub(super) struct Inputs {
     pub composite: Object,
     pub composition: Object,
@@ -88,35 +103,111 @@ pub(super) struct Inputs {
     pub context: Option<Arc<ContextHelper>>,
 }
 
+impl Inputs {
+    /// The same for another composite resource.
+    fn of(&self, composite: Object) -> Self {
+        let context = self.context.as_ref().map(|helper| Arc::new(helper.afresh()));
+        Self { composite, context, ..self.clone() }
+    }
+}
+
 impl CompositionRender {
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
-        let inputs = self.load(&mut Loader::new(streams))?;
+        let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         let documents = if self.output.output_format == OutputFormat::V1 {
-            v1::render(
-                &inputs,
-                &self.function,
-                &self.engine,
-                &self.output,
-                self.include_full_xr,
-                streams,
-            )?
+            let flags = (&self.function, &self.engine, &self.output);
+            let mut documents = Vec::new();
+            for composite in composites {
+                let inputs = inputs.of(composite);
+                documents.extend(v1::render(&inputs, flags, self.include_full_xr, streams)?);
+            }
+            documents
+        } else if let [composite] = composites.as_slice() {
+            block_on(async {
+                let runners = self.start(&inputs, streams)?;
+                let rendered = self.render(inputs.of(composite.clone()), runners).await?;
+                rendered.notes.iter().for_each(|line| streams.say(line));
+                Ok(rendered.documents)
+            })?
         } else {
-            self.render(inputs, streams)?
+            self.render_all(&inputs, &composites, streams)?
         };
         print::write(&documents, self.output.output_format, streams.stdout)
     }
 
-    fn load(&self, loader: &mut Loader<'_, '_>) -> Result<Inputs> {
-        let mut composite = loader.composite(&self.composite_resource)?;
-        let composition = loader.composition(&self.composition)?;
-        checks::check(&composite, &composition, self.output.output_format)?;
-        let functions =
-            functions::load(self.functions.as_deref(), &composition, &self.function, loader)?;
+    /// Renders many composite resources with one set of functions, as many at a time as there are
+    /// processors. Documents come in the order of the input.
+    fn render_all(
+        &self,
+        inputs: &Inputs,
+        composites: &[Object],
+        streams: &mut Streams<'_>,
+    ) -> Result<Vec<Value>> {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let runners = runtime.block_on(async { self.start(inputs, streams) })?;
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(composite) = composites.get(index) else { return done };
+                let render = self.render(inputs.of(composite.clone()), runners.clone());
+                let rendered = runtime.handle().block_on(render);
+                let name = || format!("{} {:?}", composite.kind(), composite.name());
+                done.push((index, rendered.with_context(name)));
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut all: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..workers.min(composites.len())).map(|_| scope.spawn(work)).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
+        });
+        all.sort_by_key(|(index, _)| *index);
+        let mut documents = Vec::new();
+        for (_, rendered) in all {
+            let rendered = rendered?;
+            rendered.notes.iter().for_each(|line| streams.say(line));
+            documents.extend(rendered.documents);
+        }
+        Ok(documents)
+    }
+
+    fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
+        functions::start(&inputs.functions, &inputs.composition, &self.function, streams)
+    }
+
+    /// The files of the Composition and of the functions. Without a composite resource among the
+    /// arguments they stand one place earlier.
+    fn files(&self) -> Result<(&Path, Option<&Path>)> {
+        match (&self.xrs, &self.composition) {
+            (None, Some(composition)) => Ok((composition, self.functions.as_deref())),
+            (Some(_), functions) if self.functions.is_none() => {
+                Ok((&self.composite_resource, functions.as_deref()))
+            }
+            _ => bail!("--xrs takes the place of the composite resource argument"),
+        }
+    }
+
+    fn load(&self, loader: &mut Loader<'_, '_>) -> Result<(Inputs, Vec<Object>)> {
+        let (composition, functions) = self.files()?;
+        let mut composites = match &self.xrs {
+            Some(path) => loader.resources(path, "composite resources")?,
+            None => vec![loader.composite(&self.composite_resource)?],
+        };
+        let composition = loader.composition(composition)?;
+        for composite in &composites {
+            checks::check(composite, &composition, self.output.output_format)?;
+        }
+        let functions = functions::load(functions, &composition, &self.function, loader)?;
         let definition = match &self.xrd {
             Some(path) => {
                 let definition = loader.definition(path)?;
-                defaults::apply(&mut composite, &definition)?;
+                for composite in &mut composites {
+                    defaults::apply(composite, &definition)?;
+                }
                 Some(definition)
             }
             None => None,
@@ -141,8 +232,8 @@ impl CompositionRender {
             None => Vec::new(),
         };
         let context = ContextHelper::from_flags(&self.function, &self.output, loader)?;
-        Ok(Inputs {
-            composite,
+        let inputs = Inputs {
+            composite: Object::new(),
             composition,
             functions,
             definition,
@@ -151,48 +242,44 @@ impl CompositionRender {
             required,
             schemas,
             context,
-        })
+        };
+        Ok((inputs, composites))
     }
 
-    fn render(&self, inputs: Inputs, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
-        block_on(async {
-            let mut composition = inputs.composition;
-            let mut runners =
-                functions::start(&inputs.functions, &composition, &self.function, streams)?;
-            if let Some(helper) = &inputs.context {
-                helper.wrap(&mut composition, self.output.include_context);
-                let helper = Running::in_process(helper.clone());
-                runners.insert(context::FUNCTION.to_owned(), helper);
-            }
-            let observed = inputs.observed.clone();
-            let request = RenderRequest {
-                meta: Some(RequestMeta {}),
-                input: Some(render_request::Input::Composite(CompositeInput {
-                    composite_resource: Some(Struct::from(inputs.composite.clone())),
-                    composition: Some(Struct::from(composition)),
-                    functions: Vec::new(),
-                    observed_resources: structs(inputs.observed),
-                    required_resources: structs(inputs.required),
-                    credentials: structs(inputs.credentials),
-                    required_schemas: structs(inputs.schemas),
-                    composite_resource_definition: inputs.definition.map(Struct::from),
-                })),
-            };
-            let timing = summary::Timing::new(self.output.timing);
-            let response = engine::render(What::Composite, request, &runners, &self.engine, |r| {
-                timing.wrap(r)
-            })
-            .await?;
-            let Some(render_response::Output::Composite(output)) = response.output else {
-                bail!("render response does not contain a composite output");
-            };
-            timing.report(streams);
-            if self.output.summary {
-                summary::composite(&output, &observed, streams);
-            }
-            let context = inputs.context.and_then(|helper| helper.captured());
-            self.documents(output, &inputs.composite, context)
-        })
+    async fn render(&self, inputs: Inputs, mut runners: Runners) -> Result<Rendered> {
+        let mut composition = inputs.composition;
+        if let Some(helper) = &inputs.context {
+            helper.wrap(&mut composition, self.output.include_context);
+            let helper = Running::in_process(helper.clone());
+            runners.insert(context::FUNCTION.to_owned(), helper);
+        }
+        let observed = inputs.observed.clone();
+        let request = RenderRequest {
+            meta: Some(RequestMeta {}),
+            input: Some(render_request::Input::Composite(CompositeInput {
+                composite_resource: Some(Struct::from(inputs.composite.clone())),
+                composition: Some(Struct::from(composition)),
+                functions: Vec::new(),
+                observed_resources: structs(inputs.observed),
+                required_resources: structs(inputs.required),
+                credentials: structs(inputs.credentials),
+                required_schemas: structs(inputs.schemas),
+                composite_resource_definition: inputs.definition.map(Struct::from),
+            })),
+        };
+        let timing = summary::Timing::new(self.output.timing);
+        let wrap = |runner| timing.wrap(runner);
+        let response =
+            engine::render(What::Composite, request, &runners, &self.engine, wrap).await?;
+        let Some(render_response::Output::Composite(output)) = response.output else {
+            bail!("render response does not contain a composite output");
+        };
+        let mut notes = timing.report();
+        if self.output.summary {
+            notes.extend(summary::composite(&output, &observed));
+        }
+        let context = inputs.context.and_then(|helper| helper.captured());
+        Ok(Rendered { documents: self.documents(output, &inputs.composite, context)?, notes })
     }
 
     fn documents(

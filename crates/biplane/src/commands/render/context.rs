@@ -44,6 +44,11 @@ impl ContextHelper {
         Ok(Some(Arc::new(Self { seed, captured: Mutex::default() })))
     }
 
+    /// The same for another pipeline.
+    pub(super) fn afresh(&self) -> Self {
+        Self { seed: self.seed.clone(), captured: Mutex::default() }
+    }
+
     /// What the pipeline's context was to begin with.
     pub(super) fn seed(&self) -> &Map<String, Value> {
         &self.seed

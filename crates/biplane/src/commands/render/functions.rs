@@ -100,6 +100,7 @@ pub(super) fn used(pipeline: &Object) -> Vec<String> {
 pub(super) type Runners = BTreeMap<String, Running>;
 
 /// A function that can be called.
+#[derive(Clone)]
 pub(super) struct Running {
     pub runner: Arc<dyn FunctionRunner>,
     /// The gRPC target, if it has one.

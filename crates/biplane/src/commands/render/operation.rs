@@ -119,9 +119,11 @@ impl OperationRender {
             let Some(render_response::Output::Operation(output)) = response.output else {
                 bail!("render response does not contain an operation output");
             };
-            timing.report(streams);
+            timing.report().iter().for_each(|line| streams.say(line));
             if self.output.summary {
-                summary::operation(&output, streams);
+                for line in summary::operation(&output) {
+                    streams.say(&line);
+                }
             }
             self.documents(output, &operation, helper.and_then(|helper| helper.captured()))
         })?;

@@ -8,12 +8,11 @@ use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Object, ObjectId, Value};
-use biplane_proto::render::v1alpha1::CompositeOutput;
+use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
 
-use crate::streams::Streams;
-
-/// Says what would be created, updated and deleted, and what is not ready and why.
-pub(super) fn composite(output: &CompositeOutput, observed: &[Object], streams: &mut Streams<'_>) {
+/// What would be created, updated and deleted, and what is not ready and why.
+pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<String> {
+    let mut lines = Vec::new();
     let existing: Vec<ObjectId> = observed.iter().map(Object::id).collect();
     for composed in &output.composed_resources {
         // A namespace that only the server fills in makes no other object.
@@ -24,12 +23,12 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object], streams: 
                 && (other.namespace == id.namespace || id.namespace.is_empty())
         };
         let verb = if existing.iter().any(same) { "update" } else { "create" };
-        streams.say(&format!("{verb} {id}"));
+        lines.push(format!("{verb} {id}"));
     }
     for deleted in &output.deleted_resources {
-        streams.say(&format!("delete {}", deleted.id()));
+        lines.push(format!("delete {}", deleted.id()));
     }
-    let Some(composite) = &output.composite_resource else { return };
+    let composite = output.composite_resource.clone().unwrap_or_default();
     let conditions = composite.at(&["status", "conditions"]).and_then(Value::as_array);
     for condition in conditions.into_iter().flatten() {
         let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -37,9 +36,10 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object], streams: 
             let message = text("message");
             let because = if message.is_empty() { String::new() } else { format!(": {message}") };
             let line = format!("not {} ({}){because}", text("type"), text("reason"));
-            streams.say(&line);
+            lines.push(line);
         }
     }
+    lines
 }
 
 /// How long calls took, if anyone wants to know.
@@ -61,12 +61,14 @@ impl Timing {
         }
     }
 
-    /// Says how long each call took.
-    pub(super) fn report(&self, streams: &mut Streams<'_>) {
-        let Some(calls) = &self.0 else { return };
-        for (call, took) in calls.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            streams.say(&format!("{call}: {:.3} ms", took.as_secs_f64() * 1e3));
-        }
+    /// How long each call took.
+    pub(super) fn report(&self) -> Vec<String> {
+        let Some(calls) = &self.0 else { return Vec::new() };
+        let calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let line = |(call, took): &(String, Duration)| {
+            format!("{call}: {:.3} ms", took.as_secs_f64() * 1e3)
+        };
+        calls.iter().map(line).collect()
     }
 }
 
@@ -92,12 +94,7 @@ impl FunctionRunner for Timed {
     }
 }
 
-/// Says what an Operation would apply.
-pub(super) fn operation(
-    output: &biplane_proto::render::v1alpha1::OperationOutput,
-    streams: &mut Streams<'_>,
-) {
-    for applied in &output.applied_resources {
-        streams.say(&format!("apply {}", applied.id()));
-    }
+/// What an Operation would apply.
+pub(super) fn operation(output: &OperationOutput) -> Vec<String> {
+    output.applied_resources.iter().map(|applied| format!("apply {}", applied.id())).collect()
 }

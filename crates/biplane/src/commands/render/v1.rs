@@ -25,9 +25,7 @@ use crate::streams::Streams;
 /// The documents that the v1 line would have printed.
 pub(super) fn render(
     inputs: &Inputs,
-    function: &FunctionFlags,
-    engine: &EngineFlags,
-    output: &OutputFlags,
+    (function, engine, output): (&FunctionFlags, &EngineFlags, &OutputFlags),
     full_composite: bool,
     streams: &mut Streams<'_>,
 ) -> Result<Vec<Value>> {
