@@ -47,6 +47,12 @@ pub enum PathError {
         /// The largest allowed one.
         max: u32,
     },
+    /// Writing there would nest the document too deeply.
+    #[error("{path}: nested too deeply")]
+    Depth {
+        /// The path, as it was given.
+        path: String,
+    },
     /// Two values do not go together.
     #[error("failed to merge values: {0}")]
     Merge(String),

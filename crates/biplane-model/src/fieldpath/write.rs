@@ -7,6 +7,9 @@ use super::{FieldPath, PathError, Segment, normalize, print};
 /// The largest index that a write accepts unless told otherwise.
 pub const MAX_INDEX: u32 = 1024;
 
+/// How deep a write may make a document. Beyond any real one, and within what every stack can hold.
+const MAX_DEPTH: usize = 400;
+
 /// Where a walk has got to.
 enum Node<'a> {
     Root(&'a mut Map<String, Value>),
@@ -49,6 +52,9 @@ impl FieldPath {
             }
         }
         let Some((last, parents)) = self.segments.split_last() else { return Ok(()) };
+        if !is_shallow(&value, MAX_DEPTH.saturating_sub(self.segments.len())) {
+            return Err(PathError::Depth { path: self.text.clone() });
+        }
         let mut node = Node::Root(document);
         for (taken, segment) in parents.iter().enumerate() {
             let child = self.child(node, segment, taken)?;
@@ -109,5 +115,15 @@ fn lengthen(value: &mut Value, next: &Segment) {
         if items.len() < needed {
             items.resize(needed, Value::Null);
         }
+    }
+}
+
+/// Whether a value nests no deeper than so many levels.
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_shallow(item, below)),
+        Value::Object(map) => map.values().all(|item| is_shallow(item, below)),
+        _ => true,
     }
 }

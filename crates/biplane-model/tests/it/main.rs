@@ -1,4 +1,5 @@
 //! The model, as seen from outside.
 
 mod damaged_merges;
+mod damaged_paths;
 mod damaged_yaml;

@@ -125,3 +125,18 @@ fn deleting_refuses_what_cannot_be_there() {
         assert_eq!(error.to_string(), expected, "{id}");
     }
 }
+
+#[test]
+fn writing_never_makes_a_document_that_is_too_deep_to_handle() {
+    let mut map = doc("{}");
+    let long = "a".to_owned() + &"[0]".repeat(100_000);
+    let error = path(&long).set(&mut map, json!(1)).unwrap_err();
+    assert!(matches!(error, PathError::Depth { .. }));
+    // Nor step by step.
+    let step = path(&("a".to_owned() + &".a".repeat(150)));
+    for _ in 0..10 {
+        let value = map.get("a").cloned().unwrap_or_default();
+        let _ = step.set(&mut map, value);
+    }
+    assert!(print_json(&map).matches('{').count() < 500);
+}

@@ -1,0 +1,69 @@
+//! Damaged paths, formats and patterns: whatever they are, they are read or refused.
+
+use biplane_model::fieldpath::{FieldPath, MergeOptions};
+use biplane_model::gofmt::{Arg, sprintf};
+use biplane_model::goregex::GoRegex;
+use biplane_model::{Map, Value};
+use biplane_testkit::mutate;
+use biplane_testkit::mutate::BUDGET;
+
+fn document() -> Map<String, Value> {
+    let text = r#"{"spec":{"items":[{"a":1},null,["b"]],"x.y":{"*":2.5}},"status":null}"#;
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+#[test]
+fn damaged_paths_only_ever_err() {
+    let corpus: [&[u8]; 5] = [
+        b"spec.items[0].a",
+        b"spec[x.y]['*']",
+        b"spec.items[*][*]",
+        b"status.a[3]b",
+        b"\xc3\xa9[1024]",
+    ];
+    mutate("field paths", &corpus, BUDGET, |bytes| {
+        let Ok(path) = FieldPath::parse(&String::from_utf8_lossy(bytes)) else { return };
+        let mut document = document();
+        let _ = (path.get(&document).is_ok(), path.expand(&document).is_ok());
+        for append_slice in [None, Some(true)] {
+            let options = MergeOptions { keep_map_values: Some(true), append_slice };
+            let _ = path.merge(&mut document, Value::from(vec![1]), Some(options));
+        }
+        if path.set(&mut document, Value::from(1.0)).is_ok() && !path.segments().is_empty() {
+            assert_eq!(path.get(&document), Ok(&Value::from(1)));
+        }
+        let _ = path.delete(&mut document);
+    });
+}
+
+#[test]
+fn damaged_formats_print_something() {
+    let corpus: [&[u8]; 4] =
+        [b"%[1]*.[2]*[3]f|%v", b"%+#08.3x %q %U", b"%-12s%%%T", b"% e %.3g %b"];
+    let document = document();
+    mutate("formats", &corpus, BUDGET, |bytes| {
+        let args =
+            [Arg::Int(5), Arg::Float(-2.5), Arg::Text(b"a\xff"), Arg::Nil, Arg::Object(&document)];
+        sprintf(bytes, &args);
+    });
+}
+
+#[test]
+fn damaged_patterns_only_ever_err() {
+    let corpus: [&[u8]; 5] = [
+        br"(?i)^[a-z\d-]+(?P<n>x{2,5})?$",
+        br"\Qa.b\E|[[:alpha:]\pL]*?",
+        br"(?ms:.)\x{41}\101\b",
+        br"((a|b)*c)+\z",
+        br"[^\x00-\x{10FFFF}]",
+    ];
+    mutate("patterns", &corpus, BUDGET, |bytes| {
+        // What Go accepts the engine must too, but for how large and deep things may be.
+        match GoRegex::new(&String::from_utf8_lossy(bytes)) {
+            Ok(regex) => {
+                regex.group(b"abc-\xff1", 0);
+            }
+            Err(error) => assert_ne!(error.what, "expression nests too deeply", "{error}"),
+        }
+    });
+}
