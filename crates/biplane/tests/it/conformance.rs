@@ -246,3 +246,25 @@ fn documents_of_the_v1_line_can_be_asked_for() {
     as_v1("ready");
     as_v1("pt");
 }
+
+/// YAML-1 to YAML-6
+#[test]
+fn documents_are_laid_out_to_the_byte_as_recorded() {
+    let fixed = |case: &Recording| {
+        let outcome = case.json("outcome.json").unwrap();
+        outcome["cli"]["exit"] == 0 && outcome["order_varies"] != true && is_in_box(case)
+    };
+    let mut count = 0;
+    for area in ["engine", "env", "ready", "pt"] {
+        count += check(area, fixed, |case| {
+            let (ran, _folder) = render(area, case, Functions::InProcess, &[]);
+            let recorded = case.text("stdout.yaml").unwrap_or_default();
+            let mut lines = ran.stdout.lines().zip(recorded.lines());
+            match lines.find(|(ours, theirs)| ours != theirs) {
+                Some((ours, theirs)) => Some(format!("printed {ours:?} instead of {theirs:?}")),
+                None => (ran.stdout != recorded).then(|| "one is longer".to_owned()),
+            }
+        });
+    }
+    assert!(count >= 250, "{count}");
+}

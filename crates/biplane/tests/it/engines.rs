@@ -93,3 +93,18 @@ fn images_need_docker() {
     assert_eq!(ran.exit, 1);
     assert!(ran.stderr.starts_with("biplane: error: --crossplane-version needs Docker"));
 }
+
+/// T-24: a function that never answers costs no more than the time given.
+#[test]
+fn a_function_that_hangs_runs_into_the_deadline() {
+    let folder = case();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = format!(
+        "-a=render.crossplane.io/runtime-development-target={}",
+        silent.local_addr().unwrap()
+    );
+    let development = "-a=render.crossplane.io/runtime=Development";
+    let ran = render(&folder, &[development, &target, "--timeout=300ms"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("code = DeadlineExceeded"), "{}", ran.stderr);
+}

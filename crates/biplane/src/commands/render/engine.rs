@@ -52,14 +52,12 @@ pub(super) async fn render(
             _ => built_in(request, wrap(Arc::new(functions::named(runners))), flags).await,
         }
     };
-    if runners.values().any(|running| running.is_process) {
-        // Programs must not outlive the command.
-        tokio::select! {
-            rendered = rendered => rendered,
-            _ = tokio::signal::ctrl_c() => Err(Interrupted.into()),
-        }
-    } else {
-        rendered.await
+    let interrupted = runners.values().find_map(|running| running.interrupted.clone());
+    let Some(mut interrupted) = interrupted else { return rendered.await };
+    // Programs must not outlive the command.
+    tokio::select! {
+        rendered = rendered => rendered,
+        Ok(_) = interrupted.wait_for(|interrupted| *interrupted) => Err(Interrupted.into()),
     }
 }
 

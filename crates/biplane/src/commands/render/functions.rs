@@ -10,10 +10,11 @@ use biplane_function::grpc::Security;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, GrpcRunner, InProcess, Named, Registry, RunError};
 use biplane_model::{Object, Value, gojson::quote};
+use tokio::sync::watch;
 
 use super::flags::FunctionFlags;
 use super::load::{Loader, quoted};
-use super::process::Process;
+use super::process::{self, Process};
 use super::runtime::{Function, Runtime, override_annotations};
 use crate::cli::values;
 use crate::streams::Streams;
@@ -105,14 +106,14 @@ pub(super) struct Running {
     pub runner: Arc<dyn FunctionRunner>,
     /// The gRPC target, if it has one.
     pub target: Option<String>,
-    /// Whether it is a program of ours.
-    pub is_process: bool,
+    /// Of a program: whether someone asked to stop since it was started.
+    pub interrupted: Option<watch::Receiver<bool>>,
 }
 
 impl Running {
     /// Something that is called without a network.
     pub(super) fn in_process(runner: Arc<dyn FunctionRunner>) -> Self {
-        Self { runner, target: None, is_process: false }
+        Self { runner, target: None, interrupted: None }
     }
 }
 
@@ -178,18 +179,20 @@ fn start_one(
         Runtime::Development(target) => {
             let runner =
                 GrpcRunner::new(&target, Security::Plaintext).map_err(|e| anyhow!("{e}"))?;
-            Ok(Running { runner: Arc::new(runner), target: Some(target), is_process: false })
+            Ok(Running { runner: Arc::new(runner), target: Some(target), interrupted: None })
         }
         Runtime::Process(_) if !flags.allow_process => bail!(
             "it is a program on this machine; pass --allow-process if you trust what the Functions file runs"
         ),
         Runtime::Process(command) => {
+            // Before there is anything to clean up.
+            let interrupted = Some(process::interrupted()?);
             let (process, address) = Process::start(&function.name, &command)?;
             streams.debug(
                 "Function runs as a program",
                 &[("address", &address), ("function", &function.name)],
             );
-            Ok(Running { runner: Arc::new(process), target: Some(address), is_process: true })
+            Ok(Running { runner: Arc::new(process), target: Some(address), interrupted })
         }
         Runtime::Docker => bail!(
             "package {} would run in Docker, which is not supported yet; start it yourself and annotate it with render.crossplane.io/runtime: Development, or with InProcess if it is a build of one of {}",

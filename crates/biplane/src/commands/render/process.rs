@@ -11,6 +11,7 @@ use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, GrpcRunner, RunError};
 use biplane_model::gojson::quote;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// Stands for the address in a command; without it the address is appended as a flag.
@@ -41,6 +42,22 @@ impl Drop for Group {
             .stderr(Stdio::null())
             .status();
     }
+}
+
+/// Becomes true when someone asks this process to stop, which it then does not do by itself.
+pub(super) fn interrupted() -> Result<watch::Receiver<bool>> {
+    let listen = |kind| signal(kind).context("cannot listen for signals");
+    let (mut interrupt, mut terminate) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let (send, receive) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        send.send_replace(true);
+    });
+    Ok(receive)
 }
 
 impl Process {
