@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
 
 mod conformance;
+mod documented;
 mod engines;
 mod guide;
 mod mistakes;
