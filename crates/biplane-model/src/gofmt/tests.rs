@@ -1,3 +1,5 @@
+//! Formats against what Go prints.
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Patterns against what Go matches and refuses.
+
 use super::*;
 
 fn group(pattern: &str, text: &str, group: usize) -> Option<String> {

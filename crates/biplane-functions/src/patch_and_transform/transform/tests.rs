@@ -1,3 +1,5 @@
+//! Transforms, one at a time.
+
 use biplane_model::Object;
 use serde_json::{Value, json};
 
