@@ -1,0 +1,91 @@
+//! What the engine itself costs: a whole render in this process, with a function that costs nothing
+//! and with function-dummy.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use biplane_engine::render::{Settings, render};
+use biplane_function::{Call, FunctionRunner, InProcess, RunError};
+use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_proto::render::v1alpha1::RenderRequest;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use prost::Message;
+use serde_json::{Map, Value, json};
+
+fn resources(count: usize) -> Value {
+    let resources: Map<_, _> = (0..count)
+        .map(|i| {
+            let resource = json!({
+                "apiVersion": "example.org/v1", "kind": "Bucket",
+                "metadata": {"labels": {"app": "bench", "index": i.to_string()}},
+                "spec": {"forProvider": {"region": "eu-west-1", "size": i, "tags": ["a", "b", "c"]}},
+            });
+            (format!("bucket-{i:04}"), json!({"resource": resource, "ready": "READY_TRUE"}))
+        })
+        .collect();
+    Value::Object(resources)
+}
+
+fn request(count: usize) -> RenderRequest {
+    serde_json::from_value(json!({"composite": {
+        "compositeResource": {
+            "apiVersion": "example.org/v1", "kind": "XBench",
+            "metadata": {"name": "bench"}, "spec": {"size": count},
+        },
+        "composition": {"metadata": {"name": "bench"}, "spec": {
+            "compositeTypeRef": {"apiVersion": "example.org/v1", "kind": "XBench"},
+            "pipeline": [{
+                "step": "all", "functionRef": {"name": "function-dummy"},
+                "input": {
+                    "apiVersion": "dummy.fn.crossplane.io/v1beta1", "kind": "Response",
+                    "response": {"desired": {"resources": resources(count)}},
+                },
+            }],
+        }},
+    }}))
+    .expect("a request")
+}
+
+/// Answers at no cost.
+struct Ready(RunFunctionResponse);
+
+#[async_trait::async_trait]
+impl FunctionRunner for Ready {
+    async fn run(
+        &self,
+        _call: &Call,
+        _request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        Ok(self.0.clone())
+    }
+}
+
+fn engine(c: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let settings = Settings::default();
+    let mut group = c.benchmark_group("engine");
+    for count in [10, 100, 1000] {
+        group.throughput(Throughput::Elements(count as u64));
+        let request = request(count);
+        let response = json!({"desired": {"resources": resources(count)}});
+        let free: Arc<dyn FunctionRunner> =
+            Arc::new(Ready(serde_json::from_value(response).expect("a response")));
+        let dummy: Arc<dyn FunctionRunner> = Arc::new(InProcess::new(biplane_functions::registry()));
+        for (name, runner) in [("function_for_free", free), ("function_dummy", dummy)] {
+            group.bench_with_input(BenchmarkId::new(name, count), &request, |b, request| {
+                b.iter(|| {
+                    let rendered = render(request.clone(), runner.clone(), &settings);
+                    black_box(runtime.block_on(rendered)).expect("a response")
+                });
+            });
+        }
+        let wire = request.encode_to_vec();
+        group.bench_with_input(BenchmarkId::new("request_decode", count), &wire, |b, wire| {
+            b.iter(|| RenderRequest::decode(black_box(wire.as_slice())).expect("a request"));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, engine);
+criterion_main!(benches);

@@ -1,0 +1,8 @@
+//! Behaviour of the reconcilers, one by one.
+
+mod bad_input;
+mod composing;
+mod operations;
+mod reconciling;
+mod selecting;
+mod world;
