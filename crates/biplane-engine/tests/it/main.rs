@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod composing;
+mod crashing;
 mod operations;
 mod reconciling;
 mod selecting;

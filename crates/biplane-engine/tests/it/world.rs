@@ -84,8 +84,17 @@ impl World {
         Self::with_layout(Layout::Modern, "ns", steps)
     }
 
+    /// The same on a cluster of the test's own.
+    pub(crate) fn on(cluster: Arc<MemoryCluster>, steps: usize) -> Self {
+        Self::build(cluster, Layout::Modern, "ns", steps)
+    }
+
     pub(crate) fn with_layout(layout: Layout, namespace: &str, steps: usize) -> Self {
         let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
+        Self::build(cluster, layout, namespace, steps)
+    }
+
+    fn build(cluster: Arc<MemoryCluster>, layout: Layout, namespace: &str, steps: usize) -> Self {
         let script = Arc::new(Script::default());
         let gvk = Gvk::new(XR_VERSION, "Thing");
         let dynamic: Arc<dyn Cluster> = cluster.clone();

@@ -1,0 +1,166 @@
+//! The reconciler may stop before or after any single call: the next one ends where an undisturbed
+//! one would have.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use biplane_cluster::MemoryCluster;
+use biplane_cluster::memory::{Counted, Fault, When};
+use biplane_function::{Call, FunctionRunner, RunError};
+use biplane_model::{Object, Value};
+use biplane_proto::function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
+use serde_json::json;
+
+use crate::world::{World, object};
+
+/// The resources that may be wanted.
+const RESOURCES: usize = 4;
+
+/// Wants a subset of the resources, each from the step that it falls to.
+struct Subset {
+    wanted: usize,
+    steps: usize,
+}
+
+#[async_trait]
+impl FunctionRunner for Subset {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        let mut desired = request.desired.unwrap_or_default();
+        for i in (0..RESOURCES).filter(|i| i % self.steps == call.index && self.wanted & (1 << i) != 0)
+        {
+            let content = json!({"apiVersion": "example.org/v1", "kind": "Part", "spec": {"i": i, "of": self.wanted}});
+            let resource = Some(object(content).into());
+            let ready = Ready::True.into();
+            desired.resources.insert(format!("r{i}"), Resource { resource, ready, ..Resource::default() });
+        }
+        Ok(RunFunctionResponse { desired: Some(desired), context: request.context, ..RunFunctionResponse::default() })
+    }
+}
+
+fn definition(kind: &str, plural: &str) -> Object {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    object(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.org")},
+        "spec": {
+            "group": "example.org", "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.to_lowercase(), "listKind": format!("{kind}List")},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                    "properties": {"conditions": {
+                        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"],
+                        "items": {"type": "object", "required": ["type"], "x-kubernetes-preserve-unknown-fields": true,
+                                  "properties": {"type": {"type": "string"}}},
+                    }},
+                }}}},
+            }],
+        },
+    }))
+}
+
+fn world(steps: usize) -> World {
+    let cluster = MemoryCluster::api_server("biplane", Counted::default());
+    for (kind, plural) in [("Thing", "things"), ("Part", "parts")] {
+        cluster.register(&definition(kind, plural)).expect("a definition");
+    }
+    World::on(Arc::new(cluster), steps)
+}
+
+/// Reconciles until nothing is written any more.
+async fn settle(world: &World) {
+    for _ in 0..6 {
+        let before = world.writes().len();
+        world.reconcile().await.expect("an undisturbed reconcile");
+        if world.writes().len() == before {
+            return;
+        }
+    }
+    panic!("still writing after six reconciles: {:?}", world.writes());
+}
+
+/// Everything that is stored, without what counts writes or objects.
+fn state(world: &World) -> Vec<Value> {
+    let mut objects: Vec<_> = world.cluster.objects();
+    for object in &mut objects {
+        for counted in ["resourceVersion", "generation", "uid", "creationTimestamp"] {
+            object.remove_at(&["metadata", counted]);
+        }
+    }
+    objects.into_iter().map(Object::into_value).collect()
+}
+
+fn wants(world: &mut World, wanted: usize, steps: usize) {
+    world.deps.ports.runner = Arc::new(Subset { wanted, steps });
+}
+
+/// One generation that is reached without disturbance, then another with a crash at `fault`.
+async fn run(steps: usize, first: Option<usize>, second: usize, fault: Option<Fault>) -> (Vec<Value>, usize) {
+    let mut world = world(steps);
+    if let Some(first) = first {
+        wants(&mut world, first, steps);
+        settle(&world).await;
+    }
+    wants(&mut world, second, steps);
+    world.cluster.restart();
+    if let Some(fault) = fault {
+        world.cluster.inject(fault);
+        let stopped = world.reconcile().await;
+        assert!(stopped.is_err() || fault.when == When::After, "{fault:?} was not noticed");
+        world.cluster.restart();
+    }
+    settle(&world).await;
+    (state(&world), world.cluster.calls())
+}
+
+/// Every crash point on the way to one generation.
+async fn check(steps: usize, first: Option<usize>, second: usize) {
+    let (want, calls) = run(steps, first, second, None).await;
+    for call in 0..calls {
+        for when in [When::Before, When::After] {
+            let fault = Fault { call, when, crash: true };
+            let (got, _) = run(steps, first, second, Some(fault)).await;
+            assert!(got == want, "{steps} steps, {first:?} then {second}, {fault:?}:\n{}\n{}", json!(got), json!(want));
+        }
+    }
+}
+
+/// Runs the checks of one length of pipeline on every processor.
+fn check_all(steps: usize) {
+    let subsets = 1 << RESOURCES;
+    let cases: Vec<_> = (0..subsets)
+        .map(|second| (None, second))
+        .chain((0..subsets).flat_map(|first| (0..subsets).map(move |second| (Some(first), second))))
+        .collect();
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for chunk in cases.chunks(cases.len().div_ceil(threads)) {
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+                for (first, second) in chunk {
+                    runtime.block_on(check(steps, *first, *second));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_one_step() {
+    check_all(1);
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_two_steps() {
+    check_all(2);
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_three_steps() {
+    check_all(3);
+}
