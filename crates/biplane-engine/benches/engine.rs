@@ -61,7 +61,8 @@ impl FunctionRunner for Ready {
 }
 
 fn engine(c: &mut Criterion) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let settings = Settings::default();
     let mut group = c.benchmark_group("engine");
     for count in [10, 100, 1000] {
@@ -70,7 +71,8 @@ fn engine(c: &mut Criterion) {
         let response = json!({"desired": {"resources": resources(count)}});
         let free: Arc<dyn FunctionRunner> =
             Arc::new(Ready(serde_json::from_value(response).expect("a response")));
-        let dummy: Arc<dyn FunctionRunner> = Arc::new(InProcess::new(biplane_functions::registry()));
+        let dummy: Arc<dyn FunctionRunner> =
+            Arc::new(InProcess::new(biplane_functions::registry()));
         for (name, runner) in [("function_for_free", free), ("function_dummy", dummy)] {
             group.bench_with_input(BenchmarkId::new(name, count), &request, |b, request| {
                 b.iter(|| {

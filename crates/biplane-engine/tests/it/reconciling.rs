@@ -280,7 +280,7 @@ async fn polling_follows_the_annotation_within_its_bounds() {
         (Some("-5m"), 540.0, 660.0),
         (Some("0s"), 540.0, 660.0),
     ] {
-        let world = World::new(1);
+        let world = World::live(Layout::Modern, "ns", 1);
         world.respond([wants(&["a"])]);
         if let Some(annotation) = annotation {
             world.change_xr(|xr| {
@@ -319,7 +319,7 @@ async fn a_claim_hears_what_is_meant_for_it_without_the_step() {
         (Layout::Legacy, "", false, false),
         (Layout::Modern, "ns", true, false),
     ] {
-        let world = World::with_layout(layout, namespace, 1);
+        let world = World::live(layout, namespace, 1);
         world.change_xr(|xr| {
             xr.set_at(&["spec", "claimRef"], json!({"apiVersion": "example.org/v1", "kind": "Claim", "namespace": "team", "name": "c"}));
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use biplane_cluster::cluster::{Cluster, Event};
-use biplane_cluster::memory::{Entry, Verb};
+use biplane_cluster::memory::{Counted, Entry, Verb};
 use biplane_cluster::{MemoryCluster, WritePolicy};
 use biplane_engine::FixedClock;
 use biplane_engine::composite::breaker::AlwaysClosed;
@@ -87,6 +87,12 @@ impl World {
     /// The same on a cluster of the test's own.
     pub(crate) fn on(cluster: Arc<MemoryCluster>, steps: usize) -> Self {
         Self::build(cluster, Layout::Modern, "ns", steps)
+    }
+
+    /// The same on a cluster that behaves as an API server.
+    pub(crate) fn live(layout: Layout, namespace: &str, steps: usize) -> Self {
+        let cluster = Arc::new(MemoryCluster::api_server("biplane", Counted::default()));
+        Self::build(cluster, layout, namespace, steps)
     }
 
     pub(crate) fn with_layout(layout: Layout, namespace: &str, steps: usize) -> Self {
