@@ -8,10 +8,6 @@ check:
 test:
     cargo xtask test
 
-# Accept the current output as the expected one.
-bless:
-    BIPLANE_BLESS=1 cargo test --workspace
-
 # Write generated files.
 gen:
     cargo xtask codegen

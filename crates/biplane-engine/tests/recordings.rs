@@ -5,10 +5,10 @@ use std::sync::Arc;
 use biplane_engine::render::{RenderError, Settings, render};
 use biplane_function::{FunctionRunner, InProcess};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
-use biplane_testkit::player::{difference, same_time};
+use biplane_testkit::compare::{comparable_error, comparable_response};
+use biplane_testkit::player::difference;
 use biplane_testkit::{Player, Recording};
 use libtest_mimic::{Arguments, Failed, Trial};
-use serde_json::Value;
 
 const AREAS: [&str; 8] = ["engine", "op", "cron", "watch", "pt", "env", "ready", "tmpl"];
 
@@ -76,65 +76,10 @@ fn check(recording: &Recording, runner: Arc<dyn FunctionRunner>) -> Result<(), F
         (None, None) => Ok(()),
         (Some(ours), Some(theirs)) => {
             let theirs: RenderResponse = serde_json::from_value(theirs)?;
-            let ours = comparable(serde_json::to_value(ours)?);
-            let theirs = comparable(serde_json::to_value(theirs)?);
+            let ours = comparable_response(serde_json::to_value(ours)?);
+            let theirs = comparable_response(serde_json::to_value(theirs)?);
             difference("response", &ours, &theirs).map_or(Ok(()), |d| Err(d.into()))
         }
         (ours, _) => Err(format!("a response: {}, recorded otherwise", ours.is_some()).into()),
-    }
-}
-
-/// The first line, and no further than where the reference varies on purpose.
-fn comparable_error(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    line.split("cannot unmarshal").next().unwrap_or_default().to_owned()
-}
-
-/// The reference's decoders vary their texts on purpose.
-fn cut_variable_texts(value: &mut Value) {
-    match value {
-        Value::Object(map) => map.values_mut().for_each(cut_variable_texts),
-        Value::Array(items) => items.iter_mut().for_each(cut_variable_texts),
-        Value::String(text) if text.contains("cannot unmarshal") => *text = comparable_error(text),
-        _ => {}
-    }
-}
-
-/// Without the time of day, and with what comes in any order put in one order.
-fn comparable(mut response: Value) -> Value {
-    same_time(&mut response);
-    cut_variable_texts(&mut response);
-    for output in ["composite", "operation"] {
-        for list in [
-            "composedResources",
-            "deletedResources",
-            "appliedResources",
-            "requiredResources",
-            "requiredSchemas",
-        ] {
-            if let Some(Value::Array(items)) =
-                response.get_mut(output).and_then(|o| o.get_mut(list))
-            {
-                items.sort_by_cached_key(Value::to_string);
-            }
-        }
-        if let Some(Value::Array(events)) =
-            response.get_mut(output).and_then(|o| o.get_mut("events"))
-        {
-            sort_runs(events);
-        }
-    }
-    response
-}
-
-/// Events about unready resources come in any order among themselves.
-fn sort_runs(events: &mut [Value]) {
-    let unready = |event: &Value| {
-        event["message"].as_str().is_some_and(|m| {
-            m.starts_with("Composed resource ") && m.ends_with(" is not yet ready")
-        })
-    };
-    for run in events.chunk_by_mut(|a, b| unready(a) && unready(b)) {
-        run.sort_by_cached_key(Value::to_string);
     }
 }

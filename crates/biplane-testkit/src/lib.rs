@@ -1,5 +1,6 @@
 //! Fixtures, the player of recordings, in-process servers.
 
+pub mod compare;
 pub mod mutate;
 pub mod player;
 pub mod recording;

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use damage::damage;
 use random::Random;
 
-/// A budget for searches that nobody waits for.
+/// How long a parser is searched in a run of all tests.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
 /// Runs `run` on the corpus and on damaged copies of it until the time is up.

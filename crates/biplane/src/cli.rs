@@ -7,6 +7,8 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commands::function::Function;
+use crate::commands::internal::Internal;
 use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
 use crate::streams::Streams;
 
@@ -32,6 +34,9 @@ enum Command {
     /// Work with Compositions
     #[command(subcommand)]
     Composition(Composition),
+    /// Work with the functions in the box
+    #[command(subcommand)]
+    Function(Function),
     /// Work with Operations
     #[command(subcommand)]
     Operation(Operation),
@@ -41,6 +46,8 @@ enum Command {
     Alpha(Alpha),
     #[command(subcommand, hide = true)]
     Beta(Beta),
+    #[command(subcommand, hide = true)]
+    Internal(Internal),
 }
 
 #[derive(Debug, Subcommand)]
@@ -74,6 +81,16 @@ enum Beta {
     Render(Box<CompositionRender>),
 }
 
+/// A failure that other programs tell by its exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct Exit {
+    /// The exit code.
+    pub code: u8,
+    /// For people.
+    pub text: String,
+}
+
 /// The command tree as data: for help, completions and manual pages.
 pub fn command() -> clap::Command {
     Cli::command()
@@ -97,7 +114,11 @@ where
         Ok(()) => 0,
         Err(error) => {
             streams.say(&error_line(format!("{error:#}").trim_end_matches('\n')));
-            if error.is::<Interrupted>() { INTERRUPTED } else { 1 }
+            match error.downcast_ref::<Exit>() {
+                Some(exit) => exit.code,
+                None if error.is::<Interrupted>() => INTERRUPTED,
+                None => 1,
+            }
         }
     }
 }
@@ -108,6 +129,8 @@ fn dispatch(command: Command, streams: &mut Streams<'_>) -> anyhow::Result<()> {
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
         | Command::Beta(Beta::Render(render)) => render.run(streams),
+        Command::Function(function) => function.run(),
+        Command::Internal(internal) => internal.run(streams),
         Command::Operation(Operation::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => render.run(streams),
     }

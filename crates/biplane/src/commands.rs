@@ -1,3 +1,5 @@
 //! One module per command.
 
+pub mod function;
+pub mod internal;
 pub mod render;

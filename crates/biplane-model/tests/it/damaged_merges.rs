@@ -1,15 +1,11 @@
 //! Damaged schemas, field sets and quantities: none may bring the reader down.
 
-use std::time::Duration;
-
 use biplane_model::merge::{FieldManager, FieldSet, OneVersion, TypeRef};
 use biplane_model::quantity::Quantity;
 use biplane_model::schema::Schema;
 use biplane_model::{Gvk, Object, Value};
 use biplane_testkit::mutate;
-
-/// Short, so that everyone runs it; the environment makes it longer.
-const BUDGET: Duration = Duration::from_secs(3);
+use biplane_testkit::mutate::BUDGET;
 
 const SCHEMA: &str = r#"{"type":"object","required":["spec"],"properties":{"spec":{"type":"object",
 "properties":{"n":{"type":"integer","minimum":0,"maximum":9,"multipleOf":2,"format":"int32"},

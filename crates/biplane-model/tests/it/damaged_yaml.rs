@@ -1,12 +1,8 @@
 //! Damaged YAML: an error with a place in the text, or a value that can be printed; never a panic.
 
-use std::time::Duration;
-
 use biplane_model::yaml::{parse_documents, to_string, write_documents};
 use biplane_testkit::mutate;
-
-/// Short, so that everyone runs it; the environment makes it longer.
-const BUDGET: Duration = Duration::from_secs(2);
+use biplane_testkit::mutate::BUDGET;
 
 /// Documents in every layout, and all kinds of scalars.
 const CORPUS: &[&str] = &[

@@ -1,17 +1,13 @@
 //! Damaged messages: an error or a message, never a panic.
 
-use std::time::Duration;
-
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::RenderRequest;
 use biplane_proto::{Struct, deterministic, json};
 use biplane_testkit::mutate;
+use biplane_testkit::mutate::BUDGET;
 use prost::Message;
 
 use crate::recorded::{Both, calls, cases};
-
-/// Short, so that everyone runs it; the environment makes it longer.
-const BUDGET: Duration = Duration::from_secs(1);
 
 /// Small messages find more per second than large ones.
 fn shortest(mut corpus: Vec<Vec<u8>>) -> Vec<Vec<u8>> {

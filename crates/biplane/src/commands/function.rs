@@ -18,7 +18,7 @@ pub enum Function {
 /// Serve a function over gRPC, with the flags that every function has.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// The function, for example function-patch-and-transform
+    /// The function, with or without its prefix: patch-and-transform or function-patch-and-transform
     name: String,
     /// Emit debug logs in addition to info logs
     #[arg(long, short)]
@@ -61,7 +61,9 @@ impl Serve {
     pub fn run(self) -> anyhow::Result<()> {
         log(self.debug);
         let functions = registry();
-        let Some(function) = functions.get(&self.name).map(Arc::clone) else {
+        let full_name = format!("function-{}", self.name);
+        let function = functions.get(&self.name).or_else(|| functions.get(&full_name));
+        let Some(function) = function.map(Arc::clone) else {
             let names: Vec<_> = functions.names().collect();
             bail!("there is no function `{}`: choose from {}", self.name, names.join(", "));
         };

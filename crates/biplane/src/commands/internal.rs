@@ -1,0 +1,110 @@
+//! Commands for other programs: the render engine as a process and as a server.
+
+mod serve;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use biplane_engine::FixedClock;
+use biplane_engine::render::{self, RenderError, Settings};
+use biplane_engine::sources::parse_duration;
+use biplane_proto::render::v1alpha1::RenderRequest;
+use clap::{Args, Subcommand};
+use prost::Message;
+
+use crate::cli::Exit;
+use crate::streams::Streams;
+
+/// The exit code when a function ended the pipeline and stdout holds what came before.
+const FATAL: u8 = 3;
+
+/// Commands for other programs.
+#[derive(Debug, Subcommand)]
+pub enum Internal {
+    /// Read a RenderRequest from stdin, run one reconcile, write a RenderResponse to stdout
+    Render(Render),
+    /// Answer RenderRequests over gRPC until told to stop
+    Serve(serve::Serve),
+}
+
+impl Internal {
+    /// Runs the command.
+    pub fn run(self, streams: &mut Streams<'_>) -> Result<()> {
+        match self {
+            Self::Render(render) => render.run(streams),
+            Self::Serve(serve) => serve.run(streams),
+        }
+    }
+}
+
+/// Flags of every render.
+#[derive(Clone, Debug, Args)]
+pub struct Common {
+    /// How long a render may take
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    timeout: Duration,
+    /// Render as if it were this time (RFC 3339) instead of the time of day
+    #[arg(long, value_name = "TIME")]
+    time: Option<jiff::Timestamp>,
+    /// Log what is being done
+    #[arg(short, long)]
+    debug: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a duration such as 30s, 2m or 1m30s".to_owned())
+}
+
+impl Common {
+    fn settings(&self) -> Settings {
+        let mut settings = Settings { timeout: self.timeout, ..Settings::default() };
+        if let Some(time) = self.time {
+            settings.clock = Arc::new(FixedClock(time));
+        }
+        settings
+    }
+}
+
+/// Renders one request.
+#[derive(Debug, Args)]
+pub struct Render {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Render {
+    fn run(self, streams: &mut Streams<'_>) -> Result<()> {
+        streams.verbose |= self.common.debug;
+        let mut data = Vec::new();
+        let read = streams.stdin.read_to_end(&mut data);
+        read.context("cannot read render request from stdin")?;
+        streams.debug("read render request", &[("bytes", &data.len().to_string())]);
+        let request =
+            RenderRequest::decode(data.as_slice()).context("cannot unmarshal render request")?;
+        // One request needs one thread, and starting others would take longer than it does.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let settings = self.common.settings();
+        let rendered =
+            render::dial(&request).map(Arc::new).map_err(|e| anyhow!(e)).and_then(|functions| {
+                match runtime.block_on(render::render(request, functions, &settings)) {
+                    Ok(response) => Ok((response, None)),
+                    Err(RenderError::Fatal { text, partial, .. }) => Ok((*partial, Some(text))),
+                    Err(error) => Err(error.into()),
+                }
+            });
+        let (response, fatal) = rendered?;
+        let written = streams
+            .stdout
+            .write_all(&response.encode_to_vec())
+            .and_then(|()| streams.stdout.flush());
+        match (written, fatal) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(text)) => Err(Exit { code: FATAL, text }.into()),
+            (Err(error), None) => Err(error).context("cannot write render response"),
+            (Err(error), Some(text)) => {
+                Err(anyhow!("[cannot write render response: {error}, {text}]"))
+            }
+        }
+    }
+}

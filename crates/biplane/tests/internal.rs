@@ -1,0 +1,295 @@
+//! `biplane internal render` and `internal serve` as other programs meet them: a process for each
+//! recorded case, with functions over gRPC.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
+
+use biplane_function::Function;
+use biplane_function::serve::{Config, start};
+use biplane_proto::render::service::render_service_client::RenderServiceClient;
+use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse, render_request::Input};
+use biplane_testkit::compare::{comparable_error, comparable_response};
+use biplane_testkit::player::difference;
+use biplane_testkit::{Player, Recording};
+use libtest_mimic::{Arguments, Failed, Trial};
+use prost::Message;
+use tokio::runtime::Runtime;
+use tonic::Code;
+
+const AREAS: [&str; 8] = ["engine", "op", "cron", "watch", "pt", "env", "ready", "tmpl"];
+
+fn main() {
+    let mut trials = vec![
+        Trial::test("refuses_what_is_not_a_request", refuses_what_is_not_a_request),
+        Trial::test("refuses_a_request_without_input", refuses_a_request_without_input),
+        Trial::test("refuses_wrong_flags_with_code_80", refuses_wrong_flags_with_code_80),
+        Trial::test("renders_at_the_time_it_is_told", renders_at_the_time_it_is_told),
+        Trial::test(
+            "a_function_that_hangs_meets_the_timeout",
+            a_function_that_hangs_meets_the_timeout,
+        ),
+        Trial::test(
+            "a_response_of_five_megabytes_is_refused",
+            a_response_of_five_megabytes_is_refused,
+        ),
+        Trial::test(
+            "a_server_answers_many_requests_and_stops_when_told",
+            a_server_answers_many_requests_and_stops_when_told,
+        ),
+    ];
+    for area in AREAS {
+        for recording in Recording::load_area(area) {
+            if recording.text("request.json").is_none() {
+                continue;
+            }
+            let recording = Arc::new(recording);
+            let name = format!("{area}/{}", recording.name);
+            if matches!(area, "engine" | "op") && needs_only_dummy(&recording) {
+                let case = recording.clone();
+                trials.push(Trial::test(format!("with_served_dummy::{name}"), move || {
+                    check(&case, dummy())
+                }));
+            }
+            trials.push(Trial::test(format!("process::{name}"), move || played_back(&recording)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| Runtime::new().expect("a runtime"))
+}
+
+/// Serves a function for as long as the tests run, and says where.
+fn serve(function: Arc<dyn Function>) -> String {
+    let config = Config {
+        address: "127.0.0.1:0".into(),
+        insecure: true,
+        metrics_address: None,
+        ..Config::default()
+    };
+    let running = runtime().block_on(start(function, config, std::future::pending()));
+    running.expect("a server").target().to_owned()
+}
+
+fn dummy() -> &'static str {
+    static TARGET: OnceLock<String> = OnceLock::new();
+    TARGET.get_or_init(|| {
+        let registry = biplane_functions::registry();
+        serve(registry.get("function-dummy").expect("function-dummy").clone())
+    })
+}
+
+fn needs_only_dummy(recording: &Recording) -> bool {
+    let calls = recording.json("calls.json").unwrap_or_default();
+    calls.as_array().is_none_or(|calls| calls.iter().all(|c| c["function"] == "function-dummy"))
+}
+
+fn played_back(recording: &Recording) -> Result<(), Failed> {
+    let player = Arc::new(Player::new(recording));
+    check(recording, &serve(player.clone()))?;
+    match player.complaints() {
+        complaints if complaints.is_empty() => Ok(()),
+        complaints => Err(complaints.join("\n").into()),
+    }
+}
+
+/// The recorded request, with every function at one address.
+fn request(recording: &Recording, target: &str) -> RenderRequest {
+    let request = recording.json("request.json").unwrap_or_default();
+    let mut request: RenderRequest = serde_json::from_value(request).expect("a request");
+    let functions = match &mut request.input {
+        Some(Input::Composite(input)) => &mut input.functions,
+        Some(Input::Operation(input)) => &mut input.functions,
+        _ => return request,
+    };
+    for function in functions {
+        target.clone_into(&mut function.address);
+    }
+    request
+}
+
+/// What a process said.
+struct Said {
+    code: i32,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+fn biplane(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_biplane"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(arguments: &[&str], stdin: &[u8]) -> Said {
+    let mut child = biplane(arguments).spawn().expect("the program starts");
+    // A program that does not read is not an error here.
+    let _ = child.stdin.take().expect("a pipe").write_all(stdin);
+    let output = child.wait_with_output().expect("the program ends");
+    Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn check(recording: &Recording, target: &str) -> Result<(), Failed> {
+    let said = run(&["internal", "render"], &request(recording, target).encode_to_vec());
+    let outcome = recording.json("outcome.json").unwrap_or_default();
+    if outcome["engine"]["exit"] != said.code {
+        return Err(
+            format!("exit {}, recorded {}: {}", said.code, outcome["engine"], said.stderr).into()
+        );
+    }
+    let recorded = outcome["engine"]["stderr"].as_str().unwrap_or_default();
+    let recorded = recorded.replacen("crossplane: error: ", "biplane: error: ", 1);
+    if comparable_error(&said.stderr) != comparable_error(&recorded) {
+        return Err(format!("stderr {:?}, recorded {recorded:?}", said.stderr).into());
+    }
+    match recording.json("response.json") {
+        None if said.stdout.is_empty() => Ok(()),
+        None => Err("a response, and none is recorded".into()),
+        Some(theirs) => {
+            let ours = RenderResponse::decode(said.stdout.as_slice())?;
+            let theirs: RenderResponse = serde_json::from_value(theirs)?;
+            let ours = comparable_response(serde_json::to_value(ours)?);
+            let theirs = comparable_response(serde_json::to_value(theirs)?);
+            difference("response", &ours, &theirs).map_or(Ok(()), |d| Err(d.into()))
+        }
+    }
+}
+
+fn expect(said: &Said, code: i32, text: &str) -> Result<(), Failed> {
+    if said.code == code && said.stdout.is_empty() && said.stderr.contains(text) {
+        return Ok(());
+    }
+    Err(format!(
+        "exit {}, stdout of {} bytes, stderr {:?}",
+        said.code,
+        said.stdout.len(),
+        said.stderr
+    )
+    .into())
+}
+
+fn refuses_what_is_not_a_request() -> Result<(), Failed> {
+    let case = Recording::load("engine", "hundred-resources");
+    let whole = request(&case, "localhost:1").encode_to_vec();
+    for input in [b"garbage".as_slice(), &whole[..whole.len() / 2]] {
+        expect(
+            &run(&["internal", "render"], input),
+            1,
+            "biplane: error: cannot unmarshal render request: ",
+        )?;
+    }
+    Ok(())
+}
+
+fn refuses_a_request_without_input() -> Result<(), Failed> {
+    let text = "render request must set exactly one of: composite, operation, cron_operation, watch_operation";
+    expect(&run(&["internal", "render"], b""), 1, text)
+}
+
+fn refuses_wrong_flags_with_code_80() -> Result<(), Failed> {
+    expect(&run(&["internal", "render", "--tiemout=1s"], b""), 80, "--tiemout")?;
+    expect(&run(&["internal", "render", "--timeout=soon"], b""), 80, "--timeout")?;
+    expect(&run(&["internal", "rendr"], b""), 80, "rendr")
+}
+
+fn renders_at_the_time_it_is_told() -> Result<(), Failed> {
+    let case = Recording::load("engine", "empty-pipeline");
+    let request = request(&case, "localhost:1").encode_to_vec();
+    let once = run(&["internal", "render", "--time=2031-02-03T04:05:06Z"], &request);
+    let again = run(&["internal", "render", "--time=2031-02-03T04:05:06Z"], &request);
+    assert_eq!(once.stdout, again.stdout, "same input, same bytes");
+    let response = serde_json::to_string(&RenderResponse::decode(once.stdout.as_slice())?)?;
+    assert!(response.contains("\"lastTransitionTime\":\"2031-02-03T04:05:06Z\""), "{response}");
+    Ok(())
+}
+
+/// Listens and never answers.
+fn a_function_that_hangs_meets_the_timeout() -> Result<(), Failed> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let target = listener.local_addr()?.to_string();
+    let case = Recording::load("engine", "one-step-one-resource");
+    let said =
+        run(&["internal", "render", "--timeout=300ms"], &request(&case, &target).encode_to_vec());
+    expect(&said, 1, "rpc error: code = DeadlineExceeded desc = ")
+}
+
+fn a_response_of_five_megabytes_is_refused() -> Result<(), Failed> {
+    let case = Recording::load("engine", "one-step-one-resource");
+    let mut request = request(&case, dummy());
+    let Some(Input::Composite(input)) = &mut request.input else {
+        return Err("not composite".into());
+    };
+    let big = "x".repeat(3 * 1024 * 1024);
+    let pipeline = serde_json::json!([{
+        "step": "big", "functionRef": {"name": "function-dummy"},
+        "input": {"apiVersion": "dummy.fn.crossplane.io/v1beta1", "kind": "Response",
+                  "response": {"context": {"a": big}, "output": {"b": big}}},
+    }]);
+    if let Some(composition) = &mut input.composition {
+        composition.make_mut()["spec"]["pipeline"] = pipeline;
+    }
+    // Over four MiB already on its way to the function, whose server refuses it.
+    let said = run(&["internal", "render"], &request.encode_to_vec());
+    expect(
+        &said,
+        1,
+        "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (",
+    )
+}
+
+/// Stops the server also when a test fails.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("render.sock");
+    let address = format!("unix://{}", socket.display());
+    let child = biplane(&["internal", "serve", "--address", &address]).spawn()?;
+    let mut server = Server(child);
+    let mut lines = BufReader::new(server.0.stderr.take().ok_or("no stderr")?).lines();
+    let first = lines.next().ok_or("the server said nothing")??;
+    assert_eq!(first, format!("listening on {address}"));
+
+    let case = Recording::load("engine", "one-step-one-resource");
+    let fatal = Recording::load("engine", "fatal-first-step");
+    runtime().block_on(async {
+        let mut client = RenderServiceClient::connect(address.clone()).await?;
+        for _ in 0..20 {
+            let response = client.render(request(&case, dummy())).await?.into_inner();
+            let ours = comparable_response(serde_json::to_value(response)?);
+            let theirs = case.json("response.json").unwrap_or_default();
+            let theirs: RenderResponse = serde_json::from_value(theirs)?;
+            let theirs = comparable_response(serde_json::to_value(theirs)?);
+            if let Some(difference) = difference("response", &ours, &theirs) {
+                return Err(Failed::from(difference));
+            }
+        }
+        let status = client.render(request(&fatal, dummy())).await.expect_err("a fatal result");
+        assert_eq!(status.code(), Code::Aborted);
+        assert!(status.message().contains("returned a fatal result: "), "{status:?}");
+        assert!(!status.details().is_empty(), "the partial response comes with the status");
+        let status = client.render(RenderRequest::default()).await.expect_err("no input");
+        assert_eq!(status.code(), Code::FailedPrecondition);
+        Ok(())
+    })?;
+
+    let terminated = Command::new("kill").arg(server.0.id().to_string()).status()?;
+    assert!(terminated.success());
+    assert!(server.0.wait()?.success(), "it stops in good order");
+    assert!(!socket.exists(), "and leaves no socket behind");
+    Ok(())
+}
