@@ -122,23 +122,22 @@ impl Engine {
         let mut known = self.runners.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = Named::default();
         for function in functions(request) {
-            let runner = match known.get(&function.address) {
-                Some(runner) => runner.clone(),
-                None => {
-                    let dialled = GrpcRunner::new(&function.address, Security::Plaintext);
-                    let runner = Arc::new(dialled.map_err(|e| {
-                        Status::invalid_argument(format!(
-                            "cannot connect to functions: cannot connect to function {} at {}: {e}",
-                            quoted(&function.name),
-                            quoted(&function.address)
-                        ))
-                    })?);
-                    if known.len() >= MAX_RUNNERS {
-                        known.clear();
-                    }
-                    known.insert(function.address.clone(), runner.clone());
-                    runner
+            let runner = if let Some(runner) = known.get(&function.address) {
+                runner.clone()
+            } else {
+                let dialled = GrpcRunner::new(&function.address, Security::Plaintext);
+                let runner = Arc::new(dialled.map_err(|e| {
+                    Status::invalid_argument(format!(
+                        "cannot connect to functions: cannot connect to function {} at {}: {e}",
+                        quoted(&function.name),
+                        quoted(&function.address)
+                    ))
+                })?);
+                if known.len() >= MAX_RUNNERS {
+                    known.clear();
                 }
+                known.insert(function.address.clone(), runner.clone());
+                runner
             };
             all.insert(&function.name, runner);
         }
@@ -171,7 +170,7 @@ impl RenderService for Engine {
 
 /// `google.rpc.Status`, which is what clients of any language find the details of a status in.
 #[derive(Clone, PartialEq, Message)]
-struct Details {
+struct RpcStatus {
     #[prost(int32, tag = "1")]
     code: i32,
     #[prost(string, tag = "2")]
@@ -190,7 +189,7 @@ struct Any {
 
 /// The partial response travels with the status.
 fn fatal(text: &str, partial: &RenderResponse) -> Status {
-    let details = Details {
+    let status = RpcStatus {
         code: Code::Aborted as i32,
         message: text.to_owned(),
         details: vec![Any {
@@ -198,5 +197,5 @@ fn fatal(text: &str, partial: &RenderResponse) -> Status {
             value: partial.encode_to_vec(),
         }],
     };
-    Status::with_details(Code::Aborted, text, details.encode_to_vec().into())
+    Status::with_details(Code::Aborted, text, status.encode_to_vec().into())
 }
