@@ -1,4 +1,5 @@
 //! Behaviour of the reconcilers, one by one.
+#![allow(clippy::unwrap_used)]
 
 mod bad_input;
 mod composing;
