@@ -1,10 +1,10 @@
-//! Formats against what Go prints.
+//! Formats, by the rules of Go.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Formats JSON values; every line of the tables below was printed by Go.
+/// Formats JSON values. The tables hold the rows of the specification, and cases from reading Go.
 fn format(format: &str, args: &[Value]) -> String {
     let args: Vec<_> = args.iter().map(Arg::from).collect();
     String::from_utf8(sprintf(format.as_bytes(), &args)).unwrap()

@@ -1,4 +1,4 @@
-//! Patterns against what Go matches and refuses.
+//! Patterns, by the rules of Go.
 
 use super::*;
 
