@@ -124,11 +124,16 @@ pub fn same_time(value: &mut Value) {
 /// Where two values first differ; numbers are compared by value.
 pub fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
     match (ours, theirs) {
-        (Value::Object(a), Value::Object(b)) => a.keys().chain(b.keys()).find_map(|key| {
-            let null = json!("(absent)");
-            let (a, b) = (a.get(key).unwrap_or(&null), b.get(key).unwrap_or(&null));
-            difference(&format!("{path}.{key}"), a, b)
-        }),
+        (Value::Object(a), Value::Object(b)) => {
+            let absent = json!("(absent)");
+            let ours = a.iter().find_map(|(key, a)| {
+                difference(&format!("{path}.{key}"), a, b.get(key).unwrap_or(&absent))
+            });
+            ours.or_else(|| {
+                let (key, b) = b.iter().find(|(key, _)| !a.contains_key(*key))?;
+                difference(&format!("{path}.{key}"), &absent, b)
+            })
+        }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let mut pairs = a.iter().zip(b).enumerate();
             pairs.find_map(|(i, (a, b))| difference(&format!("{path}[{i}]"), a, b))

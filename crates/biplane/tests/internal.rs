@@ -22,6 +22,7 @@ const AREAS: [&str; 8] = ["engine", "op", "cron", "watch", "pt", "env", "ready",
 fn main() {
     let mut trials = vec![
         Trial::test("refuses_what_is_not_a_request", refuses_what_is_not_a_request),
+        Trial::test("refuses_objects_that_nest_without_end", refuses_objects_that_nest_without_end),
         Trial::test("refuses_a_request_without_input", refuses_a_request_without_input),
         Trial::test("refuses_wrong_flags_with_code_80", refuses_wrong_flags_with_code_80),
         Trial::test("renders_at_the_time_it_is_told", renders_at_the_time_it_is_told),
@@ -186,6 +187,26 @@ fn refuses_what_is_not_a_request() -> Result<(), Failed> {
         )?;
     }
     Ok(())
+}
+
+/// A field of bytes with a number below sixteen.
+fn field(number: u8, body: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![(number << 3) | 2];
+    prost::encoding::encode_varint(body.len() as u64, &mut bytes);
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+fn refuses_objects_that_nest_without_end() -> Result<(), Failed> {
+    let mut value = vec![8, 0];
+    let mut object = Vec::new();
+    for _ in 0..20_000 {
+        let entry = [field(1, b"a"), field(2, &value)].concat();
+        object = field(1, &entry);
+        value = field(5, &object);
+    }
+    let request = field(2, &field(1, &object));
+    expect(&run(&["internal", "render"], &request), 1, "cannot unmarshal render request: ")
 }
 
 fn refuses_a_request_without_input() -> Result<(), Failed> {
