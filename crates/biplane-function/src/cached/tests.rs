@@ -1,3 +1,5 @@
+//! The cache of responses: what is kept, for how long, and what a damaged file costs.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

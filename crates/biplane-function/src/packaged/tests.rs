@@ -1,3 +1,5 @@
+//! Installed functions: which endpoint is called, when connections are reused and dropped.
+
 use std::sync::Mutex;
 use std::time::Duration;
 

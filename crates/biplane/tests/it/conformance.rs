@@ -190,7 +190,7 @@ fn operations_render_as_recorded_with_functions_played_back() {
 
 #[test]
 fn patch_and_transform_renders_as_recorded_when_played_back() {
-    assert_eq!(played_back("pt"), 238);
+    assert_eq!(played_back("pt"), 239);
 }
 
 #[test]
