@@ -3,7 +3,6 @@
 
 mod codegen;
 mod env;
-mod peers;
 mod test;
 mod tidy;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::{cargo, env, output, peers, tidy};
+use crate::{cargo, env, output, tidy};
 
 /// A program that the run needs, and the Debian package that brings it.
 const NEEDS: &[(&str, &str)] = &[("git", "git")];
@@ -49,7 +49,6 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         ("clippy", Box::new(clippy)),
         ("tidy", Box::new(|| tidy::run(root, true))),
         ("env", Box::new(|| env::run(false))),
-        ("peers", Box::new(|| peers::build(root))),
         ("test", Box::new(|| cargo_test(args))),
     ])
 }

@@ -4,9 +4,9 @@
 //! assembled in [`composite`] and [`operation`], and nowhere else.
 
 mod composite;
-mod input;
 mod operation;
 mod output;
+mod stage;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,13 +1,11 @@
 //! Renders a composite resource: its reconciler, with a live control plane's parts replaced by what
 //! the request gives.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_cluster::{MemoryCluster, WritePolicy};
-use biplane_function::{Fetching, FunctionRunner};
+use biplane_function::FunctionRunner;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
 use biplane_model::pipeline::composition_spec;
@@ -16,7 +14,8 @@ use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
 use uuid::Uuid;
 
-use super::{Partial, Rendered, Settings, input, output};
+use super::stage::{Stage, Supporting};
+use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
 use crate::composite::layout::Reference;
 use crate::composite::publish::NoPublisher;
@@ -25,8 +24,6 @@ use crate::composite::tracker::NoTracker;
 use crate::composite::upgrade::NoUpgrade;
 use crate::composite::{self, COMPOSITION_NAME_LABEL, Deps, Layout, NoFinalizer, XR};
 use crate::failure::{Failure, join, quoted};
-use crate::pipeline::Ports;
-use crate::requirements::{ClusterRequirements, Recorded};
 
 pub(super) async fn render(
     request: CompositeInput,
@@ -55,20 +52,16 @@ pub(super) async fn render(
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
     let revision = revision(&composition);
 
-    let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
     let id = xr.id();
-    cluster.seed([xr, revision.clone()]);
-    cluster.seed(observed);
-    cluster.seed(input::supporting(request.required_resources, request.credentials));
-    input::serve_documents(&cluster, request.required_schemas);
-
-    let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
+    let supporting = Supporting {
+        required: request.required_resources,
+        credentials: request.credentials,
+        documents: request.required_schemas,
+    };
+    let objects = [xr, revision.clone()].into_iter().chain(observed);
+    let stage = Stage::set(objects, supporting, runner);
     let deps = Deps {
-        ports: Ports {
-            cluster: cluster.clone(),
-            runner: Arc::new(Fetching::new(runner, requirements.clone())),
-            requirements: requirements.clone(),
-        },
+        ports: stage.ports.clone(),
         clock: settings.clock.clone(),
         ids: settings.ids.clone(),
         gvk,
@@ -91,8 +84,7 @@ pub(super) async fn render(
     };
     let reconciled = composite::reconcile(&deps, &id.namespace, &id.name).await;
 
-    let happened = output::happened(cluster.journal(), &id);
-    let (required_resources, required_schemas) = output::asked(&requirements.asked());
+    let (happened, required_resources, required_schemas) = stage.outcome(&id);
     let output = CompositeOutput {
         composite_resource: happened.main,
         composed_resources: happened.applied,
@@ -213,10 +205,7 @@ fn revision(composition: &Object) -> Object {
     revision.set_at(&["apiVersion"], "apiextensions.crossplane.io/v1");
     revision.set_at(&["kind"], "CompositionRevision");
     revision.set_meta("name", &format!("{}-{}", composition.name(), &hash[..7]));
-    let labels: BTreeMap<_, _> = [(COMPOSITION_NAME_LABEL, composition.name())].into();
-    for (key, value) in labels {
-        revision.set_at(&["metadata", "labels", key], value);
-    }
+    revision.set_at(&["metadata", "labels", COMPOSITION_NAME_LABEL], composition.name());
     revision.set_at(&["spec"], spec);
     revision.set_at(&["spec", "revision"], 1);
     set_conditions(&mut revision, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);

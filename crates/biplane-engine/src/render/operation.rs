@@ -3,19 +3,17 @@
 
 use std::sync::Arc;
 
-use biplane_cluster::{MemoryCluster, WritePolicy};
-use biplane_function::{Fetching, FunctionRunner};
+use biplane_function::FunctionRunner;
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
     CronOperationInput, OperationInput, OperationOutput, WatchOperationInput,
 };
 use jiff::Timestamp;
 
-use super::{Partial, Rendered, Settings, input, output};
+use super::stage::{Stage, Supporting};
+use super::{Partial, Rendered, Settings};
 use crate::composite::ReconcileError;
 use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watched};
-use crate::pipeline::Ports;
-use crate::requirements::{ClusterRequirements, Recorded};
 
 pub(super) async fn render(
     request: OperationInput,
@@ -28,18 +26,14 @@ pub(super) async fn render(
     operation.set_meta("resourceVersion", "999");
     let id = operation.id();
 
-    let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
-    cluster.seed([operation]);
-    cluster.seed(input::supporting(request.required_resources, request.credentials));
-    input::serve_documents(&cluster, request.required_schemas);
-
-    let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
+    let supporting = Supporting {
+        required: request.required_resources,
+        credentials: request.credentials,
+        documents: request.required_schemas,
+    };
+    let stage = Stage::set([operation], supporting, runner);
     let deps = Deps {
-        ports: Ports {
-            cluster: cluster.clone(),
-            runner: Arc::new(Fetching::new(runner, requirements.clone())),
-            requirements: requirements.clone(),
-        },
+        ports: stage.ports.clone(),
         clock: settings.clock.clone(),
         ids: settings.ids.clone(),
         capabilities: Arc::new(Unchecked),
@@ -47,8 +41,7 @@ pub(super) async fn render(
     };
     let reconciled = operation::reconcile(&deps, &id.namespace, &id.name).await;
 
-    let happened = output::happened(cluster.journal(), &id);
-    let (required_resources, required_schemas) = output::asked(&requirements.asked());
+    let (happened, required_resources, required_schemas) = stage.outcome(&id);
     let output = OperationOutput {
         operation: happened.main,
         applied_resources: happened.applied,

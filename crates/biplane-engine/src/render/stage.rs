@@ -1,0 +1,80 @@
+//! The stage on which a reconciler is rendered: a cluster in memory with what the request gives,
+//! and a record of what functions ask for.
+
+use std::sync::Arc;
+
+use biplane_cluster::{MemoryCluster, WritePolicy};
+use biplane_function::{Fetching, FunctionRunner};
+use biplane_model::{Object, ObjectId};
+use biplane_proto::Struct;
+
+use super::output::{self, Happened};
+use crate::pipeline::Ports;
+use crate::requirements::{ClusterRequirements, Recorded, served_by};
+
+/// What a request gives besides the object to reconcile.
+#[derive(Debug, Default)]
+pub(super) struct Supporting {
+    /// Objects that functions may require.
+    pub(super) required: Vec<Struct>,
+    /// Secrets that steps name.
+    pub(super) credentials: Vec<Struct>,
+    /// OpenAPI documents that functions may require schemas of.
+    pub(super) documents: Vec<Struct>,
+}
+
+/// Where a reconciler is rendered.
+pub(super) struct Stage {
+    cluster: Arc<MemoryCluster>,
+    requirements: Arc<Recorded<ClusterRequirements>>,
+    /// The reconciler's ports.
+    pub(super) ports: Ports,
+}
+
+impl Stage {
+    /// Later objects replace earlier ones of the same kind, namespace and name.
+    pub(super) fn set(
+        objects: impl IntoIterator<Item = Object>,
+        supporting: Supporting,
+        runner: Arc<dyn FunctionRunner>,
+    ) -> Self {
+        let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
+        cluster.seed(objects);
+        cluster.seed(supporting.required.into_iter().map(Struct::into_object));
+        cluster.seed(supporting.credentials.into_iter().map(secret));
+        serve_documents(&cluster, supporting.documents);
+        let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
+        let ports = Ports {
+            cluster: cluster.clone(),
+            runner: Arc::new(Fetching::new(runner, requirements.clone())),
+            requirements: requirements.clone(),
+        };
+        Self { cluster, requirements, ports }
+    }
+
+    /// What happened to the main object and around it, and which resources and schemas were asked for.
+    pub(super) fn outcome(&self, main: &ObjectId) -> (Happened, Vec<Struct>, Vec<Struct>) {
+        let (resources, schemas) = output::asked(&self.requirements.asked());
+        (output::happened(self.cluster.journal(), main), resources, schemas)
+    }
+}
+
+/// A credential that does not say what it is, is a Secret.
+fn secret(credential: Struct) -> Object {
+    let mut secret = credential.into_object();
+    if secret.kind().is_empty() {
+        secret.set_at(&["apiVersion"], "v1");
+        secret.set_at(&["kind"], "Secret");
+    }
+    secret
+}
+
+/// Serves each document for every group and version that it has the schema of a kind of.
+fn serve_documents(cluster: &MemoryCluster, documents: Vec<Struct>) {
+    for document in documents {
+        let document = document.into_object();
+        for (group, version) in served_by(&document) {
+            cluster.serve_openapi(&group, &version, &document);
+        }
+    }
+}
