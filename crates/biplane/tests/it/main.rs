@@ -9,3 +9,4 @@ mod guide;
 mod mistakes;
 mod program;
 mod support;
+mod write_a_function;

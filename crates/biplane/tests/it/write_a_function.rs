@@ -1,0 +1,76 @@
+//! The guide to writing a function: its code is the example's, and the example renders.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use biplane_function::serve::{self, Config};
+
+use crate::support::{Folder, run};
+
+#[allow(dead_code)] // its main is not ours
+#[path = "../../../biplane-function/examples/greeting.rs"]
+mod greeting;
+
+const CODE: &str = include_str!("../../../biplane-function/examples/greeting.rs");
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The code blocks of the guide that are marked so.
+fn blocks(guide: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}\n");
+    let blocks = guide.split(&opening).skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(str::to_owned).collect()
+}
+
+fn guide() -> String {
+    std::fs::read_to_string(root().join("docs/write-a-function.md")).unwrap()
+}
+
+#[test]
+fn code_in_the_guide_is_the_code_of_the_example() {
+    let blocks = blocks(&guide(), "rust");
+    assert_eq!(blocks.len(), 5);
+    for block in blocks {
+        assert!(CODE.contains(&block), "not in greeting.rs:\n{block}");
+    }
+}
+
+#[test]
+fn rendering_with_the_example_prints_what_the_guide_shows() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let config = Config {
+        address: "127.0.0.1:0".to_owned(),
+        insecure: true,
+        metrics_address: None,
+        ..Config::default()
+    };
+    let function = Arc::new(greeting::Greeting);
+    let running = runtime.block_on(serve::start(function, config, std::future::pending())).unwrap();
+
+    let example = root().join("examples/write-a-function");
+    let file = |name: &str| example.join(name).to_str().unwrap().to_owned();
+    let functions = std::fs::read_to_string(file("functions.yaml")).unwrap();
+    assert!(functions.contains("localhost:9443"));
+    let folder = Folder::new();
+    let functions =
+        folder.write("functions.yaml", &functions.replace("localhost:9443", running.target()));
+
+    let ran = run(&[
+        "render",
+        &file("xr.yaml"),
+        &file("composition.yaml"),
+        &functions,
+        "--include-function-results",
+    ]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.contains("text: Hello, Ada!"), "{}", ran.stdout);
+    let shown = blocks(&guide(), "console")
+        .into_iter()
+        .find(|block| block.contains("--include-function-results"))
+        .unwrap();
+    let shown: String =
+        shown.split_inclusive('\n').filter(|line| !line.starts_with("$ ")).collect();
+    assert_eq!(ran.stdout, shown);
+}
