@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use biplane_function::serve::{self, Config, Network};
+use biplane_functions::auto_ready::{AutoReady, GoDuration};
 use biplane_functions::registry;
 use clap::{Args, Subcommand};
 
@@ -44,7 +45,16 @@ pub struct Serve {
     /// Serve gRPC health checks too
     #[arg(long)]
     health: bool,
+    /// function-auto-ready: how long answers may be cached when the input does not say, such as 10m
+    #[arg(long)]
+    ttl: Option<GoDuration>,
+    /// function-auto-ready: features to turn on or off, as Name=true,Other=false
+    #[arg(long)]
+    feature_gates: Option<String>,
 }
+
+/// The one function with flags of its own.
+const AUTO_READY: &str = "function-auto-ready";
 
 const MIB: usize = 1024 * 1024;
 
@@ -60,13 +70,7 @@ impl Serve {
     /// Serves until the process is interrupted or terminated; calls in flight are finished.
     pub fn run(self) -> anyhow::Result<()> {
         log(self.debug);
-        let functions = registry();
-        let full_name = format!("function-{}", self.name);
-        let function = functions.get(&self.name).or_else(|| functions.get(&full_name));
-        let Some(function) = function.map(Arc::clone) else {
-            let names: Vec<_> = functions.names().collect();
-            bail!("there is no function `{}`: choose from {}", self.name, names.join(", "));
-        };
+        let function = self.choose()?;
         let name = self.name.clone();
         let config = self.config();
         tokio::runtime::Builder::new_multi_thread()
@@ -79,6 +83,40 @@ impl Serve {
                 tracing::info!(function = name, address = running.target(), "serving");
                 Ok(running.wait().await?)
             })
+    }
+
+    /// The function of that name, set up with the flags that only it has.
+    fn choose(&self) -> anyhow::Result<Arc<dyn biplane_function::Function>> {
+        let functions = registry();
+        let full_name = if self.name.starts_with("function-") {
+            self.name.clone()
+        } else {
+            format!("function-{}", self.name)
+        };
+        let Some(function) = functions.get(&full_name) else {
+            let names: Vec<_> = functions.names().collect();
+            bail!("there is no function `{}`: choose from {}", self.name, names.join(", "));
+        };
+        if full_name == AUTO_READY {
+            return Ok(Arc::new(self.auto_ready()?));
+        }
+        let own =
+            [("--ttl", self.ttl.is_some()), ("--feature-gates", self.feature_gates.is_some())];
+        if let Some((flag, _)) = own.iter().find(|(_, given)| *given) {
+            bail!("{full_name} has no flag {flag}: it is one of {AUTO_READY}");
+        }
+        Ok(Arc::clone(function))
+    }
+
+    fn auto_ready(&self) -> anyhow::Result<AutoReady> {
+        let mut function = AutoReady::default();
+        if let Some(ttl) = self.ttl {
+            function = function.with_ttl(ttl);
+        }
+        if let Some(gates) = &self.feature_gates {
+            function = function.with_feature_gates(gates).context("cannot set feature gates")?;
+        }
+        Ok(function)
     }
 
     fn config(self) -> Config {
@@ -117,7 +155,9 @@ fn log(debug: bool) {
 
 #[cfg(test)]
 mod tests {
+    use biplane_proto::json;
     use clap::Parser;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -127,10 +167,27 @@ mod tests {
         function: Function,
     }
 
-    fn parse(arguments: &[&str]) -> Config {
-        let line = ["function", "serve", "function-dummy"].iter().chain(arguments);
+    fn serve(name: &str, arguments: &[&str]) -> Serve {
+        let line = ["function", "serve", name];
+        let line = line.iter().chain(arguments);
         let Function::Serve(serve) = Line::try_parse_from(line).unwrap().function;
-        serve.config()
+        serve
+    }
+
+    fn parse(arguments: &[&str]) -> Config {
+        serve("function-dummy", arguments).config()
+    }
+
+    /// What the function with these flags answers to a request.
+    async fn answer(name: &str, arguments: &[&str], request: Value) -> Value {
+        let function = serve(name, arguments).choose().unwrap();
+        let answer = function.run(json::from_value(request).unwrap()).await.unwrap();
+        json::to_value(&answer).unwrap()
+    }
+
+    fn refusal(name: &str, arguments: &[&str]) -> String {
+        let refused = serve(name, arguments).choose().err().unwrap();
+        format!("{refused:#}")
     }
 
     /// FN-D1, FN-D7
@@ -168,5 +225,60 @@ mod tests {
         let text = serve.run().unwrap_err().to_string();
         assert!(text.starts_with("there is no function `function-nope`: choose from "), "{text}");
         assert!(text.contains("function-dummy"), "{text}");
+    }
+
+    /// AR-1, AR-6
+    #[tokio::test]
+    async fn auto_ready_takes_its_ttl_from_the_flag_unless_the_input_has_one() {
+        for name in ["auto-ready", "function-auto-ready"] {
+            let ten = answer(name, &["--ttl=10m"], json!({})).await;
+            assert_eq!(ten["meta"]["ttl"], "600s");
+        }
+        let five = answer("auto-ready", &["--ttl=10m"], json!({"input": {"ttl": "5m"}})).await;
+        assert_eq!(five["meta"]["ttl"], "300s");
+        assert_eq!(answer("auto-ready", &[], json!({})).await["meta"]["ttl"], "60s");
+        let wrong = ["function", "serve", "auto-ready", "--ttl=soon"];
+        let text = Line::try_parse_from(wrong).unwrap_err().to_string();
+        assert!(text.contains("time: invalid duration \"soon\""), "{text}");
+    }
+
+    /// AR-2
+    #[tokio::test]
+    async fn auto_ready_asks_rules_only_where_the_gate_is_open() {
+        let resource = json!({"resource": {"apiVersion": "example.org/v1", "kind": "Thing"}});
+        let request = json!({
+            "input": {"celHealthCheckCustomization": {"example.org_v1_Thing": "true"}},
+            "observed": {"resources": {"thing": resource}},
+            "desired": {"resources": {"thing": resource}},
+        });
+        for (flags, ready) in [
+            (
+                &["--feature-gates=CELHealthcheckCustomizations=true"] as &[&str],
+                "READY_TRUE".into(),
+            ),
+            (&["--feature-gates=CELHealthcheckCustomizations=false"], Value::Null),
+            (&["--feature-gates="], Value::Null),
+            (&[], Value::Null),
+        ] {
+            let answer = answer("auto-ready", flags, request.clone()).await;
+            assert_eq!(answer["desired"]["resources"]["thing"]["ready"], ready, "{flags:?}");
+        }
+        assert_eq!(
+            refusal("auto-ready", &["--feature-gates=Nope=true"]),
+            "cannot set feature gates: unrecognized feature gate: Nope"
+        );
+    }
+
+    #[test]
+    fn flags_of_one_function_are_refused_for_the_others() {
+        assert_eq!(
+            refusal("dummy", &["--ttl=10m"]),
+            "function-dummy has no flag --ttl: it is one of function-auto-ready"
+        );
+        assert_eq!(
+            refusal("function-patch-and-transform", &["--feature-gates=AllAlpha=true"]),
+            "function-patch-and-transform has no flag --feature-gates: it is one of \
+             function-auto-ready"
+        );
     }
 }
