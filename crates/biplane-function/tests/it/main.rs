@@ -6,5 +6,6 @@ mod certs;
 mod client;
 mod faults;
 mod helpers;
+mod linked;
 mod serve;
 mod world;
