@@ -12,6 +12,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use prost::Message;
 use serde_json::{Map, Value, json};
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn resources(count: usize) -> Value {
     let resources: Map<_, _> = (0..count)
         .map(|i| {

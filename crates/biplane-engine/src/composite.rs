@@ -25,7 +25,7 @@ use biplane_cluster::{Event, EventType, Source};
 use biplane_model::condition::{
     Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, set_conditions,
 };
-use biplane_model::pipeline::composition_spec;
+use biplane_model::pipeline::CompositionSpec;
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use tokio::time::Instant;
 
@@ -238,10 +238,7 @@ impl Problem {
 }
 
 /// Finalizer, Composition, revision, labels: all that must be there before composing.
-async fn prepare(
-    deps: &Deps,
-    xr: &mut XR,
-) -> Result<biplane_model::pipeline::CompositionSpec, Problem> {
+async fn prepare(deps: &Deps, xr: &mut XR) -> Result<Arc<CompositionSpec>, Problem> {
     const RESOLVE: &str = "SelectComposition";
     const COMPOSE: &str = "ComposeResources";
     let layout = deps.layout;
@@ -266,6 +263,7 @@ async fn prepare(
         let text = format!("Selected composition revision: {}", reference.name);
         event(deps, xr, EventType::Normal, RESOLVE, &text).await;
     }
+    let select::Revision { object: revision, spec } = revision;
     let valid = condition(&revision, "ValidPipeline");
     if valid.status != "True" {
         let why = if valid.message.is_empty() { "pipeline status unknown" } else { &valid.message };
@@ -275,9 +273,6 @@ async fn prepare(
         ));
         return Err(Problem { failure, reason: COMPOSE, quiet_conflict: false });
     }
-    let spec = composition_spec(&revision).map_err(|e| {
-        Problem::new(COMPOSE, "cannot fetch Composition", Failure::new(e.to_string()))
-    })?;
     let configured = configure::configure(layout, xr, &spec);
     configured.map_err(|f| Problem::new(COMPOSE, "cannot configure composite resource", f))?;
     xr.write(deps).await.map_err(|failure| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use biplane_cluster::{Cluster, Source};
 use biplane_function::{Call, FunctionRunner, Requirements};
-use biplane_model::pipeline::{SecretReference, Step};
+use biplane_model::pipeline::{Input, SecretReference, Step};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::deterministic;
@@ -69,8 +69,10 @@ impl Default for Flow {
 pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
     match &step.input {
         None => Ok(None),
-        Some(Value::Object(map)) => Ok(Some(map.clone().into())),
-        Some(other) => Err(Failure::new(format!("proto: syntax error: unexpected token {other}"))),
+        Some(Input::Object(object)) => Ok(Some(object.clone().into())),
+        Some(Input::Other(other)) => {
+            Err(Failure::new(format!("proto: syntax error: unexpected token {other}")))
+        }
     }
 }
 

@@ -49,13 +49,32 @@ pub struct Step {
     pub function_ref: FunctionReference,
     /// Configuration for the function.
     #[serde(default)]
-    pub input: Option<Value>,
+    pub input: Option<Input>,
     /// Secrets for the function.
     #[serde(default, deserialize_with = "null_is_default")]
     pub credentials: Vec<Credential>,
     /// What the function is given from the first call on.
     #[serde(default)]
     pub requirements: Option<Bootstrap>,
+}
+
+/// Configuration for a function. What is not an object is refused when the step runs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Value")]
+pub enum Input {
+    /// As it should be; shared by every call.
+    Object(Object),
+    /// Anything else.
+    Other(Value),
+}
+
+impl From<Value> for Input {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Object(map) => Self::Object(map.into()),
+            other => Self::Other(other),
+        }
+    }
 }
 
 /// Names a function.

@@ -106,11 +106,15 @@ pub(super) async fn compose(
 
     let mut outcome = Composition::default();
     let run = Run { trace: deps.ids.uuid(), deadline };
-    let (flow, requirements) = run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
+    let (mut flow, requirements) =
+        run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
 
-    let wanted = flow.desired.as_ref();
+    // Taken, not copied: what functions made is what will be applied.
+    let resources = flow.desired.as_mut().map(|state| std::mem::take(&mut state.resources));
+    let resources = resources.unwrap_or_default();
     let desired =
-        desired::load(cluster, &*deps.ids, xr, wanted, &observed, &mut outcome.told).await?;
+        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.told).await?;
+    let wanted = flow.desired.as_ref();
     write::collect_garbage(cluster, xr, &observed, &desired)
         .await
         .attempted("cannot garbage collect composed resources that are no longer desired")?;

@@ -7,7 +7,8 @@ use biplane_cluster::{Cluster, Source};
 use biplane_model::names;
 use biplane_model::owner::{OwnerReference, controller_of, set_controller};
 use biplane_model::{Map, Object, ObjectId, Value};
-use biplane_proto::function::v1::{Ready, State};
+use biplane_proto::Struct;
+use biplane_proto::function::v1::{Ready, Resource};
 
 use super::compose::ComposeError;
 use super::observe::Observed;
@@ -30,28 +31,29 @@ pub(super) async fn load(
     cluster: &dyn Cluster,
     ids: &dyn Ids,
     xr: &Object,
-    state: Option<&State>,
+    wanted: BTreeMap<String, Resource>,
     observed: &BTreeMap<String, Observed>,
     told: &mut Told,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
     let mut all = BTreeMap::new();
-    for (name, resource) in state.iter().flat_map(|state| &state.resources) {
-        let mut object: Object =
-            resource.resource.as_ref().map(|s| s.object().clone()).unwrap_or_default();
+    for (name, resource) in wanted {
+        let ready = resource.ready == i32::from(Ready::True);
+        let mut object = resource.resource.map(Struct::into_object).unwrap_or_default();
         // A function can neither rename nor move what exists.
-        if let Some(existing) = observed.get(name) {
+        if let Some(existing) = observed.get(&name) {
             object.set_meta("namespace", existing.object.namespace());
             object.set_meta("name", existing.object.name());
             object.set_meta("generateName", existing.object.generate_name());
         }
-        check_namespace(cluster, xr, name, &object, told).await?;
-        metadata(xr, name, &mut object).attempted(format_args!(
+        check_namespace(cluster, xr, &name, &object, told).await?;
+        metadata(xr, &name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
-            quoted(name)
+            quoted(&name)
         ))?;
         if object.name().is_empty() {
             generate_name(cluster, ids, &mut object).await.map_err(|failure| {
-                let text = format!("cannot generate a name for composed resource {}", quoted(name));
+                let text =
+                    format!("cannot generate a name for composed resource {}", quoted(&name));
                 ComposeError::resource(failure.wrap(text), &object)
             })?;
         }
@@ -59,13 +61,12 @@ pub(super) async fn load(
         if !names::is_valid_for(object.name(), &gvk.group, &gvk.kind) {
             return Err(Failure::new(format!(
                 "cannot apply composed resource {} because it has an invalid name {}. Must be a valid RFC 1123 subdomain name.",
-                quoted(name),
+                quoted(&name),
                 quoted(object.name())
             ))
             .into());
         }
-        let ready = resource.ready == i32::from(Ready::True);
-        all.insert(name.clone(), Desired { object, ready });
+        all.insert(name, Desired { object, ready });
     }
     Ok(all)
 }

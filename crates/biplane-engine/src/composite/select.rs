@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use biplane_cluster::{Cluster, Event, EventType, ListQuery, Source};
 use biplane_model::owner::controller_of;
+use biplane_model::pipeline::{CompositionSpec, composition_spec};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 
 use super::layout::Layout;
@@ -25,7 +26,25 @@ pub trait Select: Send + Sync {
 #[async_trait]
 pub trait Revisions: Send + Sync {
     /// The revision; changes the composite resource's reference to it as need be.
-    async fn fetch(&self, xr: &mut XR) -> Result<Object, Failure>;
+    async fn fetch(&self, xr: &mut XR) -> Result<Revision, Failure>;
+}
+
+/// A revision of a Composition, and what it says.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// The object.
+    pub object: Object,
+    /// Its spec.
+    pub spec: Arc<CompositionSpec>,
+}
+
+impl TryFrom<Object> for Revision {
+    type Error = Failure;
+
+    fn try_from(object: Object) -> Result<Self, Failure> {
+        let spec = composition_spec(&object).map_err(|e| Failure::new(e.to_string()))?;
+        Ok(Self { object, spec: Arc::new(spec) })
+    }
 }
 
 /// Selects nothing.
@@ -159,7 +178,7 @@ pub struct NewestRevision(pub Live);
 
 #[async_trait]
 impl Revisions for NewestRevision {
-    async fn fetch(&self, xr: &mut XR) -> Result<Object, Failure> {
+    async fn fetch(&self, xr: &mut XR) -> Result<Revision, Failure> {
         let Self(live) = self;
         let layout = live.layout;
         let current = layout.revision(&xr.object).map(|r| r.name);
@@ -167,7 +186,7 @@ impl Revisions for NewestRevision {
         if let (Some(name), "Manual") = (&current, policy.as_str()) {
             let id = ObjectId::new(Gvk::new(GROUP, "CompositionRevision"), "", name);
             let found = live.cluster.get(&id, Source::Cache).await;
-            return found.attempted("cannot get CompositionRevision");
+            return found.attempted("cannot get CompositionRevision")?.try_into();
         }
         let name = layout.composition(&xr.object).unwrap_or_default().name;
         let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
@@ -193,7 +212,7 @@ impl Revisions for NewestRevision {
             layout.set_revision(&mut xr.object, newest.name());
             xr.changed();
         }
-        Ok(newest)
+        newest.try_into()
     }
 }
 

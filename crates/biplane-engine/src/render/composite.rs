@@ -8,7 +8,6 @@ use async_trait::async_trait;
 use biplane_function::FunctionRunner;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
-use biplane_model::pipeline::composition_spec;
 use biplane_model::{Gvk, Object, names};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
@@ -19,7 +18,7 @@ use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
 use crate::composite::layout::Reference;
 use crate::composite::publish::NoPublisher;
-use crate::composite::select::{NoSelection, Revisions, Select};
+use crate::composite::select::{NoSelection, Revision, Revisions, Select};
 use crate::composite::tracker::NoTracker;
 use crate::composite::upgrade::NoUpgrade;
 use crate::composite::{self, COMPOSITION_NAME_LABEL, Deps, Layout, NoFinalizer, XR};
@@ -48,9 +47,9 @@ pub(super) async fn render(
     check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
-    composition_spec(&composition)
+    let name = composition.name().to_owned();
+    let revision = Revision::try_from(revision(composition))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
-    let revision = revision(&composition);
 
     let id = xr.id();
     let supporting = Supporting {
@@ -58,7 +57,7 @@ pub(super) async fn render(
         credentials: request.credentials,
         documents: request.required_schemas,
     };
-    let objects = [xr, revision.clone()].into_iter().chain(observed);
+    let objects = [xr, revision.object.clone()].into_iter().chain(observed);
     let stage = Stage::set(objects, supporting, runner);
     let deps = Deps {
         ports: stage.ports.clone(),
@@ -68,7 +67,7 @@ pub(super) async fn render(
         layout,
         controller: "render".into(),
         finalizer: Arc::new(NoFinalizer),
-        compositions: Arc::new(Given { layout, composition: composition.name().to_owned() }),
+        compositions: Arc::new(Given { layout, composition: name }),
         revision_selector: Arc::new(NoSelection),
         revisions: Arc::new(GivenRevision(revision)),
         publisher: Arc::new(NoPublisher),
@@ -119,11 +118,11 @@ impl Select for Given {
 
 /// Always the revision that was made of the request's Composition.
 #[derive(Debug)]
-struct GivenRevision(Object);
+struct GivenRevision(Revision);
 
 #[async_trait]
 impl Revisions for GivenRevision {
-    async fn fetch(&self, _xr: &mut XR) -> Result<Object, Failure> {
+    async fn fetch(&self, _xr: &mut XR) -> Result<Revision, Failure> {
         Ok(self.0.clone())
     }
 }
@@ -197,17 +196,22 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
     layout.set_resources(xr, &references);
 }
 
-/// The revision that a Composition would have.
-fn revision(composition: &Object) -> Object {
-    let spec = composition.get("spec").cloned().unwrap_or_default();
-    let hash = names::sha256([spec.to_string().as_bytes()]);
+/// The revision that a Composition would have. Nobody sees its name, so that it need not follow
+/// from the content.
+fn revision(composition: Object) -> Object {
+    let name = composition.name().to_owned();
+    let hash = names::sha256([name.as_bytes()]);
+    let spec = composition.into_map().remove("spec").unwrap_or_default();
     let mut revision = Object::new();
     revision.set_at(&["apiVersion"], "apiextensions.crossplane.io/v1");
     revision.set_at(&["kind"], "CompositionRevision");
-    revision.set_meta("name", &format!("{}-{}", composition.name(), &hash[..7]));
-    revision.set_at(&["metadata", "labels", COMPOSITION_NAME_LABEL], composition.name());
+    revision.set_meta("name", &format!("{name}-{}", &hash[..7]));
+    revision.set_at(&["metadata", "labels", COMPOSITION_NAME_LABEL], name);
     revision.set_at(&["spec"], spec);
-    revision.set_at(&["spec", "revision"], 1);
+    // A spec that is no object stays what it is, to be refused.
+    if !revision.get("spec").is_some_and(|spec| !spec.is_object() && !spec.is_null()) {
+        revision.set_at(&["spec", "revision"], 1);
+    }
     set_conditions(&mut revision, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
     revision
 }

@@ -12,7 +12,7 @@ use biplane_function::v1::{
 use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::{OwnerReference, set_controller};
-use biplane_model::pipeline::{Step, composition_spec};
+use biplane_model::pipeline::{Input, Step, composition_spec};
 use biplane_model::{Object, Value, gojson::quote};
 use biplane_proto::Struct;
 use serde_json::json;
@@ -85,7 +85,10 @@ impl Pipeline<'_> {
                 observed: Some(observed.clone()),
                 desired: Some(desired),
                 context: context.take(),
-                input: step.input.clone().and_then(Object::from_value).map(Struct::from),
+                input: match &step.input {
+                    Some(Input::Object(object)) => Some(object.clone().into()),
+                    _ => None,
+                },
                 credentials: self.credentials(&step)?,
                 ..RunFunctionRequest::default()
             };
