@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use biplane::progress::Progress;
 use biplane::streams::Streams;
 
 #[global_allocator]
@@ -13,6 +14,7 @@ fn main() -> ExitCode {
         stdout: &mut std::io::stdout(),
         stderr: &mut std::io::stderr(),
         verbose: false,
+        progress: Progress::on_terminal(),
     };
     ExitCode::from(biplane::cli::run(std::env::args_os(), &mut streams))
 }

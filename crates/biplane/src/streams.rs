@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::{Read, Write};
 
+use crate::progress::Progress;
+
 /// The streams of one command.
 pub struct Streams<'a> {
     /// What `-` reads.
@@ -13,6 +15,8 @@ pub struct Streams<'a> {
     pub stderr: &'a mut dyn Write,
     /// Whether to log what is being done.
     pub verbose: bool,
+    /// Where to say what is waited for.
+    pub progress: Progress,
 }
 
 impl Streams<'_> {
@@ -30,7 +34,7 @@ impl Streams<'_> {
 
     /// Writes a line to stderr. There is nobody to tell when that fails.
     pub fn say(&mut self, line: &str) {
-        let _ = writeln!(self.stderr, "{line}");
+        let _ = self.progress.aside(|| writeln!(self.stderr, "{line}"));
     }
 }
 

@@ -18,6 +18,7 @@ mod process;
 mod runtime;
 mod summary;
 mod v1;
+mod waiting;
 
 pub use composition::CompositionRender;
 pub(crate) use engine::Interrupted;
@@ -36,12 +37,15 @@ fn structs(objects: impl IntoIterator<Item = Object>) -> Vec<Struct> {
     objects.into_iter().map(Struct::from).collect()
 }
 
-/// Runs a render to its end on this thread. Functions in process need no other, and functions
-/// elsewhere are waited for.
-fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("cannot start the asynchronous runtime")?
-        .block_on(future)
+/// What a render runs on: this thread alone, since functions in process need no other and functions
+/// elsewhere are waited for; or also a thread that waits, for renders on threads of their own.
+fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = if threads {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1);
+        builder
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    builder.enable_all().build().context("cannot start the asynchronous runtime")
 }

@@ -8,5 +8,6 @@ mod engines;
 mod guide;
 mod mistakes;
 mod program;
+mod progress;
 mod support;
 mod write_a_function;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use biplane::progress::Progress;
 use biplane::streams::Streams;
 
 /// What a command line came to.
@@ -25,6 +26,7 @@ pub(crate) fn run_with(arguments: &[&str], stdin: &str) -> Ran {
         stdout: &mut stdout,
         stderr: &mut stderr,
         verbose: false,
+        progress: Progress::default(),
     };
     let arguments = std::iter::once("biplane").chain(arguments.iter().copied());
     let exit = biplane::cli::run(arguments, &mut streams);

@@ -52,11 +52,19 @@ pub(super) async fn render(
             _ => built_in(request, wrap(Arc::new(functions::named(runners))), flags).await,
         }
     };
+    unless_interrupted(runners, rendered).await
+}
+
+/// Waits for something that calls functions, but no longer than until someone asks to stop.
+/// Programs must not outlive the command.
+pub(super) async fn unless_interrupted<T>(
+    runners: &Runners,
+    done: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let interrupted = runners.values().find_map(|running| running.interrupted.clone());
-    let Some(mut interrupted) = interrupted else { return rendered.await };
-    // Programs must not outlive the command.
+    let Some(mut interrupted) = interrupted else { return done.await };
     tokio::select! {
-        rendered = rendered => rendered,
+        done = done => done,
         Ok(_) = interrupted.wait_for(|interrupted| *interrupted) => Err(Interrupted.into()),
     }
 }

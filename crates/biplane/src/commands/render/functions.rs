@@ -16,6 +16,7 @@ use super::flags::FunctionFlags;
 use super::load::{Loader, quoted};
 use super::process::{self, Process};
 use super::runtime::{Function, Runtime, override_annotations};
+use super::waiting;
 use crate::cli::values;
 use crate::streams::Streams;
 
@@ -159,6 +160,7 @@ pub(super) fn start(
             runners.insert(function.name.clone(), running);
         }
     }
+    waiting::in_public(&mut runners, &streams.progress);
     Ok(runners)
 }
 

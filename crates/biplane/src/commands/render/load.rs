@@ -8,6 +8,7 @@ use biplane_model::yaml::{self, Document};
 use biplane_model::{Object, Value, gojson};
 
 use crate::cli::values::{STDIN, reason};
+use crate::progress::Progress;
 use crate::streams::Streams;
 
 /// Reads input files. `-` is read once, however often it is named.
@@ -20,6 +21,11 @@ pub(super) struct Loader<'a, 'b> {
 impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn new(streams: &'a mut Streams<'b>) -> Self {
         Self { streams, stdin: None }
+    }
+
+    /// Where to say what is waited for.
+    pub(super) fn progress(&self) -> Progress {
+        self.streams.progress.clone()
     }
 
     /// The composite resource: the first document of a file.

@@ -16,7 +16,7 @@ use super::engine::What;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::functions::Running;
 use super::load::{Loader, quoted};
-use super::{block_on, engine, functions, print, structs, summary};
+use super::{asynchronous, engine, functions, print, structs, summary};
 use crate::cli::values;
 use crate::streams::Streams;
 
@@ -94,7 +94,7 @@ impl OperationRender {
             None => Vec::new(),
         };
         let helper = ContextHelper::from_flags(&self.function, &self.output, &mut loader)?;
-        let documents = block_on(async {
+        let documents = asynchronous(false)?.block_on(async {
             let mut runners = functions::start(&listed, &operation, &self.function, streams)?;
             if let Some(helper) = &helper {
                 helper.wrap(&mut operation, self.output.include_context);

@@ -18,44 +18,46 @@ use biplane_proto::Struct;
 use serde_json::json;
 
 use super::composition::Inputs;
-use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::{API_VERSION, RENDER_TIME, block_on, context, functions, print};
-use crate::streams::Streams;
+use super::flags::{EngineFlags, OutputFlags};
+use super::functions::Runners;
+use super::{API_VERSION, RENDER_TIME, context, engine, functions, print};
 
 /// The documents that the v1 line would have printed.
-pub(super) fn render(
+pub(super) async fn render(
     inputs: &Inputs,
-    (function, engine, output): (&FunctionFlags, &EngineFlags, &OutputFlags),
+    runners: &Runners,
+    (engine, output): (&EngineFlags, &OutputFlags),
     full_composite: bool,
-    streams: &mut Streams<'_>,
 ) -> Result<Vec<Value>> {
-    block_on(async {
-        let runners = functions::start(&inputs.functions, &inputs.composition, function, streams)?;
-        let pipeline = Pipeline { inputs, functions: functions::named(&runners) };
-        let run = tokio::time::timeout(engine.timeout, pipeline.run());
-        let run = run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")));
-        let end = run.context("cannot render composite resource")?;
+    let pipeline = Pipeline { inputs, functions: functions::named(runners) };
+    let run = tokio::time::timeout(engine.timeout, pipeline.run());
+    let run = engine::unless_interrupted(runners, async {
+        run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")))
+    });
+    let end = match run.await {
+        Err(error) if error.is::<engine::Interrupted>() => return Err(error),
+        run => run.context("cannot render composite resource")?,
+    };
 
-        let mut composite = end.composite;
-        if full_composite {
-            for key in ["spec", "metadata"] {
-                let value = inputs.composite.get(key);
-                let value = value.with_context(|| {
-                    format!("cannot get composite resource {key}: {key}: no such field")
-                })?;
-                composite.set_at(&[key], value.clone());
-            }
+    let mut composite = end.composite;
+    if full_composite {
+        for key in ["spec", "metadata"] {
+            let value = inputs.composite.get(key);
+            let value = value.with_context(|| {
+                format!("cannot get composite resource {key}: {key}: no such field")
+            })?;
+            composite.set_at(&[key], value.clone());
         }
-        let mut documents = vec![composite.into_value()];
-        documents.extend(end.composed.into_iter().map(Object::into_value));
-        if output.include_function_results {
-            documents.extend(end.results);
-        }
-        if output.include_context {
-            documents.push(end.context);
-        }
-        Ok(documents)
-    })
+    }
+    let mut documents = vec![composite.into_value()];
+    documents.extend(end.composed.into_iter().map(Object::into_value));
+    if output.include_function_results {
+        documents.extend(end.results);
+    }
+    if output.include_context {
+        documents.push(end.context);
+    }
+    Ok(documents)
 }
 
 struct Pipeline<'a> {

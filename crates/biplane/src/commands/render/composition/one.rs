@@ -1,0 +1,114 @@
+//! One composite resource: from its inputs to the engine's answer, and from there to documents.
+
+use anyhow::{Result, anyhow, bail};
+use biplane_model::{Object, Value};
+use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::{
+    CompositeInput, CompositeOutput, RenderRequest, RequestMeta, render_request, render_response,
+};
+
+use super::super::context;
+use super::super::engine::{self, What};
+use super::super::functions::{Runners, Running};
+use super::super::{print, structs, summary};
+use super::{CompositionRender, Inputs, Say};
+
+/// What the engine made of a composite resource.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) output: CompositeOutput,
+    /// The pipeline's context in the end, if it was captured.
+    pub(super) context: Option<Object>,
+    /// How long each call took, if someone wants to know.
+    pub(super) timing: Vec<String>,
+}
+
+impl CompositionRender {
+    /// The documents of one composite resource.
+    pub(super) async fn render(
+        &self,
+        inputs: Inputs,
+        runners: &Runners,
+        say: Say<'_>,
+    ) -> Result<Vec<Value>> {
+        let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
+        let answer = self.reconcile(inputs, runners).await?;
+        let mut lines = answer.timing.clone();
+        if self.output.summary {
+            lines.extend(summary::composite(&answer.output, &observed));
+        }
+        for line in &lines {
+            say(line);
+        }
+        self.documents(answer, &composite)
+    }
+
+    /// Has the engine reconcile a composite resource once.
+    pub(super) async fn reconcile(&self, inputs: Inputs, runners: &Runners) -> Result<Answer> {
+        let composite = inputs.composite.id();
+        let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
+        let mut runners = runners.clone();
+        let mut composition = inputs.composition;
+        if let Some(helper) = &inputs.context {
+            helper.wrap(&mut composition, self.output.include_context);
+            let helper = Running::in_process(helper.clone());
+            runners.insert(context::FUNCTION.to_owned(), helper);
+        }
+        let request = RenderRequest {
+            meta: Some(RequestMeta {}),
+            input: Some(render_request::Input::Composite(CompositeInput {
+                composite_resource: Some(Struct::from(inputs.composite)),
+                composition: Some(Struct::from(composition)),
+                functions: Vec::new(),
+                observed_resources: structs(inputs.observed),
+                required_resources: structs(inputs.required),
+                credentials: structs(inputs.credentials),
+                required_schemas: structs(inputs.schemas),
+                composite_resource_definition: inputs.definition.map(Struct::from),
+            })),
+        };
+        let timing = summary::Timing::new(self.output.timing);
+        let wrap = |runner| timing.wrap(runner);
+        let response =
+            engine::render(What::Composite, request, &runners, &self.engine, wrap).await?;
+        let Some(render_response::Output::Composite(output)) = response.output else {
+            bail!("render response does not contain a composite output");
+        };
+        let context = inputs.context.and_then(|helper| helper.captured());
+        Ok(Answer { output, context, timing: timing.report() })
+    }
+
+    fn documents(&self, answer: Answer, input: &Object) -> Result<Vec<Value>> {
+        let Answer { output, context, .. } = answer;
+        let composite = self.composite(output.composite_resource, input)?;
+        let mut composed: Vec<_> =
+            output.composed_resources.into_iter().map(Struct::into_object).collect();
+        composed.iter_mut().for_each(print::settle_times);
+        print::sort(&mut composed);
+
+        let mut documents = vec![composite.into_value()];
+        documents.extend(composed.into_iter().map(Object::into_value));
+        if self.output.include_function_results {
+            documents.extend(output.events.iter().map(print::result));
+        }
+        if self.output.include_context {
+            documents.extend(context.map(|fields| context::document(fields.into_value())));
+        }
+        Ok(documents)
+    }
+
+    /// The composite resource as it is printed.
+    pub(super) fn composite(&self, rendered: Option<Struct>, input: &Object) -> Result<Object> {
+        let rendered = rendered.ok_or_else(|| {
+            anyhow!("cannot parse render response: there is no composite resource in it")
+        })?;
+        let mut composite = rendered.into_object();
+        if self.include_full_xr {
+            let mut full = input.clone();
+            print::overlay(full.make_mut(), &composite);
+            composite = full;
+        }
+        print::settle_times(&mut composite);
+        Ok(composite)
+    }
+}

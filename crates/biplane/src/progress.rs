@@ -1,0 +1,205 @@
+//! One line on a terminal that says what is waited for, while that takes long.
+//!
+//! It is drawn by a thread of its own, so that whoever waits may block, and it is gone before
+//! anything else is written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long something takes before anybody is told.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How often the line is brought up to date.
+const TICK: Duration = Duration::from_secs(1);
+const ERASE: &[u8] = b"\r\x1b[2K";
+/// A line that wraps could not be erased.
+const WIDTH: usize = 79;
+
+/// Where to say what is waited for; by default nowhere.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<Line>>);
+
+struct Line {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    out: Box<dyn Write + Send>,
+    /// What is waited for and since when, by order of appearance.
+    waits: BTreeMap<u64, (Instant, String)>,
+    next: u64,
+    shown: bool,
+    drawn_by_thread: bool,
+}
+
+/// Something that is waited for, until this is dropped.
+#[must_use]
+pub struct Waiting(Option<(Arc<Line>, u64)>);
+
+impl Progress {
+    /// On stderr if that is a terminal.
+    pub fn on_terminal() -> Self {
+        let stderr = std::io::stderr();
+        if stderr.is_terminal() { Self::to(Box::new(stderr)) } else { Self::default() }
+    }
+
+    fn to(out: Box<dyn Write + Send>) -> Self {
+        let waits = BTreeMap::new();
+        let state = State { out, waits, next: 0, shown: false, drawn_by_thread: false };
+        Self(Some(Arc::new(Line { state: Mutex::new(state), changed: Condvar::new() })))
+    }
+
+    /// Whether anything is ever said.
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Says that something is waited for if that takes long.
+    pub fn wait(&self, what: impl FnOnce() -> String) -> Waiting {
+        let Some(line) = &self.0 else { return Waiting(None) };
+        let mut state = line.state();
+        let key = state.next;
+        state.next += 1;
+        state.waits.insert(key, (Instant::now(), what()));
+        if !state.drawn_by_thread {
+            let line = line.clone();
+            let thread = std::thread::Builder::new().name("progress".to_owned());
+            // Without the thread there is no line, and nothing else is lost.
+            state.drawn_by_thread = thread.spawn(move || line.draw()).is_ok();
+        }
+        line.changed.notify_all();
+        Waiting(Some((line.clone(), key)))
+    }
+
+    /// Writes something else, with the line out of its way.
+    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        let Some(line) = &self.0 else { return write() };
+        let mut state = line.state();
+        state.erase();
+        write()
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some((line, key)) = self.0.take() else { return };
+        let mut state = line.state();
+        state.waits.remove(&key);
+        state.erase();
+        line.changed.notify_all();
+    }
+}
+
+impl Line {
+    // What is drawn is no invariant that a panic could break.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the line up to date for as long as the process lives.
+    fn draw(&self) {
+        let mut state = self.state();
+        loop {
+            let now = Instant::now();
+            let timeout = match state.text(now) {
+                Some(text) => {
+                    state.show(&text);
+                    Some(TICK)
+                }
+                None => state.first().map(|since| (since + PATIENCE).duration_since(now)),
+            };
+            state = match timeout {
+                Some(timeout) => {
+                    let woken = self.changed.wait_timeout(state, timeout);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+impl State {
+    fn first(&self) -> Option<Instant> {
+        self.waits.values().map(|(since, _)| *since).min()
+    }
+
+    /// The line, once something has taken long. What began last says most about what goes on.
+    fn text(&self, now: Instant) -> Option<String> {
+        let long = |since: &Instant| now.duration_since(*since) >= PATIENCE;
+        let mut overdue = self.waits.values().rev().filter(|(since, _)| long(since));
+        let (since, what) = overdue.next()?;
+        let text = format!("waiting for {what} ({} s)", now.duration_since(*since).as_secs());
+        Some(text.chars().take(WIDTH).collect())
+    }
+
+    // There is nobody to tell when writing fails.
+    fn show(&mut self, text: &str) {
+        let _ = self.out.write_all(ERASE);
+        let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        self.shown = true;
+    }
+
+    fn erase(&mut self) {
+        if self.shown {
+            let _ = self.out.write_all(ERASE).and_then(|()| self.out.flush());
+            self.shown = false;
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.is_on()).finish()
+    }
+}
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waiting").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(waits: &[(Instant, &str)]) -> State {
+        let waits = waits.iter().map(|(since, what)| (*since, (*what).to_owned()));
+        State {
+            out: Box::new(Vec::new()),
+            waits: (0..).zip(waits).collect(),
+            next: 0,
+            shown: false,
+            drawn_by_thread: true,
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_before_patience_ends() {
+        let start = Instant::now();
+        let state = state(&[(start, "a")]);
+        assert_eq!(state.text(start + Duration::from_millis(499)), None);
+        assert_eq!(state.text(start + PATIENCE).unwrap(), "waiting for a (0 s)");
+        assert_eq!(state.text(start + Duration::from_secs(7)).unwrap(), "waiting for a (7 s)");
+    }
+
+    #[test]
+    fn what_began_last_is_shown_once_it_takes_long_itself() {
+        let start = Instant::now();
+        let state = state(&[(start, "a"), (start + PATIENCE, "b")]);
+        assert_eq!(state.text(start + PATIENCE).unwrap(), "waiting for a (0 s)");
+        assert_eq!(state.text(start + PATIENCE * 2).unwrap(), "waiting for b (0 s)");
+    }
+
+    #[test]
+    fn a_line_never_wraps() {
+        let start = Instant::now();
+        let long = "ü".repeat(200);
+        let text = state(&[(start, &long)]).text(start + PATIENCE).unwrap();
+        assert_eq!(text.chars().count(), WIDTH);
+    }
+}
