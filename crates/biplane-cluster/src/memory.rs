@@ -148,7 +148,10 @@ impl MemoryCluster {
 
     /// Every object, in order of kind, namespace and name.
     pub fn objects(&self) -> Vec<Object> {
-        self.store().objects.values().cloned().collect()
+        let store = self.store();
+        let mut all: Vec<_> = store.objects.iter().collect();
+        all.sort_by_key(|(id, _)| (&id.gvk, &id.namespace, &id.name));
+        all.into_iter().map(|(_, object)| object.clone()).collect()
     }
 
     /// Plans a failure. See [`Fault`].
@@ -193,12 +196,12 @@ impl MemoryCluster {
 
 impl Store {
     /// Stores an object, tells watchers and writes the journal.
-    fn put(&mut self, verb: Verb, object: Object, journal: Option<Object>) {
+    fn put(&mut self, verb: Verb, object: &Object, journal: Option<Object>) {
         let id = object.id();
-        let known = self.objects.contains_key(&id);
+        let gvk = id.gvk.clone();
+        let known = self.objects.insert(id, object.clone()).is_some();
         let event = if known { WatchEvent::Modified } else { WatchEvent::Added };
-        self.notify(&id.gvk, &object, event);
-        self.objects.insert(id, object);
+        self.notify(&gvk, object, event);
         if let Some(object) = journal {
             self.journal.push(Entry::Write { verb, object });
         }

@@ -9,11 +9,8 @@ const DIGITS: usize = 12;
 
 /// Lowercase hexadecimal digits of bytes.
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }
 
 /// Lowercase hexadecimal SHA-256 of the parts, one after the other.

@@ -67,16 +67,10 @@ impl Object {
     /// Writes a value at a chain of object keys; whatever is in the way and not an object is replaced.
     pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else { return };
-        let mut map = self.make_mut();
-        for key in parents {
-            let child = map.entry(*key).or_insert(Value::Null);
-            if !child.is_object() {
-                *child = Value::Object(Map::new());
-            }
-            let Value::Object(next) = child else { return };
-            map = next;
+        let map = parents.iter().try_fold(self.make_mut(), |map, key| object_in(map, key));
+        if let Some(map) = map {
+            put(map, last, value.into());
         }
-        map.insert((*last).to_owned(), value.into());
     }
 
     /// Removes the value at a chain of object keys and returns it.
@@ -154,6 +148,26 @@ impl Object {
         }
     }
 
+    /// Adds to a map of texts in the metadata, such as the labels. If anything in it is no text it
+    /// counts as none and is replaced.
+    pub fn add_texts<'a>(
+        &mut self,
+        field: &str,
+        texts: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) {
+        let Some(map) =
+            object_in(self.make_mut(), "metadata").and_then(|metadata| object_in(metadata, field))
+        else {
+            return;
+        };
+        if !map.values().all(Value::is_string) {
+            map.clear();
+        }
+        for (key, text) in texts {
+            put(map, key, text.into());
+        }
+    }
+
     /// Group, version and kind.
     pub fn gvk(&self) -> Gvk {
         Gvk::new(self.api_version(), self.kind())
@@ -162,6 +176,24 @@ impl Object {
     /// Kind, namespace and name.
     pub fn id(&self) -> ObjectId {
         ObjectId::new(self.gvk(), self.namespace(), self.name())
+    }
+}
+
+/// The object at a key, put there in place of anything else. There always is one.
+fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
+    if !map.get(key).is_some_and(Value::is_object) {
+        put(map, key, Value::Object(Map::new()));
+    }
+    map.get_mut(key).and_then(Value::as_object_mut)
+}
+
+/// Inserts, without a new key where there is one.
+fn put(map: &mut Map<String, Value>, key: &str, value: Value) {
+    match map.get_mut(key) {
+        Some(there) => *there = value,
+        None => {
+            map.insert(key.to_owned(), value);
+        }
     }
 }
 
@@ -239,18 +271,19 @@ impl fmt::Display for Gvk {
 /// What an object is found by.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
-    /// Group, version and kind.
-    pub gvk: Gvk,
-    /// Empty for what is cluster scoped.
-    pub namespace: String,
+    // Ordered by name first: it is what differs, so that most comparisons end there.
     /// Name.
     pub name: String,
+    /// Empty for what is cluster scoped.
+    pub namespace: String,
+    /// Group, version and kind.
+    pub gvk: Gvk,
 }
 
 impl ObjectId {
     /// From its parts.
     pub fn new(gvk: Gvk, namespace: &str, name: &str) -> Self {
-        Self { gvk, namespace: namespace.into(), name: name.into() }
+        Self { name: name.into(), namespace: namespace.into(), gvk }
     }
 }
 

@@ -7,17 +7,17 @@ use super::{Store, Verb, not_found};
 use crate::cluster::WriteError;
 
 pub(super) fn create(store: &mut Store, object: Object) -> Object {
-    store.put(Verb::Create, object.clone(), None);
+    store.put(Verb::Create, &object, None);
     object
 }
 
 pub(super) fn update(store: &mut Store, object: &Object) -> Object {
-    store.put(Verb::Update, object.clone(), Some(object.clone()));
+    store.put(Verb::Update, object, Some(object.clone()));
     object.clone()
 }
 
 pub(super) fn apply(store: &mut Store, intent: &Object) -> Object {
-    store.put(Verb::Apply, intent.clone(), Some(intent.clone()));
+    store.put(Verb::Apply, intent, Some(intent.clone()));
     intent.clone()
 }
 
@@ -35,7 +35,7 @@ pub(super) fn status(store: &mut Store, from: &Object, verb: Verb) -> Object {
             merged
         }
     };
-    store.put(verb, merged.clone(), Some(merged.clone()));
+    store.put(verb, &merged, Some(merged.clone()));
     merged
 }
 

@@ -6,7 +6,7 @@ use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, Source};
 use biplane_model::names;
 use biplane_model::owner::{OwnerReference, controller_of, set_controller};
-use biplane_model::{Map, Object, ObjectId, Value};
+use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
 use biplane_proto::function::v1::{Ready, Resource};
 
@@ -35,6 +35,7 @@ pub(super) async fn load(
     observed: &BTreeMap<String, Observed>,
     told: &mut Told,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
+    let marks = Marks::of(xr);
     let mut all = BTreeMap::new();
     for (name, resource) in wanted {
         let ready = resource.ready == i32::from(Ready::True);
@@ -46,7 +47,7 @@ pub(super) async fn load(
             object.set_meta("generateName", existing.object.generate_name());
         }
         check_namespace(cluster, xr, &name, &object, told).await?;
-        metadata(xr, &name, &mut object).attempted(format_args!(
+        marks.put_on(&name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
             quoted(&name)
         ))?;
@@ -110,44 +111,50 @@ async fn check_namespace(
     Ok(())
 }
 
-/// A map of texts in the metadata; anything else there counts as none.
-fn texts(object: &Object, field: &str) -> Map<String, Value> {
-    object
-        .at(&["metadata", field])
-        .and_then(Value::as_object)
-        .filter(|map| map.values().all(Value::is_string))
-        .cloned()
-        .unwrap_or_default()
+/// What every composed resource of one composite resource gets, worked out once.
+struct Marks<'a> {
+    root: &'a str,
+    /// Name and namespace of the claim, if there is one.
+    claim: Option<(&'a str, &'a str)>,
+    namespace: &'a str,
+    owner: OwnerReference,
 }
 
-fn metadata(xr: &Object, name: &str, object: &mut Object) -> Result<(), Failure> {
-    let root = xr.label(COMPOSITE_LABEL);
-    if root.is_empty() {
-        return Err(Failure::new(format!(
-            "cannot find top-level composite resource name label \"{COMPOSITE_LABEL}\" in composite resource metadata"
-        )));
+impl<'a> Marks<'a> {
+    fn of(xr: &'a Object) -> Self {
+        let claim = (xr.label(CLAIM_NAME_LABEL), xr.label(CLAIM_NAMESPACE_LABEL));
+        Self {
+            root: xr.label(COMPOSITE_LABEL),
+            claim: Some(claim)
+                .filter(|(name, namespace)| !name.is_empty() && !namespace.is_empty()),
+            namespace: xr.namespace(),
+            owner: OwnerReference::controller(xr),
+        }
     }
-    if object.name().is_empty() && object.generate_name().is_empty() {
-        object.set_meta("generateName", &format!("{root}-"));
+
+    fn put_on(&self, name: &str, object: &mut Object) -> Result<(), Failure> {
+        if self.root.is_empty() {
+            return Err(Failure::new(format!(
+                "cannot find top-level composite resource name label \"{COMPOSITE_LABEL}\" in composite resource metadata"
+            )));
+        }
+        if object.name().is_empty() && object.generate_name().is_empty() {
+            object.set_meta("generateName", &format!("{}-", self.root));
+        }
+        if !self.namespace.is_empty() {
+            object.set_meta("namespace", self.namespace);
+        }
+        if !name.is_empty() {
+            object.add_texts("annotations", [(RESOURCE_NAME_ANNOTATION, name)]);
+        }
+        object.add_texts("labels", [(COMPOSITE_LABEL, self.root)]);
+        if let Some((claim, namespace)) = self.claim {
+            let labels = [(CLAIM_NAME_LABEL, claim), (CLAIM_NAMESPACE_LABEL, namespace)];
+            object.add_texts("labels", labels);
+        }
+        set_controller(object, self.owner.clone())
+            .map_err(|e| Failure::new(format!("cannot set controller reference: {e}")))
     }
-    if !xr.namespace().is_empty() {
-        object.set_meta("namespace", xr.namespace());
-    }
-    if !name.is_empty() {
-        let mut annotations = texts(object, "annotations");
-        annotations.insert(RESOURCE_NAME_ANNOTATION.into(), name.into());
-        object.set_at(&["metadata", "annotations"], annotations);
-    }
-    let mut labels = texts(object, "labels");
-    labels.insert(COMPOSITE_LABEL.into(), root.into());
-    let (claim, claim_namespace) = (xr.label(CLAIM_NAME_LABEL), xr.label(CLAIM_NAMESPACE_LABEL));
-    if !claim.is_empty() && !claim_namespace.is_empty() {
-        labels.insert(CLAIM_NAME_LABEL.into(), claim.into());
-        labels.insert(CLAIM_NAMESPACE_LABEL.into(), claim_namespace.into());
-    }
-    object.set_at(&["metadata", "labels"], labels);
-    set_controller(object, OwnerReference::controller(xr))
-        .map_err(|e| Failure::new(format!("cannot set controller reference: {e}")))
 }
 
 /// How often a random name is tried.
