@@ -3,6 +3,7 @@
 
 mod codegen;
 mod env;
+mod package;
 mod test;
 mod tidy;
 
@@ -32,6 +33,15 @@ enum Task {
         /// Provide kube-controller-manager too, which no test needs yet.
         #[arg(long)]
         all: bool,
+    },
+    /// Make packages of the functions in the box, for a registry or for Docker.
+    Package {
+        /// A static program to pack instead of building one.
+        #[arg(long)]
+        program: Option<PathBuf>,
+        /// Where to write the packages.
+        #[arg(long, default_value = "target/packages")]
+        out: PathBuf,
     },
     /// Format, generate, and check the house rules that no lint knows.
     Tidy {
@@ -83,6 +93,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Env { all } => env::run(all),
+        Task::Package { program, out } => package::run(&root(), program, &out),
         Task::Tidy { check } => tidy::run(&root(), check),
         Task::Test { args } => test::run(&root(), &args),
     };

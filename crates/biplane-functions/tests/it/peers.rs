@@ -10,7 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use biplane_function::grpc::{Client, GrpcRunner, Security};
 use biplane_function::runner::FetchError;
-use biplane_function::serve::{self, Config, Running};
+use biplane_function::serve::{self, Config, Network, Running};
 use biplane_function::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
 };
@@ -218,9 +218,14 @@ struct Served {
 }
 
 async fn serve_dummy(secure: bool) -> Served {
+    serve_dummy_at(Network::Tcp, "127.0.0.1:0", secure).await
+}
+
+async fn serve_dummy_at(network: Network, address: &str, secure: bool) -> Served {
     let certs = secure.then(|| Certs::new(&["127.0.0.1"]));
     let config = Config {
-        address: "127.0.0.1:0".to_owned(),
+        network,
+        address: address.to_owned(),
         insecure: !secure,
         certs_dir: certs.as_ref().map(Certs::server),
         health: true,
@@ -270,17 +275,26 @@ fn dummy_request() -> RunFunctionRequest {
 }
 
 async fn check_client(program: &[PathBuf]) {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("fn.sock");
+    for served in [
+        serve_dummy(false).await,
+        serve_dummy(true).await,
+        serve_dummy_at(Network::Unix, socket.to_str().unwrap(), false).await,
+    ] {
+        check_calls(program, &served).await;
+    }
+}
+
+async fn check_calls(program: &[PathBuf], served: &Served) {
     let expected = shown(&Dummy.run(dummy_request()).unwrap());
     assert_eq!(expected["results"][0]["message"], "hello");
-    for secure in [false, true] {
-        let served = serve_dummy(secure).await;
-        for dialect in ["v1", "v1beta1"] {
-            let text = served.ask(program, dialect, &dummy_request()).await;
-            let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into());
-            // Python prints whole doubles with a fraction; by value they are the same.
-            let answer: RunFunctionResponse = json::from_value(answer).expect(&text);
-            assert_eq!(shown(&answer), expected, "{dialect}, secure: {secure}");
-        }
+    for dialect in ["v1", "v1beta1"] {
+        let text = served.ask(program, dialect, &dummy_request()).await;
+        let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into());
+        // Python prints whole doubles with a fraction; by value they are the same.
+        let answer: RunFunctionResponse = json::from_value(answer).expect(&text);
+        assert_eq!(shown(&answer), expected, "{dialect} at {}", served.running.target());
     }
 }
 

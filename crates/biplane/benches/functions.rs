@@ -1,0 +1,223 @@
+//! The functions in the box side by side with those they are named after: in process, served by
+//! `biplane function serve`, and, where `BIPLANE_UPSTREAM_BIN` names a folder that holds them,
+//! upstream's programs. All are asked the same, over the wire by the same client.
+//!
+//! Then whether memory grows with the number of calls. `-- speed` and `-- memory` do one of the two.
+#![allow(clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use biplane_function::Function;
+use biplane_function::grpc::{Client, Security};
+use biplane_function::v1::RunFunctionRequest;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+#[path = "../../biplane-functions/benches/support/requests.rs"]
+mod requests;
+
+#[global_allocator] // as in the program
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const WARM_UP: usize = 500;
+const CALLS: usize = 3000;
+
+fn main() {
+    let runtime = Runtime::new().expect("a runtime");
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wants = |what: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == what);
+    if wants("speed") {
+        for (name, request) in [
+            ("function-patch-and-transform", requests::patches()),
+            ("function-auto-ready", requests::resources(&json!({}))),
+            ("function-environment-configs", requests::configs()),
+        ] {
+            runtime.block_on(compare(name, &request));
+        }
+    }
+    if wants("memory") {
+        runtime.block_on(calls_in_process());
+        runtime.block_on(calls_over_the_wire());
+    }
+}
+
+fn function(name: &str) -> Arc<dyn Function> {
+    Arc::clone(biplane_functions::registry().get(name).expect("it is in the box"))
+}
+
+async fn compare(name: &str, request: &RunFunctionRequest) {
+    let function = function(name);
+    let here = measure(async || {
+        black_box(function.run(request.clone()).await).expect("an answer");
+    })
+    .await;
+    println!("{name}\n  in process        {:>8.1} µs", micros(here));
+    let ours = Served::start(ours(), &["function", "serve", name]);
+    let served = measure(async || ours.call(request).await).await;
+    drop(ours);
+    println!("  served            {:>8.1} µs", micros(served));
+    let Some(program) = theirs(name) else {
+        println!("  BIPLANE_UPSTREAM_BIN does not name a folder with upstream's: no side by side");
+        return;
+    };
+    let theirs = Served::start(&program, &[]);
+    let upstream = measure(async || theirs.call(request).await).await;
+    let ratio = |ours: Duration| upstream.as_secs_f64() / ours.as_secs_f64();
+    println!("  upstream, served  {:>8.1} µs", micros(upstream));
+    println!("  ratio: {:.0} times faster in process, {:.1} served", ratio(here), ratio(served));
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// The median of many calls, one after the other.
+async fn measure(call: impl AsyncFn()) -> Duration {
+    for _ in 0..WARM_UP {
+        call().await;
+    }
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let start = Instant::now();
+        call().await;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    times[CALLS / 2]
+}
+
+fn ours() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_biplane"))
+}
+
+fn theirs(name: &str) -> Option<PathBuf> {
+    #[allow(clippy::disallowed_methods)]
+    // a folder that a person names, not a setting of the program
+    let folder = std::env::var_os("BIPLANE_UPSTREAM_BIN")?;
+    Some(PathBuf::from(folder).join(name)).filter(|program| program.exists())
+}
+
+/// A function in a process of its own.
+struct Served {
+    process: Child,
+    client: Client,
+}
+
+impl Served {
+    fn start(program: &Path, arguments: &[&str]) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = listener.local_addr().expect("a port").to_string();
+        drop(listener);
+        let process = Command::new(program)
+            .args(arguments)
+            .args(["--insecure", "--address", &address])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("a server");
+        let client = Client::new(&address, Security::Plaintext).expect("a client");
+        Self { process, client }
+    }
+
+    async fn call(&self, request: &RunFunctionRequest) {
+        // The first call waits until the server is there.
+        let answer = self.client.call(request.clone(), Some(Duration::from_secs(30))).await;
+        black_box(answer).expect("an answer");
+    }
+
+    fn resident(&self) -> usize {
+        resident(&self.process.id().to_string())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Memory of a process that is in use, in bytes.
+fn resident(process: &str) -> usize {
+    let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
+    let pages: usize = statm.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or_default();
+    pages * 4096
+}
+
+fn grown(what: &str, before: usize, after: usize) {
+    let mib = |bytes: usize| bytes as f64 / f64::from(1 << 20);
+    println!("{what}: {:.1} MiB, at first {:.1} MiB", mib(after), mib(before));
+}
+
+/// A call that is like no other.
+fn small(name: &str, n: usize) -> RunFunctionRequest {
+    let resource = json!({"apiVersion": "acme.example/v1", "kind": "Thing", "status": {"n": n}});
+    let observed =
+        json!({"composite": {"resource": resource}, "resources": {"r": {"resource": resource}}});
+    let input = match name {
+        "function-patch-and-transform" => {
+            json!({"resources": [{"name": "r", "base": resource, "patches": [
+            {"fromFieldPath": "status.n", "toFieldPath": "spec.n", "transforms": [
+                {"type": "string", "string": {"type": "Regexp", "regexp": {"match": format!("^{n}")}}}]}]}]})
+        }
+        "function-auto-ready" => json!({"ttl": format!("{n}s")}),
+        _ => json!({"spec": {"environmentConfigs": [{"ref": {"name": n.to_string()}}]}}),
+    };
+    let value = json!({
+        "input": input, "observed": observed, "desired": {"resources": {"r": {"resource": {}}}},
+        "requiredResources": {"environment-config-0": {"items": [{"resource": {"data": {"n": n}}}]}},
+    });
+    serde_json::from_value(value).expect("the request is one")
+}
+
+const NAMES: [&str; 3] =
+    ["function-patch-and-transform", "function-auto-ready", "function-environment-configs"];
+
+/// A million calls of each function, no two alike.
+async fn calls_in_process() {
+    for name in NAMES {
+        let function = function(name);
+        let mut before = 0;
+        for n in 0..1_000_000 {
+            if n == 50_000 {
+                before = resident("self");
+            }
+            black_box(function.run(small(name, n)).await).expect("an answer");
+        }
+        grown(&format!("{name}, after 1,000,000 calls in process"), before, resident("self"));
+    }
+}
+
+/// A hundred thousand calls of each function, no two alike.
+async fn calls_over_the_wire() {
+    for name in NAMES {
+        let served = Arc::new(Served::start(ours(), &["function", "serve", name]));
+        let call = |from: usize, to: usize| {
+            let callers: Vec<_> = (0..4)
+                .map(|caller| {
+                    let served = Arc::clone(&served);
+                    tokio::spawn(async move {
+                        for n in (from..to).skip(caller).step_by(4) {
+                            served.call(&small(name, n)).await;
+                        }
+                    })
+                })
+                .collect();
+            async {
+                for caller in callers {
+                    caller.await.expect("answers");
+                }
+            }
+        };
+        call(0, 10_000).await;
+        let before = served.resident();
+        call(10_000, 100_000).await;
+        grown(&format!("{name}, after 100,000 calls served"), before, served.resident());
+    }
+}
