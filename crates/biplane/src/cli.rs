@@ -1,16 +1,27 @@
 //! The command tree, and how a command line becomes an exit code.
 
+mod booleans;
+pub mod environment;
+mod maturity;
 pub mod usage;
 pub mod values;
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commands::completions::Completions;
+use crate::commands::config::ConfigCommand;
 use crate::commands::function::Function;
 use crate::commands::internal::Internal;
+use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
+use crate::commands::version::Version;
+use crate::config::{self, Config, ConfigError, Features};
 use crate::streams::Streams;
+use environment::Environment;
 
 /// Exit code of a mistake on the command line.
 pub const USAGE_ERROR: u8 = 80;
@@ -18,10 +29,34 @@ pub const USAGE_ERROR: u8 = 80;
 const INTERRUPTED: u8 = 130;
 const PREFIX: &str = "biplane: error: ";
 
+const EXAMPLES: &str = "\
+Examples:
+  # What a composite resource becomes
+  biplane render xr.yaml composition.yaml functions.yaml
+
+  # All about a command
+  biplane render --help";
+const COMPOSITION_EXAMPLES: &str = "\
+Examples:
+  # What a composite resource becomes
+  biplane composition render xr.yaml composition.yaml functions.yaml";
+const FUNCTION_EXAMPLES: &str = "\
+Examples:
+  # Serve a function of the box to whoever asks at port 9443
+  biplane function serve patch-and-transform --insecure";
+const OPERATION_EXAMPLES: &str = "\
+Examples:
+  # What an Operation would do
+  biplane operation render operation.yaml functions.yaml";
+
 /// The composition control plane of the Crossplane world.
 #[derive(Debug, Parser)]
-#[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true)]
+#[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true,
+    after_help = EXAMPLES)]
 struct Cli {
+    /// The configuration file, instead of what CROSSPLANE_CONFIG names or the one in the home folder
+    #[arg(long, global = true, value_name = "PATH")]
+    config: Option<PathBuf>,
     /// Log what is being done to stderr
     #[arg(long, global = true)]
     verbose: bool,
@@ -31,17 +66,20 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Completions(Completions),
     /// Work with Compositions
-    #[command(subcommand)]
+    #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
+    Config(ConfigCommand),
     /// Work with the functions in the box
-    #[command(subcommand)]
+    #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
+    Man(Man),
     /// Work with Operations
-    #[command(subcommand)]
+    #[command(subcommand, after_help = OPERATION_EXAMPLES)]
     Operation(Operation),
-    /// Show what the control plane would do about a composite resource
     Render(Box<CompositionRender>),
+    Version(Version),
     #[command(subcommand, hide = true)]
     Alpha(Alpha),
     #[command(subcommand, hide = true)]
@@ -52,13 +90,11 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum Composition {
-    /// Show what the control plane would do about a composite resource
     Render(Box<CompositionRender>),
 }
 
 #[derive(Debug, Subcommand)]
 enum Operation {
-    /// Show what the control plane would do about an Operation
     Render(Box<OperationRender>),
 }
 
@@ -91,9 +127,17 @@ pub struct Exit {
     pub text: String,
 }
 
-/// The command tree as data: for help, completions and manual pages.
+/// The command tree as data, for completions and manual pages: whatever the configuration hides is
+/// in it, with a word on how settled it is.
 pub fn command() -> clap::Command {
-    Cli::command()
+    let all = Features { enable_alpha: true, ..Features::default() };
+    maturity::apply(Cli::command(), all)
+}
+
+/// The command tree that help shows.
+fn shown(features: Features) -> clap::Command {
+    maturity::apply(Cli::command(), features)
+        .after_help(format!("{EXAMPLES}\n\n{}", maturity::note(features)))
 }
 
 /// Runs one command line, program name first, and returns its exit code.
@@ -102,15 +146,32 @@ where
     I: IntoIterator<Item = T>,
     T: Into<OsString> + Clone,
 {
-    let parsed = command()
-        .try_get_matches_from(arguments)
+    run_in(arguments, &Environment::of_process(), streams)
+}
+
+/// The same in an environment other than that of the process.
+pub fn run_in<I, T>(arguments: I, environment: &Environment, streams: &mut Streams<'_>) -> u8
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let (config_file, features) = match configuration(&arguments, environment) {
+        Ok(found) => found,
+        Err(error) => {
+            streams.say(&format!("biplane: {error}"));
+            return 1;
+        }
+    };
+    let parsed = booleans::with_values(shown(features))
+        .try_get_matches_from(&arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(error) => return explain(&error, streams),
+        Err(error) => return explain(error, &arguments, features, streams),
     };
     streams.verbose = cli.verbose;
-    match dispatch(cli.command, streams) {
+    match dispatch(cli.command, config_file.as_deref(), environment, streams) {
         Ok(()) => 0,
         Err(error) => {
             streams.say(&error_line(format!("{error:#}").trim_end_matches('\n')));
@@ -123,30 +184,69 @@ where
     }
 }
 
-fn dispatch(command: Command, streams: &mut Streams<'_>) -> anyhow::Result<()> {
+/// Where the configuration is and what it turns on. Commands for other programs have none: what a
+/// user likes to see must not decide about them.
+fn configuration(
+    arguments: &[OsString],
+    environment: &Environment,
+) -> Result<(Option<PathBuf>, Features), ConfigError> {
+    if arguments.get(1).is_some_and(|first| first == "internal") {
+        return Ok((None, Features::default()));
+    }
+    let path = config::path(config::flag(arguments)?, environment);
+    let features = Config::load(path.as_deref())?.features;
+    Ok((path, features))
+}
+
+fn dispatch(
+    command: Command,
+    config_file: Option<&Path>,
+    environment: &Environment,
+    streams: &mut Streams<'_>,
+) -> anyhow::Result<()> {
     match command {
+        Command::Completions(completions) => {
+            completions.run(&self::command(), environment.shell.as_deref(), streams)
+        }
+        Command::Config(config) => config.run(config_file, streams),
         Command::Render(render)
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
         | Command::Beta(Beta::Render(render)) => render.run(streams),
         Command::Function(function) => function.run(),
         Command::Internal(internal) => internal.run(streams),
+        Command::Man(man) => man.run(self::command(), streams),
         Command::Operation(Operation::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => render.run(streams),
+        Command::Version(version) => version.run(streams),
     }
 }
 
-fn explain(error: &clap::Error, streams: &mut Streams<'_>) -> u8 {
+fn explain(
+    error: clap::Error,
+    arguments: &[OsString],
+    features: Features,
+    streams: &mut Streams<'_>,
+) -> u8 {
     if !error.use_stderr() {
-        // Help was asked for.
-        let _ = write!(streams.stdout, "{}", error.render());
+        let _ = write!(streams.stdout, "{}", help(error, arguments, features).render());
         return 0;
     }
-    streams.say(&error_line(&usage::message(error)));
-    if let Some(usage) = usage::usage(error) {
+    let mut tree = shown(features);
+    tree.build();
+    streams.say(&error_line(&usage::message(&error, &tree)));
+    if let Some(usage) = usage::usage(&error, &tree) {
         streams.say(&usage);
     }
     USAGE_ERROR
+}
+
+/// The help that was asked for, from the tree whose flags people are shown.
+fn help(parsed: clap::Error, arguments: &[OsString], features: Features) -> clap::Error {
+    match shown(features).try_get_matches_from(arguments) {
+        Err(help) if help.kind() == ErrorKind::DisplayHelp => help,
+        _ => parsed,
+    }
 }
 
 /// Later lines stand below the first.

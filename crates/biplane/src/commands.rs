@@ -1,5 +1,9 @@
 //! One module per command.
 
+pub mod completions;
+pub mod config;
 pub mod function;
 pub mod internal;
+pub mod man;
 pub mod render;
+pub mod version;

@@ -2,5 +2,6 @@
 
 pub mod cli;
 pub mod commands;
+pub mod config;
 pub mod progress;
 pub mod streams;

@@ -2,10 +2,11 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// What is wrong, without the usage line.
-pub fn message(error: &clap::Error) -> String {
+/// What is wrong, without the usage line. `tree` is what people are shown.
+pub fn message(error: &clap::Error, tree: &clap::Command) -> String {
     let invalid = strings(error, ContextKind::InvalidArg);
-    let flag = invalid.first().map_or("", |text| first_word(text));
+    let flag = invalid.first().map(|text| name(text)).unwrap_or_default();
+    let flag = flag.as_str();
     match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => {
             let subcommand = strings(error, ContextKind::InvalidSubcommand);
@@ -13,7 +14,7 @@ pub fn message(error: &clap::Error) -> String {
             let what = if found.starts_with('-') { "unknown flag" } else { "unexpected argument" };
             let mut near = strings(error, ContextKind::SuggestedArg);
             near.extend(strings(error, ContextKind::SuggestedSubcommand));
-            let near = near.first().map(|n| format!(", did you mean {:?}?", first_word(n)));
+            let near = near.first().map(|n| format!(", did you mean {:?}?", name(n)));
             format!("{what} {found}{}", near.unwrap_or_default())
         }
         ErrorKind::MissingRequiredArgument => {
@@ -22,7 +23,7 @@ pub fn message(error: &clap::Error) -> String {
         }
         ErrorKind::ArgumentConflict => {
             let other = strings(error, ContextKind::PriorArg);
-            let other = other.first().map_or("", |text| first_word(text));
+            let other = other.first().map(|text| name(text)).unwrap_or_default();
             format!("{flag} and {other} can't be used together")
         }
         ErrorKind::InvalidValue => {
@@ -37,12 +38,16 @@ pub fn message(error: &clap::Error) -> String {
         }
         ErrorKind::ValueValidation => {
             let source = std::error::Error::source(error).map(ToString::to_string);
-            format!("{}: {}", flag.to_lowercase(), source.unwrap_or_default())
+            format!("{flag}: {}", source.unwrap_or_default())
         }
         ErrorKind::MissingSubcommand => {
-            let valid = strings(error, ContextKind::ValidSubcommand);
-            let valid: Vec<_> = valid.iter().map(|v| format!("{v:?}")).collect();
-            format!("expected one of {}", valid.join(", "))
+            let command = selected(error, tree);
+            let below = command.get_subcommands().filter(|below| !below.is_hide_set());
+            let names: Vec<_> = below.map(|below| format!("{:?}", below.get_name())).collect();
+            match names.as_slice() {
+                [name] => format!("expected {name}"),
+                names => format!("expected one of {}", names.join(", ")),
+            }
         }
         _ => {
             let text = error.render().to_string();
@@ -53,14 +58,37 @@ pub fn message(error: &clap::Error) -> String {
 }
 
 /// The usage line of the command that the mistake is in.
-pub fn usage(error: &clap::Error) -> Option<String> {
-    let value = error.get(ContextKind::Usage)?;
-    let ContextValue::StyledStr(text) = value else { return None };
-    text.to_string().lines().next().map(ToOwned::to_owned)
+pub fn usage(error: &clap::Error, tree: &clap::Command) -> Option<String> {
+    error.get(ContextKind::Usage)?;
+    let usage = selected(error, tree).clone().render_usage().to_string();
+    usage.lines().next().map(ToOwned::to_owned)
 }
 
-fn first_word(text: &str) -> &str {
-    text.split([' ', '=']).next().unwrap_or_default()
+/// The command that the mistake is in.
+fn selected<'a>(error: &clap::Error, tree: &'a clap::Command) -> &'a clap::Command {
+    let Some(ContextValue::StyledStr(text)) = error.get(ContextKind::Usage) else { return tree };
+    let text = text.to_string();
+    let mut command = tree;
+    // The words of the usage line after "Usage:" and the program's name.
+    for word in text.split_whitespace().skip(2) {
+        match command.find_subcommand(word) {
+            Some(below) => command = below,
+            None => break,
+        }
+    }
+    command
+}
+
+/// A flag as it is typed, an argument as it is called: `--flag` or `<argument>`.
+fn name(shown: &str) -> String {
+    if shown.starts_with('-') {
+        return shown.split([' ', '=', '[']).next().unwrap_or_default().to_owned();
+    }
+    if !shown.starts_with(['<', '[']) {
+        return shown.split(' ').next().unwrap_or_default().to_owned();
+    }
+    let word = shown.trim_start_matches(['<', '[']).split(['>', ']']).next().unwrap_or_default();
+    format!("<{}>", word.to_lowercase())
 }
 
 fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
@@ -68,5 +96,26 @@ fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(all)) => all.clone(),
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_and_arguments_are_named_as_they_are_typed() {
+        for (shown, want) in [
+            ("--flag", "--flag"),
+            ("--flag <VALUE>", "--flag"),
+            ("--flag=<VALUE>", "--flag"),
+            ("--flag[=<VALUE>]", "--flag"),
+            ("-z", "-z"),
+            ("<COMPOSITE-RESOURCE>", "<composite-resource>"),
+            ("[COMMAND]...", "<command>"),
+            ("surplus", "surplus"),
+        ] {
+            assert_eq!(name(shown), want);
+        }
     }
 }

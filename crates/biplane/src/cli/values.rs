@@ -67,6 +67,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("expected duration but got {text:?}: write it as 1m30s"))
 }
 
+/// A number of things, at least one.
+pub fn count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|&number| number > 0)
+        .ok_or_else(|| format!("expected a whole number above 0 but got {text:?}"))
+}
+
 /// The items of a list flag: every occurrence is split at commas that no backslash precedes.
 pub fn list(occurrences: &[String]) -> Vec<String> {
     occurrences.iter().flat_map(|text| split(text, ',')).collect()

@@ -9,6 +9,8 @@ use biplane_functions::auto_ready::{AutoReady, GoDuration};
 use biplane_functions::registry;
 use clap::{Args, Subcommand};
 
+use crate::cli::values;
+
 /// Work with the functions in the box
 #[derive(Debug, Subcommand)]
 pub enum Function {
@@ -16,8 +18,17 @@ pub enum Function {
     Serve(Serve),
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  # Where a render finds it with the annotation render.crossplane.io/runtime: Development
+  biplane function serve patch-and-transform --insecure
+
+  # As a control plane runs it, with certificates
+  biplane function serve function-auto-ready --tls-certs-dir=/tls/server --ttl=10m";
+
 /// Serve a function over gRPC, with the flags that every function has.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Serve {
     /// The function, with or without its prefix: patch-and-transform or function-patch-and-transform
     name: String,
@@ -37,7 +48,7 @@ pub struct Serve {
     #[arg(long)]
     insecure: bool,
     /// Largest request to accept, in MiB
-    #[arg(long, default_value_t = 4)]
+    #[arg(long, default_value_t = 4, value_parser = values::count)]
     max_recv_message_size: usize,
     /// Address at which to serve metrics; empty for none
     #[arg(long, default_value = ":8080")]

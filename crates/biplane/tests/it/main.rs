@@ -10,4 +10,6 @@ mod mistakes;
 mod program;
 mod progress;
 mod support;
+mod tree;
+mod usage;
 mod write_a_function;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use biplane::cli::environment::Environment;
 use biplane::progress::Progress;
 use biplane::streams::Streams;
 
@@ -20,6 +21,11 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
 
 /// Runs a command line with something to read on stdin.
 pub(crate) fn run_with(arguments: &[&str], stdin: &str) -> Ran {
+    run_in(arguments, stdin, &Environment::default())
+}
+
+/// Runs a command line in an environment of its own.
+pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut streams = Streams {
         stdin: &mut stdin.as_bytes(),
@@ -29,7 +35,7 @@ pub(crate) fn run_with(arguments: &[&str], stdin: &str) -> Ran {
         progress: Progress::default(),
     };
     let arguments = std::iter::once("biplane").chain(arguments.iter().copied());
-    let exit = biplane::cli::run(arguments, &mut streams);
+    let exit = biplane::cli::run_in(arguments, environment, &mut streams);
     Ran {
         exit,
         stdout: String::from_utf8(stdout).unwrap(),

@@ -33,7 +33,7 @@ Examples:
   # Without a functions file, when every function is one that runs in process
   biplane render xr.yaml composition.yaml";
 
-/// Shows what the control plane would do about a composite resource
+/// Show what the control plane would do about a composite resource
 ///
 /// Prints the composite resource as it would become and the resources that it would be composed of.
 /// Functions that biplane brings along run in process; no cluster and no Docker is needed.
@@ -46,7 +46,8 @@ pub struct CompositionRender {
     /// The Composition, a YAML file; must be of mode Pipeline
     #[arg(value_parser = values::existing_file, required_unless_present = "xrs")]
     composition: Option<PathBuf>,
-    /// The Functions, a YAML file or a directory of such; optional when all of them run in process
+    /// The Functions, a YAML file or a directory of such; optional in a project, and
+    /// when all of them run in process
     #[arg(value_parser = values::path)]
     functions: Option<PathBuf>,
     #[command(flatten)]
@@ -72,9 +73,7 @@ pub struct CompositionRender {
     #[command(flatten)]
     output: OutputFlags,
     /// Print the whole XR: what it would become over what it is
-    #[arg(short = 'x', long, num_args = 0..=1, require_equals = true, default_value_t = false,
-        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
-        hide_default_value = true, help_heading = "Output")]
+    #[arg(short = 'x', long, help_heading = "Output")]
     include_full_xr: bool,
 }
 

@@ -66,15 +66,15 @@ pub(super) struct FunctionFlags {
     /// Resources that functions may require, from a file or a directory; repeatable
     #[arg(short = 'e', long, value_name = "PATH", action = ArgAction::Append)]
     pub required_resources: Vec<String>,
-    /// Where packages of a project are cached
+    /// Accepted for scripts: packages are not downloaded, so none are cached
     #[arg(long, value_name = "DIR", env = "CROSSPLANE_XPKG_CACHE", hide = true)]
     pub cache_dir: Option<String>,
-    /// How many functions of a project are built at a time
-    #[arg(long, value_name = "N", default_value_t = 8, hide = true)]
-    pub max_concurrency: u32,
+    /// Accepted for scripts: functions of a project are not built
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count, hide = true)]
+    pub max_concurrency: usize,
     /// The project that functions are taken from when there is no functions argument
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",
-        value_parser = values::path, hide = true)]
+        value_parser = values::path)]
     pub project_file: PathBuf,
 }
 
@@ -94,14 +94,10 @@ impl FunctionFlags {
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(super) struct OutputFlags {
     /// Also print the pipeline's context, as a document of kind Context
-    #[arg(short = 'c', long, num_args = 0..=1, require_equals = true, default_value_t = false,
-        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
-        hide_default_value = true)]
+    #[arg(short = 'c', long)]
     pub include_context: bool,
     /// Also print what functions had to say, as documents of kind Result
-    #[arg(short = 'r', long, num_args = 0..=1, require_equals = true, default_value_t = false,
-        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
-        hide_default_value = true)]
+    #[arg(short = 'r', long)]
     pub include_function_results: bool,
     /// How to print documents: v2 as YAML, v1 as the v1 line printed them, json one per line
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::V2)]

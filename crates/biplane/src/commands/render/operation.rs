@@ -31,7 +31,7 @@ Examples:
   # What a WatchOperation would do about an object
   biplane operation render watchoperation.yaml functions.yaml -w object.yaml";
 
-/// Shows what the control plane would do about an Operation
+/// Show what the control plane would do about an Operation
 ///
 /// Prints the Operation as it would become and the resources that it would apply. A CronOperation
 /// or WatchOperation is rendered as the Operation that it would make.
@@ -41,7 +41,8 @@ pub struct OperationRender {
     /// The Operation, CronOperation or WatchOperation, a YAML file
     #[arg(value_parser = values::existing_file)]
     operation: PathBuf,
-    /// The Functions, a YAML file or a directory of such; optional when all of them run in process
+    /// The Functions, a YAML file or a directory of such; optional in a project, and
+    /// when all of them run in process
     #[arg(value_parser = values::path)]
     functions: Option<PathBuf>,
     #[command(flatten)]
@@ -57,9 +58,7 @@ pub struct OperationRender {
     #[command(flatten)]
     output: OutputFlags,
     /// Print the spec as it was given
-    #[arg(short = 'o', long, num_args = 0..=1, require_equals = true, default_value_t = false,
-        default_missing_value = "true", value_name = "BOOL", hide_possible_values = true,
-        hide_default_value = true, help_heading = "Output")]
+    #[arg(short = 'o', long, help_heading = "Output")]
     include_full_operation: bool,
 }
 

@@ -1,0 +1,30 @@
+//! What a command line depends on besides its words, as a value.
+
+use std::path::PathBuf;
+
+/// The part of the environment that decides about the program itself.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `CROSSPLANE_CONFIG`: where the configuration file is.
+    pub config: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`: the folder of all configuration.
+    pub config_home: Option<PathBuf>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// `SHELL`: the user's login shell.
+    pub shell: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process. A variable that is empty counts as not set.
+    pub fn of_process() -> Self {
+        let path =
+            |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Self {
+            config: path("CROSSPLANE_CONFIG"),
+            config_home: path("XDG_CONFIG_HOME"),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            shell: path("SHELL"),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! How command lines are read, and what is said about those that cannot be.
+
+use biplane_model::Value;
+
+use crate::support::{Folder, Ran, run};
+
+const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
+const COMPOSITION: &str = "\
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: apps
+spec:
+  compositeTypeRef:
+    apiVersion: example.org/v1
+    kind: XApp
+  mode: Pipeline
+  pipeline:
+  - step: ready
+    functionRef:
+      name: function-auto-ready
+";
+const RENDER: &str = "biplane render [OPTIONS] <COMPOSITE-RESOURCE> [COMPOSITION] [FUNCTIONS]";
+
+/// Runs a line in which `XR` and `COMPOSITION` stand for files.
+fn line(words: &[&str]) -> Ran {
+    let folder = Folder::new();
+    let (xr, composition) =
+        (folder.write("xr.yaml", XR), folder.write("composition.yaml", COMPOSITION));
+    let project = format!("--project-file={}", folder.at("none.yaml").display());
+    let words: Vec<_> = words
+        .iter()
+        .map(|&word| match word {
+            "XR" => xr.as_str(),
+            "COMPOSITION" => composition.as_str(),
+            "NO-PROJECT" => project.as_str(),
+            word => word,
+        })
+        .collect();
+    run(&words)
+}
+
+/// CLI-10 to CLI-15
+#[test]
+fn mistakes_are_told_with_the_usage_of_their_command() {
+    for (words, error, usage) in [
+        (
+            &["rendr"][..],
+            "unexpected argument rendr, did you mean \"render\"?",
+            "biplane [OPTIONS] <COMMAND>",
+        ),
+        (
+            &[],
+            "expected one of \"completions\", \"composition\", \"config\", \"function\", \"man\", \"render\", \"version\"",
+            "biplane [OPTIONS] <COMMAND>",
+        ),
+        (&["composition"], "expected \"render\"", "biplane composition [OPTIONS] <COMMAND>"),
+        (&["config"], "expected one of \"set\", \"view\"", "biplane config [OPTIONS] <COMMAND>"),
+        (
+            &["config", "vew"],
+            "unexpected argument vew, did you mean \"view\"?",
+            "biplane config [OPTIONS] <COMMAND>",
+        ),
+        (
+            &["alpha", "render", "x"],
+            "unexpected argument x, did you mean \"xr\"?",
+            "biplane alpha render [OPTIONS] <COMMAND>",
+        ),
+        (&["render"], "expected \"<composite-resource> <composition>\"", RENDER),
+        (&["render", "XR"], "expected \"<composition>\"", RENDER),
+        (&["render", "XR", "COMPOSITION", "f", "more"], "unexpected argument more", RENDER),
+        (
+            &["render", "XR", "COMPOSITION", "--summry"],
+            "unknown flag --summry, did you mean \"--summary\"?",
+            RENDER,
+        ),
+        (
+            &["render", "XR", "COMPOSITION", "--verbos"],
+            "unknown flag --verbos, did you mean \"--verbose\"?",
+            RENDER,
+        ),
+        (&["render", "XR", "COMPOSITION", "-cz"], "unknown flag -z", RENDER),
+        (
+            &["render", "XR", "COMPOSITION", "--no-summary"],
+            "unknown flag --no-summary, did you mean \"--summary\"?",
+            RENDER,
+        ),
+        (
+            &["render", "XR", "COMPOSITION", "--crossplane-image=a", "--crossplane-version=b"],
+            "--crossplane-image and --crossplane-version can't be used together",
+            RENDER,
+        ),
+        (
+            &[
+                "render",
+                "XR",
+                "COMPOSITION",
+                "--crossplane-binary=XR",
+                "--crossplane-docker-network=b",
+            ],
+            "--crossplane-binary: stat",
+            "",
+        ),
+        (
+            &["man", "render", "--output-dir=x"],
+            "<command> and --output-dir can't be used together",
+            "biplane man [OPTIONS] [COMMAND]...",
+        ),
+        (
+            &["config", "set", "a"],
+            "expected \"<value>\"",
+            "biplane config set [OPTIONS] <KEY> <VALUE>",
+        ),
+    ] {
+        let ran = line(words);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""), "{words:?}");
+        let mut lines = ran.stderr.lines();
+        let first = lines.next().unwrap();
+        if usage.is_empty() {
+            assert!(first.starts_with(&format!("biplane: error: {error}")), "{first}");
+            continue;
+        }
+        assert_eq!(first, format!("biplane: error: {error}"), "{words:?}");
+        assert_eq!(lines.collect::<Vec<_>>(), [format!("Usage: {usage}")], "{words:?}");
+    }
+}
+
+/// CLI-11
+#[test]
+fn values_of_the_wrong_type_are_refused() {
+    for (flag, error) in [
+        (
+            "--verbose=maybe",
+            "--verbose: bool value must be true, 1, yes, false, 0 or no but got \"maybe\"",
+        ),
+        (
+            "--include-context=2",
+            "--include-context: bool value must be true, 1, yes, false, 0 or no but got \"2\"",
+        ),
+        ("--timeout", "--timeout: missing value"),
+        ("--timeout=1", "--timeout: expected duration but got \"1\": write it as 1m30s"),
+        ("--max-concurrency=x", "--max-concurrency: expected a whole number above 0 but got \"x\""),
+        ("--max-concurrency=0", "--max-concurrency: expected a whole number above 0 but got \"0\""),
+        (
+            "--output-format=yaml",
+            "--output-format must be one of \"v2\",\"v1\",\"json\" but got \"yaml\"",
+        ),
+        ("--xrd=/", "--xrd: \"/\" exists but is a directory"),
+        ("--context-files=a", "--context-files: expected \"<key>=<value>\" but got \"a\""),
+        ("--context-values=a=1;b", "--context-values: expected \"<key>=<value>\" but got \"b\""),
+    ] {
+        let ran = line(&["render", "XR", "COMPOSITION", flag]);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""), "{flag}");
+        assert_eq!(ran.stderr.lines().next(), Some(format!("biplane: error: {error}").as_str()));
+    }
+    let ran = run(&["completions", "csh"]);
+    assert_eq!(ran.exit, 80);
+    assert_eq!(
+        ran.stderr,
+        "biplane: error: <shell> must be one of \"bash\",\"zsh\",\"fish\" but got \"csh\"\n"
+    );
+}
+
+/// The kinds of the documents that a render with these flags prints.
+fn kinds(flags: &[&str]) -> String {
+    let ran = line(
+        &[&["render", "XR", "COMPOSITION", "NO-PROJECT", "--output-format=json"], flags].concat(),
+    );
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{flags:?}");
+    let kind = |line: &str| {
+        let document: Value = serde_json::from_str(line).unwrap();
+        document["kind"].as_str().unwrap().to_owned()
+    };
+    ran.stdout.lines().map(kind).collect::<Vec<_>>().join(" ")
+}
+
+/// CLI-10
+#[test]
+fn flags_that_are_on_or_off_take_a_value_after_an_equals_sign() {
+    let context = "--context-values=a=1";
+    for (flags, want) in [
+        (&[][..], "XApp"),
+        (&["-c"], "XApp Context"),
+        (&["--include-context"], "XApp Context"),
+        (&["--include-context=true"], "XApp Context"),
+        (&["--include-context=YES"], "XApp Context"),
+        (&["--include-context=false"], "XApp"),
+        (&["--include-context", "--include-context=0"], "XApp"),
+        (&["-c=false"], "XApp"),
+        (&["-c", "--verbose=false"], "XApp Context"),
+        (&["-cx"], "XApp Context"),
+        (&["-xc", "--summary=no", "--timing=0", "--no-builtin=false"], "XApp Context"),
+    ] {
+        assert_eq!(kinds(&[flags, &[context]].concat()), want, "{flags:?}");
+    }
+    // Without a value, what follows is no value.
+    let ran = line(&["render", "-c", "XR", "COMPOSITION", "NO-PROJECT"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    // Nor do commands below forget what stands before them.
+    let ran = line(&["--verbose=true", "composition", "render", "XR", "COMPOSITION", "NO-PROJECT"]);
+    assert!(ran.stderr.contains("\tDEBUG\t"), "{}", ran.stderr);
+}
+
+/// CLI-10, CLI-13, CLI-14
+#[test]
+fn values_may_be_written_in_every_usual_way() {
+    let context = |flags: &[&str]| {
+        let words =
+            [&["render", "XR", "COMPOSITION", "NO-PROJECT", "--output-format=json", "-c"], flags];
+        let ran = line(&words.concat());
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{flags:?}");
+        let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+        last["fields"].to_string()
+    };
+    for (flags, want) in [
+        (&["--context-values", "a=1"][..], r#"{"a":1}"#),
+        (&["--context-values=a=1;b={\"c\":2}"], r#"{"a":1,"b":{"c":2}}"#),
+        (&["--context-values=a=1", "--context-values=b=2"], r#"{"a":1,"b":2}"#),
+        (&["--context-values=a=1", "--context-values=a=2"], r#"{"a":2}"#),
+        (&["--context-values=a='x\\;y'"], r#"{"a":"x;y"}"#),
+        (&["--context-values=a=b=c"], r#"{"a":"b=c"}"#),
+    ] {
+        assert_eq!(context(flags), want, "{flags:?}");
+    }
+    // Flags stand anywhere, and two dashes end them.
+    let ran = line(&["render", "NO-PROJECT", "--timeout", "2m", "--", "XR", "COMPOSITION"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    let ran = line(&["render", "-o/nowhere.yaml", "XR", "COMPOSITION", "NO-PROJECT"]);
+    assert_eq!(ran.exit, 1);
+    assert!(ran.stderr.contains("from \"/nowhere.yaml\""), "{}", ran.stderr);
+}
+
+/// CLI-2
+#[test]
+fn old_paths_lead_to_the_same_commands() {
+    let documents = |path: &[&str]| {
+        let ran = line(&[path, &["XR", "COMPOSITION", "NO-PROJECT"]].concat());
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{path:?}");
+        ran.stdout
+    };
+    let today = documents(&["composition", "render"]);
+    for path in [&["render"][..], &["beta", "render"], &["alpha", "render", "xr"]] {
+        assert_eq!(documents(path), today, "{path:?}");
+    }
+    let ran = run(&["alpha", "render", "op", "/nowhere"]);
+    assert!(ran.stderr.starts_with("biplane: error: <operation>: stat /nowhere"), "{}", ran.stderr);
+}
