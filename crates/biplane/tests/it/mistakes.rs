@@ -269,6 +269,22 @@ fn a_dash_reads_standard_input() {
     assert!(ran.stdout.contains("name: app\n"));
 }
 
+/// RL-1
+#[test]
+fn the_v1_line_checks_the_composition_first() {
+    let twice = COMPOSITION.replace(
+        "  pipeline:\n",
+        "  pipeline:\n  - step: ready\n    functionRef:\n      name: function-auto-ready\n",
+    );
+    let composition = [("composition.yaml", twice.as_str())];
+    let error = "invalid Composition \"apps\": spec.pipeline[1].step: Duplicate value: \"ready\"";
+    fails(&composition, &["--output-format=v1"], 1, error);
+    let none = COMPOSITION.replace("  mode: Pipeline\n", "");
+    let composition = [("composition.yaml", none.as_str())];
+    let error = "invalid Composition \"apps\": spec.resources: Required value: an array of resources is required in Resources mode (the default if no mode is specified)";
+    fails(&composition, &["--output-format=v1"], 1, error);
+}
+
 /// T-14, T-15
 #[test]
 fn context_is_seeded_and_captured() {

@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use biplane_model::{Object, Value, gojson::quote};
 
 use super::flags::OutputFormat;
+use super::v1;
 
 /// Fails with the first thing that does not fit.
 pub(super) fn check(composite: &Object, composition: &Object, format: OutputFormat) -> Result<()> {
@@ -20,6 +21,9 @@ pub(super) fn check(composite: &Object, composition: &Object, format: OutputForm
             "composition's compositeTypeRef.apiVersion ({wanted}) does not match XR's apiVersion ({})",
             composite.api_version()
         );
+    }
+    if format == OutputFormat::V1 {
+        v1::validation::validate(composition)?;
     }
     let name = quote(composition.name());
     let selector: &[&str] = match format {

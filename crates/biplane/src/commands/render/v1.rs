@@ -3,6 +3,8 @@
 //! That line did not reconcile: it ran the pipeline by itself and dressed up what came out. Nothing
 //! is collected, named or validated, and functions know fewer things to ask for.
 
+pub(super) mod validation;
+
 use anyhow::{Context, Result, anyhow, bail};
 use base64::Engine as _;
 use biplane_function::v1::{
