@@ -15,6 +15,7 @@ mod load;
 mod operation;
 mod print;
 mod process;
+mod project;
 mod runtime;
 mod summary;
 mod v1;

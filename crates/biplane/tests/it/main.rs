@@ -9,6 +9,7 @@ mod guide;
 mod mistakes;
 mod program;
 mod progress;
+mod project;
 mod support;
 mod tree;
 mod usage;

@@ -174,7 +174,7 @@ fn files_that_cannot_be_used_are_named() {
                 "-a=render.crossplane.io/runtime=Process",
                 "-a=render.crossplane.io/runtime-process-command=[\"true\"]",
             ],
-            "cannot start function runtimes: cannot start Function \"function-auto-ready\": it is a program on this machine; pass --allow-process if you trust what the Functions file runs",
+            "cannot start function runtimes: cannot start Function \"function-auto-ready\": it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs",
         ),
         (
             "functions.yaml",

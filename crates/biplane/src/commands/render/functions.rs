@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use super::flags::FunctionFlags;
 use super::load::{Loader, quoted};
 use super::process::{self, Process};
-use super::runtime::{Function, Runtime, override_annotations};
-use super::waiting;
+use super::runtime::{Function, RUNTIME, Runtime, override_annotations};
+use super::{project, waiting};
 use crate::cli::values;
 use crate::streams::Streams;
 
@@ -34,7 +34,7 @@ pub(super) fn load(
             distinct(functions)
                 .with_context(|| format!("cannot load functions from {}", quoted(path)))?
         }
-        None => from_box(pipeline, flags)?,
+        None => unlisted(pipeline, flags, loader.streams())?,
     };
     override_annotations(&mut functions, &values::list(&flags.function_annotations))?;
     Ok(functions)
@@ -57,26 +57,38 @@ fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
     Ok(out)
 }
 
-/// The functions that a pipeline names, all of which must be in the box.
-fn from_box(pipeline: &Object, flags: &FunctionFlags) -> Result<Vec<Function>> {
+/// The functions that a pipeline names when nobody lists them: those of the project, if there is
+/// one, and those in the box.
+fn unlisted(
+    pipeline: &Object,
+    flags: &FunctionFlags,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<Function>> {
     const REQUIRED: &str = "functions argument is required when not in a project";
-    if flags.project_file.exists() {
-        bail!(
-            "cannot load project functions: projects are not supported yet; list the project's Functions in a file and pass it as the functions argument"
-        );
-    }
     let registry = biplane_functions::registry();
-    let mut functions = Vec::new();
-    for name in used(pipeline) {
-        if flags.no_builtin || registry.get(&name).is_none() {
-            let names: Vec<_> = registry.names().collect();
-            bail!(
-                "{REQUIRED}: function {} is not one of those that run in process ({})",
-                quote(&name),
-                names.join(", ")
-            );
+    let in_box = |name: &str| registry.get(name).is_some();
+    let used = used(pipeline);
+    let project = flags.project_file.exists().then_some(flags.project_file.as_path());
+    let mut functions = match project {
+        Some(path) => project::functions(path, &used, flags, in_box, streams)?,
+        None => Vec::new(),
+    };
+    for name in used {
+        if functions.iter().any(|function| function.name == name) {
+            continue;
         }
-        let annotation = ("render.crossplane.io/runtime".to_owned(), "InProcess".to_owned());
+        if flags.no_builtin || !in_box(&name) {
+            let (quoted, names) = (quote(&name), registry.names().collect::<Vec<_>>().join(", "));
+            match project {
+                Some(_) => bail!(
+                    "cannot load project functions: function {quoted} is neither one of the project nor one of those that run in process ({names})"
+                ),
+                None => bail!(
+                    "{REQUIRED}: function {quoted} is not one of those that run in process ({names})"
+                ),
+            }
+        }
+        let annotation = (RUNTIME.to_owned(), "InProcess".to_owned());
         functions.push(Function { package: name.clone(), name, annotations: [annotation].into() });
     }
     if functions.is_empty() {
@@ -184,7 +196,7 @@ fn start_one(
             Ok(Running { runner: Arc::new(runner), target: Some(target), interrupted: None })
         }
         Runtime::Process(_) if !flags.allow_process => bail!(
-            "it is a program on this machine; pass --allow-process if you trust what the Functions file runs"
+            "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs"
         ),
         Runtime::Process(command) => {
             // Before there is anything to clean up.

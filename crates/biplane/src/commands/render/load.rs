@@ -28,6 +28,11 @@ impl<'a, 'b> Loader<'a, 'b> {
         self.streams.progress.clone()
     }
 
+    /// Where to say what is being done.
+    pub(super) fn streams(&mut self) -> &mut Streams<'b> {
+        self.streams
+    }
+
     /// The composite resource: the first document of a file.
     pub(super) fn composite(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {

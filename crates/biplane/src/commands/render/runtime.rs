@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use biplane_model::{Object, Value, gojson::quote};
 
-const RUNTIME: &str = "render.crossplane.io/runtime";
+pub(super) const RUNTIME: &str = "render.crossplane.io/runtime";
 const DEVELOPMENT_TARGET: &str = "render.crossplane.io/runtime-development-target";
 const DOCKER_CLEANUP: &str = "render.crossplane.io/runtime-docker-cleanup";
 const DOCKER_PULL_POLICY: &str = "render.crossplane.io/runtime-docker-pull-policy";
-const PROCESS_COMMAND: &str = "render.crossplane.io/runtime-process-command";
+pub(super) const PROCESS_COMMAND: &str = "render.crossplane.io/runtime-process-command";
 
 /// A Function of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Function {
     }
 
     /// The function's name, if the package is one of upstream's own.
-    fn upstream_name(&self) -> Option<&str> {
+    pub(super) fn upstream_name(&self) -> Option<&str> {
         let (path, base) = self.repository();
         let organisation = path.rsplit('/').next().unwrap_or_default();
         // A path of one part is either an organisation or a registry without one.

@@ -1,0 +1,155 @@
+//! The functions of a project: those it depends on, and those whose source is in it.
+
+mod embedded;
+mod file;
+mod versions;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use biplane_model::gojson::quote;
+
+use super::flags::FunctionFlags;
+use super::runtime::Function;
+use crate::streams::Streams;
+use file::{Package, Project};
+
+/// The functions of a project that a pipeline uses. Nothing else of the project is looked at: what
+/// is not used is neither resolved nor built.
+pub(super) fn functions(
+    path: &Path,
+    used: &[String],
+    flags: &FunctionFlags,
+    in_box: impl Fn(&str) -> bool,
+    streams: &mut Streams<'_>,
+) -> Result<Vec<Function>> {
+    let file = quote(&path.display().to_string());
+    streams
+        .debug("Loading functions from project", &[("project-file", &path.display().to_string())]);
+    let project =
+        Project::read(path).with_context(|| format!("cannot parse project file {file}"))?;
+    let root = path.parent().unwrap_or(Path::new("/"));
+    let mut functions = spinner("Resolving function dependencies", streams, || {
+        dependencies(&project, used, flags, in_box)
+    })
+    .context("cannot load project functions")?;
+    let embedded = embedded::functions(&project, root, used);
+    functions.extend(embedded.context("cannot build embedded functions")?);
+    Ok(functions)
+}
+
+fn dependencies(
+    project: &Project,
+    used: &[String],
+    flags: &FunctionFlags,
+    in_box: impl Fn(&str) -> bool,
+) -> Result<Vec<Function>> {
+    let mut functions: Vec<Function> = Vec::new();
+    for package in &project.packages {
+        let name = dns_label(repository_path(&package.repository));
+        if !used.contains(&name) {
+            continue;
+        }
+        let mut function = Function {
+            name,
+            package: package.repository.clone(),
+            annotations: std::collections::BTreeMap::new(),
+        };
+        // A function that runs in process does so at any version, and no registry has to be asked.
+        if flags.no_builtin || function.upstream_name().is_none_or(|name| !in_box(name)) {
+            function.package = reference(package)?;
+        }
+        if let Some(other) = functions.iter().find(|other| other.name == function.name) {
+            bail!(
+                "packages {} and {} both give Function {}",
+                quote(&other.package),
+                quote(&function.package),
+                quote(&function.name)
+            );
+        }
+        functions.push(function);
+    }
+    Ok(functions)
+}
+
+/// The package as a registry knows it.
+fn reference(package: &Package) -> Result<String> {
+    let Package { repository, version } = package;
+    if versions::is_digest(version) {
+        return Ok(format!("{repository}@{version}"));
+    }
+    if versions::is_range(version) {
+        bail!(
+            "cannot resolve function dependency {repository}:{version}: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument"
+        );
+    }
+    Ok(format!("{repository}:{version}"))
+}
+
+/// The repository without its registry, which is what has a dot or a port in it.
+fn repository_path(repository: &str) -> &str {
+    match repository.split_once('/') {
+        Some((registry, path)) if registry.contains(['.', ':']) || registry == "localhost" => path,
+        _ => repository,
+    }
+}
+
+/// The name that a package manager gives to what it installs from a repository: lower case letters
+/// and digits of at most 63 bytes, with dashes for what separates parts.
+fn dns_label(text: &str) -> String {
+    let last = text.len().saturating_sub(1);
+    let mut label = String::new();
+    for (i, byte) in text.bytes().take(63).enumerate() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => label.push(char::from(byte)),
+            b'.' | b'/' | b':' | b'-' if i != 0 && i != 62 && i != last => label.push('-'),
+            _ => {}
+        }
+    }
+    label.trim_matches('-').to_owned()
+}
+
+/// Says what is being done, and how it ended.
+fn spinner<T>(
+    message: &str,
+    streams: &mut Streams<'_>,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    // On a terminal the line that says what is waited for takes the place of the first.
+    if !streams.progress.is_on() {
+        streams.say(&format!("{message}..."));
+    }
+    let waiting = streams.progress.wait(|| message.to_owned());
+    let done = work();
+    drop(waiting);
+    let mark = if done.is_ok() { '✓' } else { '✗' };
+    streams.say(&format!("{mark} {message}"));
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RX-5
+    #[test]
+    fn functions_are_named_after_their_repository() {
+        for (repository, want) in [
+            (
+                "xpkg.crossplane.io/crossplane-contrib/function-auto-ready",
+                "crossplane-contrib-function-auto-ready",
+            ),
+            ("localhost:5000/acme/fn", "acme-fn"),
+            ("localhost/acme/fn", "acme-fn"),
+            ("acme/fn", "acme-fn"),
+            ("fn", "fn"),
+            ("example.org/acme/project_compose", "acme-projectcompose"),
+            ("example.org/Acme/a.b-", "cme-a-b"),
+        ] {
+            assert_eq!(dns_label(repository_path(repository)), want, "{repository}");
+        }
+        let long = "a".repeat(62) + "-" + "b";
+        assert_eq!(dns_label(&long), "a".repeat(62));
+        assert_eq!(dns_label(&"a".repeat(70)), "a".repeat(63));
+    }
+}

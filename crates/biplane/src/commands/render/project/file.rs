@@ -1,0 +1,252 @@
+//! The project file: what render needs of it, held to the rules that it must keep.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use biplane_model::{Object, Value, gojson::quote, yaml};
+
+use crate::cli::values::reason;
+
+const API_VERSION: &str = "dev.crossplane.io/v1alpha1";
+const KIND: &str = "Project";
+
+/// A project.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Project {
+    /// Where the project's own packages go.
+    pub repository: String,
+    /// The folder of the functions whose source is in the project.
+    pub functions_path: String,
+    /// The functions whose source is in the project, if they are listed and not to be found.
+    pub listed: Option<Vec<Listed>>,
+    /// Packages of functions that run.
+    pub packages: Vec<Package>,
+}
+
+/// A package that a project depends on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Package {
+    pub repository: String,
+    pub version: String,
+}
+
+/// A function that a project lists.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Listed {
+    /// Its source is in a folder of that name.
+    Directory(String),
+    /// Its images are in files.
+    Tarball(String),
+}
+
+impl Project {
+    /// Reads and checks a project file.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| anyhow!("open {}: {}", path.display(), reason(&error)))
+            .with_context(|| format!("failed to read project file {}", quote(&name)))?;
+        Self::parse(&path.display().to_string(), &text)
+    }
+
+    fn parse(name: &str, text: &str) -> Result<Self> {
+        const PARSE: &str = "failed to parse project file";
+        let document = yaml::parse_one(name, text).context(PARSE)?;
+        let object = Object::from_value(document.value)
+            .ok_or_else(|| anyhow!("expected an object"))
+            .context(PARSE)?;
+        if object.api_version() != API_VERSION {
+            bail!(
+                "unsupported project apiVersion {}, expected {API_VERSION:?}",
+                quote(object.api_version())
+            );
+        }
+        if object.kind() != KIND {
+            bail!("unsupported project kind {}, expected {KIND:?}", quote(object.kind()));
+        }
+        let problems = problems(&object);
+        if let Some(problem) = joined(&problems) {
+            bail!("invalid project file: {problem}");
+        }
+        let spec = object.get("spec").unwrap_or(&Value::Null);
+        let functions_path = match text_at(spec, "/paths/functions") {
+            "" => "functions",
+            path => path,
+        };
+        let listed = spec.get("functions").and_then(Value::as_array).map(|all| {
+            all.iter()
+                .map(|function| match text_at(function, "/source") {
+                    "Tarball" => Listed::Tarball(text_at(function, "/tarball/name").to_owned()),
+                    _ => Listed::Directory(text_at(function, "/directory/name").to_owned()),
+                })
+                .collect::<Vec<_>>()
+        });
+        Ok(Self {
+            repository: text_at(spec, "/repository").to_owned(),
+            functions_path: functions_path.to_owned(),
+            listed: listed.filter(|listed| !listed.is_empty()),
+            packages: list(spec, "dependencies").iter().filter_map(package).collect(),
+        })
+    }
+}
+
+/// The package of a dependency, if it is that of a function that runs.
+fn package(dependency: &Value) -> Option<Package> {
+    let api_only = dependency.pointer("/xpkg/apiOnly") == Some(&Value::Bool(true));
+    let runs = text_at(dependency, "/type") == "xpkg"
+        && text_at(dependency, "/xpkg/kind") == "Function"
+        && !api_only;
+    runs.then(|| Package {
+        repository: text_at(dependency, "/xpkg/package").to_owned(),
+        version: text_at(dependency, "/xpkg/version").to_owned(),
+    })
+}
+
+fn problems(project: &Object) -> Vec<String> {
+    let mut found = Vec::new();
+    if project.name().is_empty() {
+        found.push("name must not be empty".to_owned());
+    }
+    let spec = project.get("spec").unwrap_or(&Value::Null);
+    let mut wrong = Vec::new();
+    if text_at(spec, "/repository").is_empty() {
+        wrong.push("repository must not be empty".to_owned());
+    }
+    for folder in ["apis", "functions", "examples", "tests", "operations", "schemas"] {
+        if text_at(spec, &format!("/paths/{folder}")).starts_with('/') {
+            wrong.push(format!("{folder} path must be relative"));
+        }
+    }
+    let empty =
+        |pointer| spec.pointer(pointer).and_then(Value::as_array).is_some_and(Vec::is_empty);
+    if empty("/architectures") {
+        wrong.push("architectures must not be empty".to_owned());
+    }
+    if empty("/schemas/languages") {
+        wrong.push("schemas.languages must not be empty when specified".to_owned());
+    }
+    let languages = ["go", "json", "kcl", "python"];
+    let given = spec.pointer("/schemas/languages").and_then(Value::as_array);
+    for (i, language) in given.into_iter().flatten().enumerate() {
+        let language = language.as_str().unwrap_or_default();
+        if !languages.contains(&language) {
+            wrong.push(format!(
+                "schemas.languages[{i}]: {} is not a supported schema language; set it to one of [{}]",
+                quote(language),
+                languages.join(" ")
+            ));
+        }
+    }
+    for (i, dependency) in list(spec, "dependencies").iter().enumerate() {
+        if let Some(problem) = joined(&dependency_problems(dependency)) {
+            wrong.push(format!("dependency {i}: {problem}"));
+        }
+    }
+    let mut seen: Vec<(&str, usize)> = Vec::new();
+    for (i, function) in list(spec, "functions").iter().enumerate() {
+        if let Some(problem) = joined(&function_problems(function)) {
+            wrong.push(format!("function {i}: {problem}"));
+            continue;
+        }
+        let source = text_at(function, "/source").to_lowercase();
+        let name = text_at(function, &format!("/{source}/name"));
+        match seen.iter().find(|(other, _)| *other == name) {
+            Some((_, first)) => wrong.push(format!(
+                "function {i}: name {} is already used by function {first}",
+                quote(name)
+            )),
+            None => seen.push((name, i)),
+        }
+    }
+    found.extend(joined(&wrong));
+    found
+}
+
+fn dependency_problems(dependency: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text_at(dependency, "/type").is_empty() {
+        wrong.push("type must not be empty".to_owned());
+    }
+    let sources: [(&str, &[&str]); 4] = [
+        ("xpkg", &["apiVersion", "kind", "package", "version"]),
+        ("git", &["repository"]),
+        ("http", &["url"]),
+        ("k8s", &["version"]),
+    ];
+    let mut given = 0;
+    for (source, fields) in sources {
+        let Some(value) = dependency.get(source).filter(|value| !value.is_null()) else { continue };
+        given += 1;
+        let missing: Vec<_> = fields
+            .iter()
+            .filter(|field| text_at(value, &format!("/{field}")).is_empty())
+            .map(|field| format!("{field} must not be empty"))
+            .collect();
+        wrong.extend(joined(&missing).map(|missing| format!("{source}: {missing}")));
+    }
+    if given != 1 {
+        wrong.push("exactly one source (xpkg, git, http, or k8s) must be specified".to_owned());
+    }
+    wrong
+}
+
+fn function_problems(function: &Value) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let given = |key: &str| function.get(key).filter(|value| !value.is_null());
+    if given("directory").is_some() == given("tarball").is_some() {
+        wrong.push("exactly one source (directory or tarball) must be specified".to_owned());
+    }
+    let source = text_at(function, "/source");
+    let key = match source {
+        "Directory" => "directory",
+        "Tarball" => "tarball",
+        "" => {
+            wrong.push("source must not be empty".to_owned());
+            return wrong;
+        }
+        other => {
+            wrong.push(format!(
+                "source {} is not supported, must be one of \"Directory\" or \"Tarball\"",
+                quote(other)
+            ));
+            return wrong;
+        }
+    };
+    let Some(value) = given(key) else {
+        wrong.push(format!("{key}: source {source:?} requires the {key} field to be set"));
+        return wrong;
+    };
+    let mut inner = Vec::new();
+    if text_at(value, "/name").is_empty() {
+        inner.push("name must not be empty".to_owned());
+    }
+    if key == "tarball" {
+        match text_at(value, "/pathPrefix") {
+            "" => inner.push("pathPrefix must not be empty".to_owned()),
+            path if path.starts_with('/') => inner.push("pathPrefix must be relative".to_owned()),
+            _ => {}
+        }
+    }
+    wrong.extend(joined(&inner).map(|inner| format!("{key}: {inner}")));
+    wrong
+}
+
+/// One problem by itself, several in brackets.
+fn joined(problems: &[String]) -> Option<String> {
+    match problems {
+        [] => None,
+        [problem] => Some(problem.clone()),
+        problems => Some(format!("[{}]", problems.join(", "))),
+    }
+}
+
+fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Rendering inside a project, without a functions argument.
+
+use crate::support::{Folder, Ran, run};
+
+const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
+const PROJECT: &str = "\
+apiVersion: dev.crossplane.io/v1alpha1
+kind: Project
+metadata:
+  name: apps
+spec:
+  repository: example.org/acme/apps
+  dependencies:
+  - type: xpkg
+    xpkg:
+      apiVersion: pkg.crossplane.io/v1
+      kind: Function
+      package: xpkg.crossplane.io/crossplane-contrib/function-auto-ready
+      version: '>=v0.0.0'
+  - type: xpkg
+    xpkg:
+      apiVersion: pkg.crossplane.io/v1
+      kind: Function
+      package: example.org/acme/function-exact
+      version: v1.2.3
+  - type: xpkg
+    xpkg:
+      apiVersion: pkg.crossplane.io/v1
+      kind: Function
+      package: example.org/acme/function-range
+      version: ^1.2.0
+  - type: xpkg
+    xpkg:
+      apiVersion: pkg.crossplane.io/v1
+      kind: Provider
+      package: example.org/acme/provider-thing
+      version: '>=v0.0.0'
+  - type: k8s
+    k8s:
+      version: v1.33.0
+";
+const RESOLVED: &str = "Resolving function dependencies...\n✓ Resolving function dependencies\n";
+const UNRESOLVED: &str = "Resolving function dependencies...\n✗ Resolving function dependencies\n";
+
+/// Renders a pipeline of the named functions in a project.
+fn render(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Ran {
+    let steps: Vec<_> = functions
+        .iter()
+        .enumerate()
+        .map(|(i, name)| format!("  - step: s{i}\n    functionRef:\n      name: {name}\n"))
+        .collect();
+    let steps = steps.concat();
+    let composition = format!(
+        "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: apps\nspec:\n  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n  mode: Pipeline\n  pipeline:\n{steps}"
+    );
+    let xr = folder.write("xr.yaml", XR);
+    let composition = folder.write("composition.yaml", &composition);
+    let project = folder.write("crossplane-project.yaml", project);
+    let mut ran = run(&[&["render", &xr, &composition, "-f", &project], flags].concat());
+    ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
+    ran
+}
+
+fn fails(project: &str, functions: &[&str], flags: &[&str], said: &str) {
+    let ran = render(&Folder::new(), project, functions, flags);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    assert_eq!(ran.stderr, said);
+}
+
+/// RX-5, T-58
+#[test]
+fn functions_of_the_box_need_no_registry() {
+    // One by the name that the project gives it, one by its own.
+    for name in ["crossplane-contrib-function-auto-ready", "function-auto-ready"] {
+        let ran = render(&Folder::new(), PROJECT, &[name], &[]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, RESOLVED));
+        assert!(ran.stdout.starts_with("---\napiVersion: example.org/v1\nkind: XApp\n"));
+    }
+}
+
+/// RX-5
+#[test]
+fn versions_that_a_registry_would_have_to_tell_are_refused() {
+    fails(
+        PROJECT,
+        &["acme-function-range"],
+        &[],
+        &format!(
+            "{UNRESOLVED}biplane: error: cannot load project functions: cannot resolve function dependency example.org/acme/function-range:^1.2.0: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument\n"
+        ),
+    );
+    fails(
+        PROJECT,
+        &["crossplane-contrib-function-auto-ready"],
+        &["--no-builtin"],
+        &format!(
+            "{UNRESOLVED}biplane: error: cannot load project functions: cannot resolve function dependency xpkg.crossplane.io/crossplane-contrib/function-auto-ready:>=v0.0.0: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument\n"
+        ),
+    );
+}
+
+/// RX-5
+#[test]
+fn exact_versions_run_wherever_they_are_said_to_run() {
+    let flags = ["-a=render.crossplane.io/runtime=Nowhere"];
+    let ran = render(&Folder::new(), PROJECT, &["acme-function-exact"], &flags);
+    assert_eq!(ran.exit, 1);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "{RESOLVED}biplane: error: cannot start function runtimes: cannot get runtime for Function \"acme-function-exact\": unsupported \"render.crossplane.io/runtime\" annotation value \"Nowhere\" (unknown runtime)\n"
+        )
+    );
+}
+
+/// RX-5
+#[test]
+fn providers_are_no_functions() {
+    let ran = render(&Folder::new(), PROJECT, &["acme-provider-thing"], &[]);
+    assert_eq!(ran.exit, 1);
+    let said = format!(
+        "{RESOLVED}biplane: error: cannot load project functions: function \"acme-provider-thing\" is neither one of the project nor one of those that run in process ("
+    );
+    assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+}
+
+/// RX-5, PJ-1
+#[test]
+fn project_files_that_cannot_be_used_are_named() {
+    let functions = ["crossplane-contrib-function-auto-ready"];
+    for (project, error) in [
+        (
+            PROJECT.replace("v1alpha1\n", "v9\n"),
+            "unsupported project apiVersion \"dev.crossplane.io/v9\", expected \"dev.crossplane.io/v1alpha1\"",
+        ),
+        (
+            PROJECT.replace("kind: Project", "kind: Prospect"),
+            "unsupported project kind \"Prospect\", expected \"Project\"",
+        ),
+        (
+            PROJECT.replace("  repository: example.org/acme/apps\n", ""),
+            "invalid project file: repository must not be empty",
+        ),
+    ] {
+        let said = format!(
+            "biplane: error: cannot parse project file \"DIR/crossplane-project.yaml\": {error}\n"
+        );
+        fails(&project, &functions, &[], &said);
+    }
+}
+
+/// RX-5, PJ-3
+#[test]
+fn functions_in_the_project_run_in_place_if_allowed() {
+    let folder = Folder::new();
+    folder.write("functions/compose/pyproject.toml", "");
+    folder.write("functions/compose/function/main.py", "");
+    // Stands in for the interpreter: serves a function of the box at the address that it is given.
+    let interpreter = folder.write(
+        "functions/compose/.venv/bin/python",
+        &format!(
+            "#!/bin/sh\n[ \"$1 $2\" = '-m function.main' ] && [ -e pyproject.toml ] || exit 9\nshift 2\nexec '{}' function serve auto-ready --metrics-address= \"$@\"\n",
+            env!("CARGO_BIN_EXE_biplane")
+        ),
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(interpreter, mode).unwrap();
+    let ran = render(&folder, PROJECT, &["acme-appscompose"], &["--allow-process"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, RESOLVED));
+    assert!(ran.stdout.starts_with("---\napiVersion: example.org/v1\nkind: XApp\n"));
+
+    let ran = render(&folder, PROJECT, &["acme-appscompose"], &[]);
+    assert_eq!(ran.exit, 1);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "{RESOLVED}biplane: error: cannot start function runtimes: cannot start Function \"acme-appscompose\": it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs\n"
+        )
+    );
+
+    folder.write("functions/model/kcl.mod", "");
+    folder.write("functions/unknown/README.md", "");
+    for (function, error) in [
+        (
+            "model",
+            "KCL runs in the image of function-kcl, which is not built here; run it as a function of its own and pass a functions argument",
+        ),
+        ("unknown", "failed to find a builder: no suitable builder found"),
+    ] {
+        let ran =
+            render(&folder, PROJECT, &[&format!("acme-apps{function}")], &["--allow-process"]);
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "{RESOLVED}biplane: error: cannot build embedded functions: failed to build function {function:?}: {error}\n"
+            )
+        );
+    }
+}
