@@ -66,7 +66,7 @@ fn what_a_foreign_engine_says_is_passed_on() {
 
 #[test]
 fn a_foreign_engine_that_hangs_is_ended() {
-    let ran = with_engine("sleep 600", &["--timeout=200ms"]);
+    let ran = with_engine("exec sleep 600", &["--timeout=200ms"]);
     assert_eq!(ran.exit, 1);
     assert!(ran.stderr.ends_with(": signal: killed\n"), "{}", ran.stderr);
 }
