@@ -26,7 +26,7 @@ use environment::Environment;
 /// Exit code of a mistake on the command line.
 pub const USAGE_ERROR: u8 = 80;
 /// Exit code of a command that someone stopped.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 const PREFIX: &str = "biplane: error: ";
 
 const EXAMPLES: &str = "\
@@ -123,7 +123,7 @@ enum Beta {
 pub struct Exit {
     /// The exit code.
     pub code: u8,
-    /// For people.
+    /// For people; empty if there is nothing to say.
     pub text: String,
 }
 
@@ -174,7 +174,9 @@ where
     match dispatch(cli.command, config_file.as_deref(), environment, streams) {
         Ok(()) => 0,
         Err(error) => {
-            streams.say(&error_line(format!("{error:#}").trim_end_matches('\n')));
+            if !error.to_string().is_empty() {
+                streams.say(&error_text(&error));
+            }
             match error.downcast_ref::<Exit>() {
                 Some(exit) => exit.code,
                 None if error.is::<Interrupted>() => INTERRUPTED,
@@ -247,6 +249,11 @@ fn help(parsed: clap::Error, arguments: &[OsString], features: Features) -> clap
         Err(help) if help.kind() == ErrorKind::DisplayHelp => help,
         _ => parsed,
     }
+}
+
+/// What is said about a failure.
+pub(crate) fn error_text(error: &anyhow::Error) -> String {
+    error_line(format!("{error:#}").trim_end_matches('\n'))
 }
 
 /// Later lines stand below the first.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
 
+mod claims;
 mod conformance;
 mod documented;
 mod engines;
@@ -10,7 +11,9 @@ mod mistakes;
 mod program;
 mod progress;
 mod project;
+mod stable;
 mod support;
 mod tree;
 mod usage;
+mod watch;
 mod write_a_function;

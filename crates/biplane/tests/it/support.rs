@@ -43,6 +43,21 @@ pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment)
     }
 }
 
+/// The path of a file of an example.
+pub(crate) fn example(name: &str, file: &str) -> String {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    examples.join(name).join(file).to_str().unwrap().to_owned()
+}
+
+/// What a page of the documentation shows below a command.
+pub(crate) fn shown(page: &str, command: &str) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, after) = page.split_once(&format!("```console\n$ {command}")).unwrap();
+    let (block, _) = after.split_once("```").unwrap();
+    block.split_once('\n').unwrap().1.to_owned()
+}
+
 /// A folder of input files that goes away with its test.
 #[derive(Debug)]
 pub(crate) struct Folder(tempfile::TempDir);

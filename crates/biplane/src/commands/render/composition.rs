@@ -1,10 +1,16 @@
 //! `composition render`: what the control plane would do about a composite resource.
 
+mod changes;
+mod claim;
 mod inputs;
 mod many;
+mod nested;
 mod one;
+mod stable;
+mod watch;
+mod world;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use biplane_model::{Object, Value};
@@ -15,7 +21,7 @@ use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
 use super::functions::Runners;
 use super::load::Loader;
 use super::{asynchronous, functions, print, v1};
-use crate::cli::values;
+use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::streams::Streams;
 pub(super) use inputs::Inputs;
 
@@ -30,6 +36,15 @@ Examples:
   # Many composite resources of one kind
   biplane render composition.yaml functions.yaml --xrs xrs/
 
+  # Round after round until nothing changes, with composite resources that are composed of others
+  biplane render xr.yaml composition.yaml functions.yaml --until-stable --compositions apis/
+
+  # Again whenever one of the files changes
+  biplane render xr.yaml composition.yaml functions.yaml --watch
+
+  # What a claim becomes
+  biplane render claim.yaml composition.yaml functions.yaml --xrd definition.yaml
+
   # Without a functions file, when every function is one that runs in process
   biplane render xr.yaml composition.yaml";
 
@@ -40,7 +55,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct CompositionRender {
-    /// The composite resource (XR), a YAML file
+    /// The composite resource (XR), a YAML file; or a claim, with --xrd
     #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
     composite_resource: PathBuf,
     /// The Composition, a YAML file; must be of mode Pipeline
@@ -64,12 +79,29 @@ pub struct CompositionRender {
     /// Composed resources that exist, from a file or a directory
     #[arg(short = 'o', long, value_name = "PATH", value_parser = values::path)]
     observed_resources: Option<PathBuf>,
-    /// The XR's CompositeResourceDefinition: its defaults are applied, its layout is used
-    #[arg(long, value_name = "PATH", value_parser = values::existing_file)]
-    xrd: Option<PathBuf>,
+    /// The XR's CompositeResourceDefinition: its defaults are applied, its layout is used, its
+    /// claims are known; repeatable, for composite resources that are composed too
+    #[arg(long, value_name = "PATH", value_parser = values::existing_file,
+        action = ArgAction::Append)]
+    xrd: Vec<PathBuf>,
     /// Render every XR of a file or a directory; leave out the composite resource argument
     #[arg(long, value_name = "PATH", value_parser = values::path)]
     xrs: Option<PathBuf>,
+    /// Apply the result and render again until nothing changes; says on stderr what each round did
+    #[arg(long, help_heading = "Rounds")]
+    until_stable: bool,
+    /// How many rounds it may take to settle
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "until_stable",
+        value_parser = clap::value_parser!(u32).range(1..), help_heading = "Rounds")]
+    max_rounds: u32,
+    /// Compositions, and definitions, of composite resources that are composed: a file, or a
+    /// directory with everything below it; repeatable
+    #[arg(long, value_name = "PATH", requires = "until_stable", value_parser = values::path,
+        action = ArgAction::Append, help_heading = "Rounds")]
+    compositions: Vec<PathBuf>,
+    /// Render again whenever one of the files changes, until interrupted
+    #[arg(long, help_heading = "Rounds")]
+    watch: bool,
     #[command(flatten)]
     output: OutputFlags,
     /// Print the whole XR: what it would become over what it is
@@ -83,6 +115,10 @@ type Say<'a> = &'a mut dyn FnMut(&str);
 impl CompositionRender {
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
+        self.check_flags()?;
+        if self.watch {
+            return self.watch(streams);
+        }
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
@@ -93,7 +129,19 @@ impl CompositionRender {
 
     fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
         let _waiting = streams.progress.wait(|| "functions to start".to_owned());
-        functions::start(&inputs.functions, &inputs.composition, &self.function, streams)
+        functions::start(&inputs.functions, &inputs.pipelines(), &self.function, streams)
+    }
+
+    /// Refuses what the parser of the command line cannot know to be wrong.
+    fn check_flags(&self) -> Result<(), Exit> {
+        let refuse = |text: &str| Err(Exit { code: USAGE_ERROR, text: text.to_owned() });
+        if self.until_stable && self.output.output_format == OutputFormat::V1 {
+            return refuse("--until-stable and --output-format=v1 can't be used together");
+        }
+        if self.watch && self.paths().iter().any(|path| path == Path::new(values::STDIN)) {
+            return refuse("--watch can't be used with standard input");
+        }
+        Ok(())
     }
 
     /// The documents of all composite resources, in their order.

@@ -56,7 +56,7 @@ fn schema(api_version: &str, definition: &Object) -> Result<Schema> {
     }}))?)
 }
 
-fn is_legacy(definition: &Object) -> bool {
+pub(super) fn is_legacy(definition: &Object) -> bool {
     match definition.str_at(&["spec", "scope"]) {
         "" => definition.api_version() != "apiextensions.crossplane.io/v2",
         scope => scope == "LegacyCluster",

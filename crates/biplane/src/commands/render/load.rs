@@ -62,6 +62,40 @@ impl<'a, 'b> Loader<'a, 'b> {
         load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
     }
 
+    /// The Compositions and the definitions among everything below a path.
+    pub(super) fn compositions(&mut self, path: &Path) -> Result<(Vec<Object>, Vec<Object>)> {
+        let load = |loader: &mut Self| -> Result<(Vec<Object>, Vec<Object>)> {
+            let mut files = Vec::new();
+            if path.is_dir() {
+                walk(path, &["yaml", "yml"], &mut files).context("cannot walk directory")?;
+            } else {
+                files.push(path.to_owned());
+            }
+            let (mut compositions, mut definitions) = (Vec::new(), Vec::new());
+            for file in files {
+                for object in loader.stream(&file, "cannot parse YAML manifest", Ok)? {
+                    let (group, _) = object.api_version().split_once('/').unwrap_or_default();
+                    match (group, object.kind()) {
+                        ("apiextensions.crossplane.io", "Composition") => {
+                            biplane_model::pipeline::composition_spec(&object)
+                                .with_context(|| format!("Composition {:?}", object.name()))?;
+                            compositions.push(object);
+                        }
+                        ("apiextensions.crossplane.io", "CompositeResourceDefinition") => {
+                            definitions.push(object);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            if compositions.is_empty() {
+                bail!("there is no Composition in it");
+            }
+            Ok((compositions, definitions))
+        };
+        load(self).with_context(|| format!("cannot load Compositions from {}", quoted(path)))
+    }
+
     /// The definition of the composite resource.
     pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
@@ -110,7 +144,7 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn schemas(directory: &Path) -> Result<Vec<Object>> {
         let load = || -> Result<Vec<Object>> {
             let mut files = Vec::new();
-            walk(directory, &mut files).context("cannot walk directory")?;
+            walk(directory, &["json"], &mut files).context("cannot walk directory")?;
             if files.is_empty() {
                 bail!("no JSON files found in {}", quoted(directory));
             }
@@ -209,7 +243,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Result<()> {
     let failed = |e: std::io::Error| anyhow!("open {}: {}", directory.display(), reason(&e));
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
@@ -218,8 +252,8 @@ fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     entries.sort();
     for entry in entries {
         if entry.is_dir() {
-            walk(&entry, found)?;
-        } else if entry.extension().is_some_and(|e| e == "json") {
+            walk(&entry, extensions, found)?;
+        } else if extensions.iter().any(|known| entry.extension().is_some_and(|e| e == *known)) {
             found.push(entry);
         }
     }

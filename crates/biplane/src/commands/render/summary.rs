@@ -29,7 +29,14 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
         lines.push(format!("delete {}", deleted.id()));
     }
     let composite = output.composite_resource.clone().unwrap_or_default();
-    let conditions = composite.at(&["status", "conditions"]).and_then(Value::as_array);
+    lines.extend(shortcomings(&composite));
+    lines
+}
+
+/// What an object's conditions say that it is not, and why.
+pub(super) fn shortcomings(object: &Object) -> Vec<String> {
+    let mut lines = Vec::new();
+    let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
     for condition in conditions.into_iter().flatten() {
         let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
         if text("status") != "True" {

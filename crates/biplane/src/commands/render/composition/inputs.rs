@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
-use biplane_model::Object;
+use anyhow::{Context as _, Error, Result, anyhow, bail};
+use biplane_model::{Gvk, Object, Value};
 
 use super::super::context::ContextHelper;
 use super::super::load::Loader;
 use super::super::runtime::Function;
 use super::super::{checks, defaults, functions};
-use super::CompositionRender;
+use super::nested::{self, Nested};
+use super::{CompositionRender, claim};
 use crate::cli::values;
 use crate::progress::Progress;
 
@@ -21,6 +22,8 @@ pub(in super::super) struct Inputs {
     pub composition: Object,
     pub functions: Vec<Function>,
     pub definition: Option<Object>,
+    /// For composite resources that are composed themselves.
+    pub nested: Arc<Nested>,
     pub credentials: Vec<Object>,
     pub observed: Vec<Object>,
     pub required: Vec<Object>,
@@ -35,12 +38,26 @@ impl Inputs {
         let context = self.context.as_ref().map(|helper| Arc::new(helper.afresh()));
         Self { composite, context, ..self.clone() }
     }
+
+    /// The pipelines of all Compositions as one, for whoever asks which functions are called.
+    pub(super) fn pipelines(&self) -> Object {
+        let steps = |composition: &Object| match composition.at(&["spec", "pipeline"]) {
+            Some(Value::Array(steps)) => steps.clone(),
+            _ => Vec::new(),
+        };
+        let mut all = self.composition.clone();
+        if !self.nested.compositions.is_empty() {
+            let compositions = std::iter::once(&self.composition).chain(&self.nested.compositions);
+            all.set_at(&["spec", "pipeline"], compositions.flat_map(steps).collect::<Vec<_>>());
+        }
+        all
+    }
 }
 
 impl CompositionRender {
     /// The files of the Composition and of the functions. Without a composite resource among the
     /// arguments they stand one place earlier.
-    fn files(&self) -> Result<(&Path, Option<&Path>)> {
+    pub(super) fn files(&self) -> Result<(&Path, Option<&Path>)> {
         match (&self.xrs, &self.composition) {
             (None, Some(composition)) => Ok((composition, self.functions.as_deref())),
             (Some(_), functions) if self.functions.is_none() => {
@@ -58,52 +75,103 @@ impl CompositionRender {
             None => vec![loader.composite(&self.composite_resource)?],
         };
         let composition = loader.composition(composition)?;
-        for composite in &composites {
-            checks::check(composite, &composition, self.output.output_format)?;
+        for composite in &mut composites {
+            self.take_claim(composite, &composition, loader)?;
+            checks::check(composite, &composition, self.output.output_format)
+                .map_err(|error| self.with_hint(error, composite, &composition))?;
         }
-        let functions = functions::load(functions, &composition, &self.function, loader)?;
-        let definition = match &self.xrd {
-            Some(path) => {
-                let definition = loader.definition(path)?;
-                for composite in &mut composites {
-                    defaults::apply(composite, &definition)?;
-                }
-                Some(definition)
-            }
-            None => None,
-        };
-        let credentials = match &self.function.function_credentials {
-            Some(path) => loader.secrets(path, "secrets")?,
-            None => Vec::new(),
-        };
-        let observed = match &self.observed_resources {
-            Some(path) => loader.observed(path)?,
-            None => Vec::new(),
-        };
-        let mut required = Vec::new();
-        for path in values::paths(&self.function.required_resources) {
-            required.extend(loader.resources(&path, "required resources")?);
-        }
-        for path in values::paths(&self.extra_resources) {
-            required.extend(loader.resources(&path, "extra resources")?);
-        }
-        let schemas = match &self.required_schemas {
-            Some(path) => Loader::schemas(path)?,
-            None => Vec::new(),
-        };
-        let context = ContextHelper::from_flags(&self.function, &self.output, loader)?;
-        let inputs = Inputs {
+        let mut nested = Nested::default();
+        nested.load(&self.compositions, loader)?;
+        let mut inputs = Inputs {
             composite: Object::new(),
             composition,
-            functions,
-            definition,
-            credentials,
-            observed,
-            required,
-            schemas,
-            context,
+            functions: Vec::new(),
+            definition: None,
+            nested: Arc::new(nested),
+            credentials: Vec::new(),
+            observed: Vec::new(),
+            required: Vec::new(),
+            schemas: Vec::new(),
+            context: None,
             progress: loader.progress(),
         };
+        inputs.functions = functions::load(functions, &inputs.pipelines(), &self.function, loader)?;
+        let definitions = self.definitions(loader)?;
+        inputs.definition = definition_of(&definitions, &inputs.composition).cloned();
+        if let Some(definition) = &inputs.definition {
+            for composite in &mut composites {
+                defaults::apply(composite, definition)?;
+            }
+        }
+        if self.until_stable {
+            let nested = Arc::make_mut(&mut inputs.nested);
+            nested.definitions = [definitions, std::mem::take(&mut nested.definitions)].concat();
+            // A composite resource may be composed of others of its kind.
+            let name = inputs.composition.name();
+            nested.compositions.retain(|composition| composition.name() != name);
+            nested.compositions.push(inputs.composition.clone());
+        }
+        if let Some(path) = &self.function.function_credentials {
+            inputs.credentials = loader.secrets(path, "secrets")?;
+        }
+        if let Some(path) = &self.observed_resources {
+            inputs.observed = loader.observed(path)?;
+        }
+        for path in values::paths(&self.function.required_resources) {
+            inputs.required.extend(loader.resources(&path, "required resources")?);
+        }
+        for path in values::paths(&self.extra_resources) {
+            inputs.required.extend(loader.resources(&path, "extra resources")?);
+        }
+        if let Some(path) = &self.required_schemas {
+            inputs.schemas = Loader::schemas(path)?;
+        }
+        inputs.context = ContextHelper::from_flags(&self.function, &self.output, loader)?;
         Ok((inputs, composites))
     }
+
+    fn definitions(&self, loader: &mut Loader<'_, '_>) -> Result<Vec<Object>> {
+        self.xrd.iter().map(|path| loader.definition(path)).collect()
+    }
+
+    /// Replaces a claim by the composite resource that it becomes.
+    fn take_claim(
+        &self,
+        composite: &mut Object,
+        composition: &Object,
+        loader: &mut Loader<'_, '_>,
+    ) -> Result<()> {
+        if composite.kind() == composition.str_at(&["spec", "compositeTypeRef", "kind"]) {
+            return Ok(());
+        }
+        let definitions = self.definitions(loader)?;
+        let offers = definitions.iter().find(|definition| claim::is_claim(composite, definition));
+        if let Some(definition) = offers {
+            let claimed = claim::composite(composite, definition);
+            *composite = claimed.with_context(|| claim::refused(composite))?;
+        }
+        Ok(())
+    }
+
+    /// Someone who renders a claim may not know what it takes.
+    fn with_hint(&self, error: Error, composite: &Object, composition: &Object) -> Error {
+        let wanted = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
+        if self.xrd.is_empty()
+            && composite.kind() != wanted("kind")
+            && composite.api_version() == wanted("apiVersion")
+        {
+            return anyhow!(
+                "{error}\nIf it is a claim, pass its CompositeResourceDefinition with --xrd."
+            );
+        }
+        error
+    }
+}
+
+/// The definition of what a Composition composes. One that defines something else is for the
+/// engine to refuse, unless there are others.
+fn definition_of<'a>(definitions: &'a [Object], composition: &Object) -> Option<&'a Object> {
+    let type_ref = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
+    let gvk = Gvk::new(type_ref("apiVersion"), type_ref("kind"));
+    definitions.iter().find(|definition| nested::defines(definition, &gvk)).or(definitions.first())
 }

@@ -24,13 +24,16 @@ pub(super) struct Answer {
 }
 
 impl CompositionRender {
-    /// The documents of one composite resource.
+    /// The documents of one composite resource, after one reconcile or as many as it takes.
     pub(super) async fn render(
         &self,
         inputs: Inputs,
         runners: &Runners,
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
+        if self.until_stable {
+            return self.settle(inputs, runners, say).await;
+        }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
         let answer = self.reconcile(inputs, runners).await?;
         let mut lines = answer.timing.clone();

@@ -1,0 +1,159 @@
+//! Until stable: applies what a reconcile came to and reconciles again, until nothing changes.
+//!
+//! Every round has the engine reconcile each composite resource that has a Composition, parents
+//! first, on what the rounds before it left behind.
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use biplane_model::condition::conditions;
+use biplane_model::{Object, ObjectId, Value};
+
+use super::super::flags::OutputFormat;
+use super::super::functions::Runners;
+use super::super::{checks, context, print, summary};
+use super::changes::{self, Changes};
+use super::one::Answer;
+use super::world::{Objects, World};
+use super::{CompositionRender, Inputs, Say};
+
+/// What the last round came to, for each composite resource.
+type Answers = Vec<(ObjectId, Answer)>;
+
+impl CompositionRender {
+    /// The documents of a composite resource once nothing changes any more.
+    pub(super) async fn settle(
+        &self,
+        inputs: Inputs,
+        runners: &Runners,
+        say: Say<'_>,
+    ) -> Result<Vec<Value>> {
+        let settled = tokio::time::timeout(self.engine.timeout, self.rounds(&inputs, runners, say));
+        let Ok(settled) = settled.await else {
+            bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
+        };
+        settled
+    }
+
+    async fn rounds(&self, inputs: &Inputs, runners: &Runners, say: Say<'_>) -> Result<Vec<Value>> {
+        let root = inputs.composite.id();
+        let prefix = if self.xrs.is_some() { format!("{root}, ") } else { String::new() };
+        let mut world = World::new(&inputs.composite, &inputs.observed, &inputs.nested);
+        let mut states = vec![world.objects().clone()];
+        for round in 1..=self.max_rounds {
+            let answers = self.round(inputs, runners, &mut world).await?;
+            for (id, answer) in &answers {
+                for line in &answer.timing {
+                    say(&format!("{prefix}round {round}, {id}: {line}"));
+                }
+            }
+            let before = states.last().cloned().unwrap_or_default();
+            let changes = Changes::between(&before, world.objects());
+            let ready = readiness(&world)?;
+            say(&format!("{prefix}round {round}: {changes}; {ready}"));
+            if changes.is_empty() {
+                if self.output.summary {
+                    let first = states.first().unwrap_or(&before);
+                    for line in summarise(first, &world, &root)? {
+                        say(&format!("{prefix}{line}"));
+                    }
+                }
+                return self.settled(&world, answers);
+            }
+            if let Some(earlier) = states.iter().position(|state| state == world.objects()) {
+                bail!(
+                    "does not settle: round {round} leads back to the state after round {earlier}; what still changes: {changes}"
+                );
+            }
+            states.push(world.objects().clone());
+            if round == self.max_rounds {
+                bail!(
+                    "did not settle within {round} rounds (--max-rounds); what still changes: {changes}"
+                );
+            }
+        }
+        bail!("there is no round to render in")
+    }
+
+    /// Reconciles every composite resource that exists when the round begins.
+    async fn round(
+        &self,
+        inputs: &Inputs,
+        runners: &Runners,
+        world: &mut World<'_>,
+    ) -> Result<Answers> {
+        let mut answers = Vec::new();
+        for id in world.composites()? {
+            // A composite resource above may have deleted it.
+            let Some(composite) = world.get(&id).cloned() else { continue };
+            let nested = id != inputs.composite.id();
+            let attempted = || format!("cannot render nested {id}");
+            let mut inputs = inputs.of(composite);
+            if nested {
+                let composition = inputs.nested.composition(&inputs.composite)?.cloned();
+                inputs.composition = composition.unwrap_or_default();
+                let fits = checks::check(&inputs.composite, &inputs.composition, OutputFormat::V2);
+                fits.with_context(attempted)?;
+                inputs.definition = inputs.nested.definition(&id.gvk).cloned();
+            }
+            inputs.observed = world.composed(&id);
+            // Whatever exists may be required, in its present state.
+            inputs.required.extend(world.others(&id).cloned());
+            let composition = inputs.composition.name().to_owned();
+            let answer = self.reconcile(inputs, runners).await;
+            let answer = if nested { answer.with_context(attempted) } else { answer }?;
+            world.take_in(&id, &composition, &answer.output)?;
+            answers.push((id, answer));
+        }
+        Ok(answers)
+    }
+
+    /// The documents of what exists in the end.
+    fn settled(&self, world: &World<'_>, mut answers: Answers) -> Result<Vec<Value>> {
+        let root = answers.first_mut().and_then(|(id, answer)| {
+            let context = answer.context.take();
+            world.get(id).map(|composite| (composite, context))
+        });
+        let (composite, context) = root.ok_or_else(|| anyhow!("nothing was rendered"))?;
+        let composite =
+            if self.include_full_xr { composite.clone() } else { world.changed(composite) };
+        let mut documents = vec![composite.into_value()];
+        for (id, _) in &answers {
+            documents.extend(world.composed(id).into_iter().map(Object::into_value));
+        }
+        if self.output.include_function_results {
+            let events = answers.iter().flat_map(|(_, answer)| &answer.output.events);
+            documents.extend(events.map(print::result));
+        }
+        if self.output.include_context {
+            documents.extend(context.map(|fields| context::document(fields.into_value())));
+        }
+        Ok(documents)
+    }
+}
+
+/// Which composite resources are not ready.
+fn readiness(world: &World<'_>) -> Result<String> {
+    let mut unready = Vec::new();
+    for id in world.composites()? {
+        let conditions = world.get(&id).map(conditions).unwrap_or_default();
+        if !conditions.iter().any(|c| c.r#type == "Ready" && c.status == "True") {
+            unready.push(id.to_string());
+        }
+    }
+    let names = changes::list(unready.into_iter());
+    Ok(if names.is_empty() { "ready".to_owned() } else { format!("not ready: {names}") })
+}
+
+/// What became of what was given, and what is not ready and why.
+fn summarise(first: &Objects, world: &World<'_>, root: &ObjectId) -> Result<Vec<String>> {
+    let changes = Changes::between(first, world.objects());
+    let mut lines: Vec<_> = changes.created.iter().map(|id| format!("create {id}")).collect();
+    let updated = changes.changed.iter().filter(|(id, _)| id != root);
+    lines.extend(updated.map(|(id, _)| format!("update {id}")));
+    lines.extend(changes.deleted.iter().map(|id| format!("delete {id}")));
+    for id in world.composites()? {
+        let Some(composite) = world.get(&id) else { continue };
+        let prefix = if id == *root { String::new() } else { format!("{id}: ") };
+        lines.extend(summary::shortcomings(composite).iter().map(|line| format!("{prefix}{line}")));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,153 @@
+//! What a reconcile does to the world, and what it leaves alone.
+
+#![allow(clippy::needless_pass_by_value)] // literals read best as they are
+
+use serde_json::json;
+
+use super::*;
+
+fn object(value: Value) -> Object {
+    Object::from_value(value).unwrap()
+}
+
+fn xr(name: &str) -> Object {
+    object(json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": name},
+        "spec": {"colour": "red"}}))
+}
+
+fn thing(name: &str, spec: Value) -> Object {
+    object(json!({"apiVersion": "example.org/v1", "kind": "Thing", "metadata": {"name": name},
+        "spec": spec}))
+}
+
+fn output(composed: &[Object], deleted: &[Object]) -> CompositeOutput {
+    let structs = |objects: &[Object]| objects.iter().cloned().map(Struct::from).collect();
+    CompositeOutput {
+        composed_resources: structs(composed),
+        deleted_resources: structs(deleted),
+        ..CompositeOutput::default()
+    }
+}
+
+/// SSA-1
+#[test]
+fn what_is_no_longer_wanted_goes_and_what_others_wrote_stays() {
+    let nested = Nested::default();
+    let mut existing = thing("t", json!({"theirs": 1}));
+    existing.set_at(&["status", "ready"], true);
+    let mut world = World::new(&xr("a"), &[existing], &nested);
+    let id = thing("t", json!({})).id();
+    let spec = |world: &World<'_>| world.get(&id).unwrap().get("spec").cloned();
+
+    let both = thing("t", json!({"a": 1, "b": {"c": [1, 2]}}));
+    world.take_in(&xr("a").id(), "c", &output(&[both], &[])).unwrap();
+    assert_eq!(spec(&world), Some(json!({"theirs": 1, "a": 1, "b": {"c": [1, 2]}})));
+    let one = thing("t", json!({"a": 2}));
+    world.take_in(&xr("a").id(), "c", &output(&[one], &[])).unwrap();
+    assert_eq!(spec(&world), Some(json!({"theirs": 1, "a": 2})));
+    let after = world.get(&id).unwrap();
+    assert_eq!(after.at(&["status", "ready"]), Some(&json!(true)));
+    assert_eq!(after.at(&["metadata"]), Some(&json!({"name": "t"})));
+}
+
+/// RX-21, FC-18, FC-22
+#[test]
+fn references_are_laid_over_the_spec_and_a_status_takes_the_place_of_the_old_one() {
+    let nested = Nested::default();
+    let mut before = xr("a");
+    before.set_at(&["status"], json!({"old": 1}));
+    let mut world = World::new(&before, &[], &nested);
+    let after = json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "a"},
+        "spec": {"crossplane": {"resourceRefs": []}},
+        "status": {"conditions": [{"type": "Ready", "lastTransitionTime": "now"}]}});
+    let output = CompositeOutput {
+        composite_resource: Some(object(after).into()),
+        ..CompositeOutput::default()
+    };
+    world.take_in(&before.id(), "c", &output).unwrap();
+    let after = world.get(&before.id()).unwrap();
+    let machinery = json!({"compositionRef": {"name": "c"}, "resourceRefs": []});
+    assert_eq!(after.get("spec"), Some(&json!({"colour": "red", "crossplane": machinery})));
+    assert_eq!(after.label(COMPOSITE), "a");
+    let condition = json!({"type": "Ready", "lastTransitionTime": RENDER_TIME});
+    assert_eq!(after.get("status"), Some(&json!({"conditions": [condition]})));
+}
+
+#[test]
+fn what_exists_belongs_to_its_owner() {
+    let nested = Nested::default();
+    let owned = |name: &str, kind: &str, owner: &str, uid: &str| {
+        let mut object = thing(name, json!({}));
+        let owner = json!([{"apiVersion": "example.org/v1", "kind": kind, "name": owner,
+            "uid": uid, "controller": true}]);
+        object.set_at(&["metadata", "ownerReferences"], owner);
+        object
+    };
+    let mut branch = owned("branch", "XApp", "a", "u-a");
+    branch.set_meta("uid", "u-branch");
+    let twig = owned("twig", "Thing", "branch", "u-branch");
+    let stray = owned("stray", "Thing", "branch", "u-other");
+    let mut world = World::new(&xr("a"), &[branch.clone(), twig, stray], &nested);
+    let names = |world: &World<'_>, id: &ObjectId| -> Vec<String> {
+        world.composed(id).iter().map(|object| object.name().to_owned()).collect()
+    };
+    // What nobody here owns is shown to the engine, which refuses it.
+    assert_eq!(names(&world, &xr("a").id()), ["branch", "stray"]);
+    assert_eq!(names(&world, &branch.id()), ["twig"]);
+
+    world.take_in(&xr("a").id(), "c", &output(&[], &[branch.clone()])).unwrap();
+    assert_eq!(names(&world, &xr("a").id()), ["stray"]);
+    assert_eq!(names(&world, &branch.id()), Vec::<String>::new());
+    assert_eq!(world.objects().len(), 2);
+}
+
+#[test]
+fn owners_that_own_each_other_are_no_end_of_work() {
+    let nested = Nested::default();
+    let owned = |name: &str, owner: &str| {
+        let mut object = thing(name, json!({}));
+        let owner = json!([{"apiVersion": "example.org/v1", "kind": "Thing", "name": owner,
+            "uid": "", "controller": true}]);
+        object.set_at(&["metadata", "ownerReferences"], owner);
+        object
+    };
+    let world = World::new(&xr("a"), &[owned("b", "c"), owned("c", "b")], &nested);
+    assert_eq!(world.composites().unwrap(), [xr("a").id()]);
+    let (b, c) = (thing("b", json!({})).id(), thing("c", json!({})).id());
+    assert!(world.check_composer(&b, &c).is_err());
+}
+
+/// RE-26
+#[test]
+fn a_status_that_stays_as_it_is_may_come_with_all_of_the_composite_resource() {
+    let nested = Nested::default();
+    let mut before = xr("a");
+    before.set_at(&["status"], json!({"new": 1}));
+    let mut world = World::new(&before, &[], &nested);
+    let mut whole = before.clone();
+    whole.set_meta("resourceVersion", "999");
+    whole.set_at(&["status"], json!({"new": 0}));
+    whole.set_at(&["spec", "writeConnectionSecretToRef"], json!({"name": "s"}));
+    let output =
+        CompositeOutput { composite_resource: Some(whole.into()), ..CompositeOutput::default() };
+    world.take_in(&before.id(), "c", &output).unwrap();
+    let after = world.get(&before.id()).unwrap();
+    assert_eq!(after.get("status"), Some(&json!({"new": 1})));
+    assert_eq!(after.str_at(&["spec", "writeConnectionSecretToRef", "name"]), "s");
+    assert_eq!(after.resource_version(), "");
+}
+
+/// RX-21
+#[test]
+fn what_changes_of_a_composite_resource_is_references_and_status() {
+    let nested = Nested::default();
+    let mut composite = xr("a");
+    composite.set_meta("namespace", "n");
+    composite.set_at(&["spec", "crossplane"], json!({"compositionRef": {}, "resourceRefs": []}));
+    composite.set_at(&["status"], json!({"x": 1}));
+    let world = World::new(&composite, &[], &nested);
+    let want = json!({"apiVersion": "example.org/v1", "kind": "XApp",
+        "metadata": {"name": "a", "namespace": "n"},
+        "spec": {"crossplane": {"resourceRefs": []}}, "status": {"x": 1}});
+    assert_eq!(world.changed(&composite), object(want));
+}

@@ -1,0 +1,206 @@
+//! Rendering again when a file changes: the real program, driven by what it prints.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use crate::support::{Folder, run};
+
+const XR: &str = "
+apiVersion: example.org/v1
+kind: XApp
+metadata:
+  name: app
+spec:
+  colour: red
+";
+const COMPOSITION: &str = "
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: apps
+spec:
+  compositeTypeRef:
+    apiVersion: example.org/v1
+    kind: XApp
+  mode: Pipeline
+  pipeline:
+  - step: patch
+    functionRef:
+      name: function-patch-and-transform
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: paint
+        base:
+          apiVersion: example.org/v1
+          kind: Paint
+        patches:
+        - fromFieldPath: spec.colour
+          toFieldPath: spec.colour
+";
+
+/// A render that watches its files.
+struct Watching {
+    folder: Folder,
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Watching {
+    fn start(files: &[(&str, &str)], flags: &[&str]) -> Self {
+        let folder = Folder::new();
+        for (name, text) in [("xr.yaml", XR), ("composition.yaml", COMPOSITION)].iter().chain(files)
+        {
+            folder.write(name, text);
+        }
+        let mut child = Command::new(env!("CARGO_BIN_EXE_biplane"))
+            .args(["render", "--watch"])
+            .args(flags)
+            .current_dir(folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { folder, child, stdout, stderr }
+    }
+
+    fn simple() -> Self {
+        Self::start(&[], &["xr.yaml", "composition.yaml"])
+    }
+
+    /// Waits until a line of stdout contains something and returns it.
+    fn prints(&mut self, wanted: &str) -> String {
+        line(&mut self.stdout, wanted)
+    }
+
+    /// Waits until a line of stderr contains something and returns it.
+    fn says(&mut self, wanted: &str) -> String {
+        line(&mut self.stderr, wanted)
+    }
+
+    /// Interrupts it and returns its exit code and what it had left to say.
+    fn stop(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        let left = self.stderr.lines().map(|line| line.unwrap() + "\n").collect();
+        (code, left)
+    }
+}
+
+fn line(stream: &mut impl BufRead, wanted: &str) -> String {
+    let mut seen = String::new();
+    loop {
+        let start = seen.len();
+        assert_ne!(stream.read_line(&mut seen).unwrap(), 0, "no {wanted:?} in\n{seen}");
+        let line = &seen[start..];
+        if line.contains(wanted) {
+            return line.trim_end().to_owned();
+        }
+    }
+}
+
+#[test]
+fn a_change_is_rendered_and_an_interrupt_ends_it() {
+    let mut watching = Watching::simple();
+    watching.prints("colour: red");
+    watching.folder.write("xr.yaml", &XR.replace("red", "green"));
+    watching.prints("colour: green");
+    assert!(watching.says("--- ").ends_with("Z changed: xr.yaml"));
+    let composition = COMPOSITION.replace("kind: Paint", "kind: Varnish");
+    watching.folder.write("composition.yaml", &composition);
+    watching.prints("kind: Varnish");
+    assert!(watching.says("--- ").ends_with("changed: composition.yaml"));
+    assert_eq!(watching.stop(), (Some(130), String::new()));
+}
+
+#[test]
+fn errors_are_shown_and_the_watch_goes_on() {
+    let mut watching = Watching::simple();
+    watching.prints("colour: red");
+    watching.folder.write("xr.yaml", "{");
+    watching.says("biplane: error: cannot load composite resource from ");
+    std::fs::remove_file(watching.folder.at("xr.yaml")).unwrap();
+    watching.says("no such file or directory");
+    watching.folder.write("xr.yaml", &XR.replace("red", "blue"));
+    watching.prints("colour: blue");
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn a_render_that_fails_at_first_is_watched_too() {
+    let mut watching = Watching::start(&[("xr.yaml", "{")], &["xr.yaml", "composition.yaml"]);
+    watching.says("biplane: error: ");
+    watching.folder.write("xr.yaml", XR);
+    watching.prints("colour: red");
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn new_files_in_a_directory_are_seen() {
+    let mut watching = Watching::start(
+        &[("xrs/one.yaml", XR)],
+        &["composition.yaml", "--xrs=xrs", "--output-format=json"],
+    );
+    watching.prints(r#""colour":"red""#);
+    let two = XR.replace("red", "yellow").replace("name: app", "name: two");
+    watching.folder.write("xrs/two.yaml", &two);
+    watching.prints(r#""colour":"red""#);
+    watching.prints(r#""colour":"yellow""#);
+    assert!(watching.says("--- ").contains("changed: xrs/two.yaml"));
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn programs_stay_up_until_the_functions_file_changes() {
+    let functions = |more: &str| {
+        let serve = format!(
+            "exec {} function serve function-patch-and-transform --insecure --address {{address}}",
+            env!("CARGO_BIN_EXE_biplane")
+        );
+        let script = format!("echo started >> started; {serve}");
+        let command = serde_json::json!(["sh", "-c", script]).to_string();
+        format!(
+            "
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: function-patch-and-transform
+  annotations:
+    render.crossplane.io/runtime: Process
+    render.crossplane.io/runtime-process-command: '{command}'
+spec:
+  package: example.org/own{more}
+"
+        )
+    };
+    let mut watching = Watching::start(
+        &[("functions.yaml", &functions(""))],
+        &["xr.yaml", "composition.yaml", "functions.yaml", "--allow-process"],
+    );
+    let started = |watching: &Watching| {
+        std::fs::read_to_string(watching.folder.at("started")).unwrap().lines().count()
+    };
+    watching.prints("colour: red");
+    assert_eq!(started(&watching), 1);
+    watching.folder.write("xr.yaml", &XR.replace("red", "green"));
+    watching.prints("colour: green");
+    assert_eq!(started(&watching), 1);
+    watching.folder.write("functions.yaml", &functions(":v2"));
+    watching.prints("colour: green");
+    assert_eq!(started(&watching), 2);
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn standard_input_cannot_be_watched() {
+    let folder = Folder::new();
+    let composition = folder.write("composition.yaml", COMPOSITION);
+    let ran = run(&["render", "-", &composition, "--watch"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
+    assert_eq!(ran.stderr, "biplane: error: --watch can't be used with standard input\n");
+}
