@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
@@ -87,15 +88,50 @@ impl World {
 
     /// Starts a render and returns once its function is called.
     fn render(&mut self, stderr: Stdio) -> Child {
-        let child = Command::new(env!("CARGO_BIN_EXE_biplane"))
-            .args(["render", "xr.yaml", "composition.yaml", "functions.yaml"])
-            .current_dir(self.folder.path())
-            .stdout(Stdio::piped())
-            .stderr(stderr)
-            .spawn()
-            .unwrap();
+        let child = render(&self.folder, &["functions.yaml"], stderr);
         self.runtime.block_on(self.called.recv()).unwrap();
         child
+    }
+}
+
+fn render(folder: &Folder, flags: &[&str], stderr: Stdio) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_biplane"))
+        .args(["render", "xr.yaml", "composition.yaml"])
+        .args(flags)
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(stderr)
+        .spawn()
+        .unwrap()
+}
+
+/// Reads from a terminal until something is seen.
+fn read_until(terminal: &mut File, wanted: &str) -> String {
+    let mut seen = String::new();
+    let mut buffer = [0; 1024];
+    while !seen.contains(wanted) {
+        let count = terminal.read(&mut buffer).unwrap();
+        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    seen
+}
+
+/// Reads what a terminal has left to show. One that nobody writes to any more ends in an error.
+fn read_rest(terminal: &mut File, seen: &mut String) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+}
+
+/// Fails if anything but lines about waiting was shown, or if one of them is still there.
+fn nothing_is_left(seen: &str) {
+    assert!(seen.starts_with(ERASE), "{seen:?}");
+    let lines: Vec<_> = seen.split(ERASE).collect();
+    let (last, lines) = lines.split_last().unwrap();
+    assert_eq!(*last, "", "something is left on the terminal: {seen:?}");
+    for line in lines.iter().filter(|line| !line.is_empty()) {
+        assert!(line.starts_with("waiting for ") && line.ends_with(" s)"), "{line:?}");
     }
 }
 
@@ -107,12 +143,7 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
     let pty = openpty(None, None).unwrap();
     let shown = world.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
-    let mut seen = String::new();
-    let mut buffer = [0; 1024];
-    while !seen.contains("waiting for function-slow in step slowly (") {
-        let count = terminal.read(&mut buffer).unwrap();
-        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-    }
+    let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
     world.gate.add_permits(2);
     for child in [quiet, shown] {
         let output = child.wait_with_output().unwrap();
@@ -120,15 +151,33 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
         assert!(output.stdout.starts_with(b"---\napiVersion: example.org/v1\nkind: XApp\n"));
         assert_eq!(output.stderr, b"");
     }
-    // A terminal that nobody writes to any more ends in an error.
-    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
-        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
-    }
-    assert!(seen.starts_with(ERASE), "{seen:?}");
-    let lines: Vec<_> = seen.split(ERASE).collect();
-    let (last, lines) = lines.split_last().unwrap();
-    assert_eq!(*last, "", "something is left on the terminal: {seen:?}");
-    for line in lines.iter().filter(|line| !line.is_empty()) {
-        assert!(line.starts_with("waiting for ") && line.ends_with(" s)"), "{line:?}");
-    }
+    read_rest(&mut terminal, &mut seen);
+    nothing_is_left(&seen);
+}
+
+#[test]
+fn another_engine_is_waited_for_in_public() {
+    let folder = Folder::new();
+    folder.write("xr.yaml", XR);
+    folder.write("composition.yaml", &COMPOSITION.replace("function-slow", "function-auto-ready"));
+    let gate = folder.at("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    // Opening a pipe waits for the other side.
+    let script = format!(
+        "#!/bin/sh\nread go < {}\nexec {} \"$@\"\n",
+        gate.display(),
+        env!("CARGO_BIN_EXE_biplane")
+    );
+    let engine = folder.write("engine.sh", &script);
+    std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let pty = openpty(None, None).unwrap();
+    let child = render(&folder, &[&format!("--engine={engine}")], Stdio::from(pty.slave));
+    let mut terminal = File::from(pty.master);
+    let mut seen = read_until(&mut terminal, "waiting for XApp.example.org app to be rendered (");
+    std::fs::write(&gate, "go\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout.starts_with(b"---\napiVersion: example.org/v1\nkind: XApp\n"));
+    read_rest(&mut terminal, &mut seen);
+    nothing_is_left(&seen);
 }

@@ -269,6 +269,46 @@ status:
 }
 
 #[test]
+fn what_has_settled_stays_as_it_is() {
+    let once = nested(&[], &[]);
+    let (_, composed) = once.stdout.split_once("\n---\n").unwrap();
+    let again = nested(&[("observed.yaml", composed)], &["-o=DIR/observed.yaml"]);
+    assert_eq!(again.stdout, once.stdout);
+    let rounds: Vec<_> = again.stderr.lines().collect();
+    let first =
+        "round 1: changed XApp.example.org app (metadata.labels, spec.crossplane, status); ready";
+    assert_eq!(rounds, [first, "round 2: nothing changed; ready"]);
+}
+
+#[test]
+fn a_function_that_hangs_runs_into_the_deadline() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let functions: String = ["function-patch-and-transform", "function-auto-ready"]
+        .map(|name| {
+            let target = silent.local_addr().unwrap();
+            format!(
+                "---
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: {name}
+  annotations:
+    render.crossplane.io/runtime: Development
+    render.crossplane.io/runtime-development-target: {target}
+"
+            )
+        })
+        .concat();
+    let app = composition("XApp", "apps", APP);
+    let ran = settle(
+        &[("composition.yaml", &app), ("functions.yaml", &functions)],
+        &["DIR/functions.yaml", "--timeout=300ms"],
+    );
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("code = DeadlineExceeded"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_a_composite_resource_composed_goes_with_it() {
     let nothing = "
 apiVersion: apiextensions.crossplane.io/v1

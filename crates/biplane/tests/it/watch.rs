@@ -197,6 +197,43 @@ spec:
 }
 
 #[test]
+fn every_change_settles_anew() {
+    let mut watching = Watching::start(&[], &["xr.yaml", "composition.yaml", "--until-stable"]);
+    watching.prints("colour: red");
+    watching.says("round 1: created Paint.example.org ");
+    watching.says("round 2: nothing changed; ");
+    watching.folder.write("xr.yaml", &XR.replace("red", "green"));
+    watching.prints("colour: green");
+    watching.says("--- ");
+    watching.says("round 1: created Paint.example.org ");
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_function_that_hangs() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let functions = format!(
+        "
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: function-patch-and-transform
+  annotations:
+    render.crossplane.io/runtime: Development
+    render.crossplane.io/runtime-development-target: {}
+",
+        silent.local_addr().unwrap()
+    );
+    let watching = Watching::start(
+        &[("functions.yaml", &functions)],
+        &["xr.yaml", "composition.yaml", "functions.yaml", "--timeout=1h"],
+    );
+    // It is connected, and will wait for an answer that never comes.
+    let _connection = silent.accept().unwrap();
+    assert_eq!(watching.stop(), (Some(130), String::new()));
+}
+
+#[test]
 fn standard_input_cannot_be_watched() {
     let folder = Folder::new();
     let composition = folder.write("composition.yaml", COMPOSITION);

@@ -20,7 +20,7 @@ pub(super) enum OutputFormat {
 }
 
 /// Which engine renders.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Engine")]
 pub(super) struct EngineFlags {
     /// Render with the engine of this release, from its image

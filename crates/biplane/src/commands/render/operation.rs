@@ -110,6 +110,8 @@ impl OperationRender {
                     required_schemas: structs(schemas),
                 })),
             };
+            let rendered = operation.id();
+            let _waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
             let timing = summary::Timing::new(self.output.timing);
             let response = engine::render(What::Operation, request, &runners, &self.engine, |r| {
                 timing.wrap(r)

@@ -1,5 +1,7 @@
 //! One composite resource: from its inputs to the engine's answer, and from there to documents.
 
+use std::time::Duration;
+
 use anyhow::{Result, anyhow, bail};
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
@@ -9,6 +11,7 @@ use biplane_proto::render::v1alpha1::{
 
 use super::super::context;
 use super::super::engine::{self, What};
+use super::super::flags::EngineFlags;
 use super::super::functions::{Runners, Running};
 use super::super::{print, structs, summary};
 use super::{CompositionRender, Inputs, Say};
@@ -35,7 +38,7 @@ impl CompositionRender {
             return self.settle(inputs, runners, say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
-        let answer = self.reconcile(inputs, runners).await?;
+        let answer = self.reconcile(inputs, runners, self.engine.timeout).await?;
         let mut lines = answer.timing.clone();
         if self.output.summary {
             lines.extend(summary::composite(&answer.output, &observed));
@@ -46,8 +49,13 @@ impl CompositionRender {
         self.documents(answer, &composite)
     }
 
-    /// Has the engine reconcile a composite resource once.
-    pub(super) async fn reconcile(&self, inputs: Inputs, runners: &Runners) -> Result<Answer> {
+    /// Has the engine reconcile a composite resource once, within a time.
+    pub(super) async fn reconcile(
+        &self,
+        inputs: Inputs,
+        runners: &Runners,
+        timeout: Duration,
+    ) -> Result<Answer> {
         let composite = inputs.composite.id();
         let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
         let mut runners = runners.clone();
@@ -72,8 +80,8 @@ impl CompositionRender {
         };
         let timing = summary::Timing::new(self.output.timing);
         let wrap = |runner| timing.wrap(runner);
-        let response =
-            engine::render(What::Composite, request, &runners, &self.engine, wrap).await?;
+        let flags = EngineFlags { timeout, ..self.engine.clone() };
+        let response = engine::render(What::Composite, request, &runners, &flags, wrap).await?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };

@@ -3,6 +3,8 @@
 //! Every round has the engine reconcile each composite resource that has a Composition, parents
 //! first, on what the rounds before it left behind.
 
+use std::time::Instant;
+
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::condition::conditions;
 use biplane_model::{Object, ObjectId, Value};
@@ -26,20 +28,13 @@ impl CompositionRender {
         runners: &Runners,
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
-        let settled = tokio::time::timeout(self.engine.timeout, self.rounds(&inputs, runners, say));
-        let Ok(settled) = settled.await else {
-            bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
-        };
-        settled
-    }
-
-    async fn rounds(&self, inputs: &Inputs, runners: &Runners, say: Say<'_>) -> Result<Vec<Value>> {
+        let start = Instant::now();
         let root = inputs.composite.id();
         let prefix = if self.xrs.is_some() { format!("{root}, ") } else { String::new() };
         let mut world = World::new(&inputs.composite, &inputs.observed, &inputs.nested);
         let mut states = vec![world.objects().clone()];
         for round in 1..=self.max_rounds {
-            let answers = self.round(inputs, runners, &mut world).await?;
+            let answers = self.round(&inputs, runners, start, &mut world).await?;
             for (id, answer) in &answers {
                 for line in &answer.timing {
                     say(&format!("{prefix}round {round}, {id}: {line}"));
@@ -78,6 +73,7 @@ impl CompositionRender {
         &self,
         inputs: &Inputs,
         runners: &Runners,
+        start: Instant,
         world: &mut World<'_>,
     ) -> Result<Answers> {
         let mut answers = Vec::new();
@@ -98,7 +94,11 @@ impl CompositionRender {
             // Whatever exists may be required, in its present state.
             inputs.required.extend(world.others(&id).cloned());
             let composition = inputs.composition.name().to_owned();
-            let answer = self.reconcile(inputs, runners).await;
+            let left = self.engine.timeout.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
+            }
+            let answer = self.reconcile(inputs, runners, left).await;
             let answer = if nested { answer.with_context(attempted) } else { answer }?;
             world.take_in(&id, &composition, &answer.output)?;
             answers.push((id, answer));
