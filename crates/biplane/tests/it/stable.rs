@@ -280,6 +280,32 @@ fn what_has_settled_stays_as_it_is() {
     assert_eq!(rounds, [first, "round 2: nothing changed; ready"]);
 }
 
+/// RE-31
+#[test]
+fn a_paused_composite_resource_settles_at_once() {
+    let paused = "name: app, annotations: {crossplane.io/paused: 'true'}";
+    let xr = XR.replace("name: app", paused);
+    let ran = nested(&[("xr.yaml", &xr)], &[]);
+    let documents = documents(&ran);
+    assert_eq!(documents.len(), 1);
+    let conditions = documents[0]["status"]["conditions"].as_array().unwrap();
+    assert!(conditions.iter().any(|c| c["reason"] == "ReconcilePaused"), "{}", ran.stdout);
+    assert_eq!(documents[0].get("spec"), None);
+    assert!(ran.stderr.contains("\nround 2: nothing changed; not ready"), "{}", ran.stderr);
+}
+
+/// SC-5
+#[test]
+fn everything_below_a_namespaced_composite_resource_is_in_its_namespace() {
+    let xr = XR.replace("name: app", "name: app, namespace: shop");
+    let ran = nested(&[("xr.yaml", &xr)], &[]);
+    let documents = documents(&ran);
+    assert_eq!(documents.len(), 3, "{}", ran.stderr);
+    assert!(documents.iter().all(|document| document["metadata"]["namespace"] == "shop"));
+    assert_eq!(documents[0]["status"]["address"], "there");
+    assert!(ran.stderr.contains("changed XApp.example.org shop/app ("), "{}", ran.stderr);
+}
+
 #[test]
 fn a_function_that_hangs_runs_into_the_deadline() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

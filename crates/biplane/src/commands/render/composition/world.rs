@@ -136,12 +136,14 @@ impl<'a> World<'a> {
     /// Takes over what the reconciler writes of a composite resource: references and status, and
     /// once the Composition and the label that names the top.
     fn update(&mut self, mut composite: Object, composition: &str, after: &Struct) {
-        if composite.label(COMPOSITE).is_empty() {
-            let name = composite.name().to_owned();
-            composite.set_at(&["metadata", "labels", COMPOSITE], name);
+        if is_update(after) {
+            if composite.label(COMPOSITE).is_empty() {
+                let name = composite.name().to_owned();
+                composite.set_at(&["metadata", "labels", COMPOSITE], name);
+            }
+            let machinery = self.machinery(&composite.id());
+            composite.set_at(&[machinery, &["compositionRef", "name"]].concat(), composition);
         }
-        let machinery = self.machinery(&composite.id());
-        composite.set_at(&[machinery, &["compositionRef", "name"]].concat(), composition);
         if let Some(Value::Object(spec)) = after.get("spec") {
             let mut below = match composite.get("spec") {
                 Some(Value::Object(below)) => below.clone(),
@@ -151,7 +153,6 @@ impl<'a> World<'a> {
             composite.set_at(&["spec"], below);
         }
         match after.get("status") {
-            _ if !is_update(after) => {}
             Some(status) => composite.set_at(&["status"], status.clone()),
             None => {
                 composite.make_mut().remove("status");
@@ -263,8 +264,8 @@ impl<'a> World<'a> {
     }
 }
 
-/// Whether the engine shows what became of a composite resource. When nothing became of it, it may
-/// show the whole of what it was given instead, version included.
+/// Whether the engine shows only what it made of a composite resource. When it made nothing of it,
+/// since it is paused, for example, it shows the whole of what it was given, version included.
 fn is_update(after: &Struct) -> bool {
     after.resource_version().is_empty()
 }

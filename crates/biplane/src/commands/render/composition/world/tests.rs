@@ -117,24 +117,26 @@ fn owners_that_own_each_other_are_no_end_of_work() {
     assert!(world.check_composer(&b, &c).is_err());
 }
 
-/// RE-26
+/// RE-26, RE-31
 #[test]
-fn a_status_that_stays_as_it_is_may_come_with_all_of_the_composite_resource() {
+fn a_composite_resource_that_is_shown_as_a_whole_was_not_composed() {
     let nested = Nested::default();
     let mut before = xr("a");
-    before.set_at(&["status"], json!({"new": 1}));
+    before.set_at(&["status"], json!({"old": 1}));
     let mut world = World::new(&before, &[], &nested);
     let mut whole = before.clone();
     whole.set_meta("resourceVersion", "999");
-    whole.set_at(&["status"], json!({"new": 0}));
+    whole.set_meta("uid", "u");
+    whole.set_at(&["status"], json!({"new": 1}));
     whole.set_at(&["spec", "writeConnectionSecretToRef"], json!({"name": "s"}));
     let output =
         CompositeOutput { composite_resource: Some(whole.into()), ..CompositeOutput::default() };
     world.take_in(&before.id(), "c", &output).unwrap();
     let after = world.get(&before.id()).unwrap();
     assert_eq!(after.get("status"), Some(&json!({"new": 1})));
-    assert_eq!(after.str_at(&["spec", "writeConnectionSecretToRef", "name"]), "s");
-    assert_eq!(after.resource_version(), "");
+    let spec = json!({"colour": "red", "writeConnectionSecretToRef": {"name": "s"}});
+    assert_eq!(after.get("spec"), Some(&spec));
+    assert_eq!(after.get("metadata"), Some(&json!({"name": "a"})));
 }
 
 /// RX-21
