@@ -10,6 +10,7 @@ mod analyse;
 mod error;
 mod lines;
 mod order;
+mod place;
 mod read;
 mod resolve;
 mod stream;
@@ -20,5 +21,6 @@ mod write;
 mod tests;
 
 pub use error::{Problem, YamlError};
+pub use place::Place;
 pub use read::{Document, MAX_DEPTH, parse_documents, parse_one};
 pub use write::{map_to_string, to_string, write_documents};

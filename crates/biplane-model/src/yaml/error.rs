@@ -69,29 +69,50 @@ pub(super) struct Located {
     pub(super) column: usize,
 }
 
+/// A line of a text with a mark below, of a very long line only the part around the mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    line: usize,
+    shown: Box<str>,
+    caret: usize,
+}
+
+impl Excerpt {
+    pub(super) fn of(text: &str, line: usize, column: usize) -> Self {
+        let caret = column.saturating_sub(1).min(SHOWN_AROUND);
+        let hidden = column.saturating_sub(1) - caret;
+        let shown = lines::line(text, line).chars().skip(hidden).take(2 * SHOWN_AROUND).collect();
+        Self { line, shown, caret }
+    }
+}
+
+/// Each line of it begins with a line break, so that it can follow a sentence.
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, shown, caret } = self;
+        let gutter = line.to_string().len();
+        write!(f, "\n {line} | {}", printable(shown))?;
+        write!(f, "\n {:gutter$} | {:caret$}^", "", "")
+    }
+}
+
 impl YamlError {
     /// Adds what only the caller of the document reader knows: the whole text and its name.
     pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
-        let line = lines::line(text, at.line);
-        let before = at.column.saturating_sub(1);
-        let hidden = before - Self::shown_before(at.column);
+        let excerpt = Excerpt::of(text, at.line, at.column);
         Self {
             source_name: source_name.to_owned(),
             document,
             line: at.line,
             column: at.column,
-            source_line: line.chars().skip(hidden).take(2 * SHOWN_AROUND).collect(),
+            source_line: excerpt.shown,
             problem: at.problem,
         }
     }
 
     /// How many characters of the source line stand before the problem.
     pub fn caret(&self) -> usize {
-        Self::shown_before(self.column)
-    }
-
-    fn shown_before(column: usize) -> usize {
-        column.saturating_sub(1).min(SHOWN_AROUND)
+        self.column.saturating_sub(1).min(SHOWN_AROUND)
     }
 }
 
@@ -103,9 +124,8 @@ impl fmt::Display for YamlError {
         }
         let Self { document, line, column, .. } = self;
         write!(f, ", document {document}, line {line}, column {column}: {}", self.problem)?;
-        let gutter = line.to_string().len();
-        write!(f, "\n {line} | {}", printable(&self.source_line))?;
-        write!(f, "\n {:gutter$} | {:caret$}^", "", "", caret = self.caret())
+        let excerpt = Excerpt { line: *line, shown: self.source_line.clone(), caret: self.caret() };
+        write!(f, "{excerpt}")
     }
 }
 

@@ -115,7 +115,7 @@ fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
     let mut builder = Builder::new(text);
     let mut root = Root::default();
     while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| syntax(&error))?;
+        let (event, span) = next.map_err(|error| syntax(&error, text))?;
         match event {
             Event::DocumentEnd | Event::StreamEnd => break,
             Event::StreamStart | Event::DocumentStart(..) => continue,
@@ -140,17 +140,31 @@ fn locate(problem: Problem, span: &Span) -> Failure {
     Failure::Located(Located { problem, line: span.start.line(), column: span.start.col() + 1 })
 }
 
-fn syntax(error: &ScanError) -> Failure {
+fn syntax(error: &ScanError, text: &str) -> Failure {
     let problem = match error.kind() {
         ErrorKind::RecursionLimitExceeded => Problem::TooDeep(MAX_DEPTH),
         _ => Problem::Syntax(error.info()),
     };
     let marker = error.marker();
-    let at = Located { problem, line: marker.line(), column: marker.col() + 1 };
+    let (line, column) = match error.kind() {
+        // Told at the scalar's beginning, which may be lines above what is wrong.
+        ErrorKind::TabInPlainScalar => tab_below(text, marker.line()),
+        _ => None,
+    }
+    .unwrap_or((marker.line(), marker.col() + 1));
+    let at = Located { problem, line, column };
     match error.kind() {
         ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
         _ => Failure::Located(at),
     }
+}
+
+/// The first tab in the indentation of a line below this one.
+fn tab_below(text: &str, line: usize) -> Option<(usize, usize)> {
+    text.lines().enumerate().skip(line).find_map(|(above, line)| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        (line.as_bytes().get(indent) == Some(&b'\t')).then_some((above + 1, indent + 1))
+    })
 }
 
 /// Refuses what no YAML text may hold raw.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::Value;
 
+mod places;
 mod properties;
 mod reading;
 mod recorded;

@@ -87,6 +87,52 @@ fn a_program_that_ends_is_reported_with_its_log() {
     assert!(ran.stderr.contains("no such flag --insecure\n"), "{}", ran.stderr);
 }
 
+/// ENG-3, RX-42: what another engine cannot know by itself is served to it.
+#[test]
+fn another_engine_gets_context_and_programs() {
+    let binary = env!("CARGO_BIN_EXE_biplane");
+    let engine = format!("--engine={binary}");
+    let command = format!(
+        "-a=render.crossplane.io/runtime-process-command=[\"{binary}\"\\,\"function\"\\,\"serve\"\\,\"function-dummy\"\\,\"--metrics-address=\"]"
+    );
+    let program = ["--allow-process", "-a=render.crossplane.io/runtime=Process", command.as_str()];
+    let context = ["-c", "-r", "-x", "--context-values=a={\"b\": [1, 2]}"];
+    let plain = render(&case(), &context);
+    assert_eq!((plain.exit, plain.stderr.as_str()), (0, ""));
+    assert!(
+        plain.stdout.ends_with("fields:\n  a:\n    b:\n    - 1\n    - 2\nkind: Context\n"),
+        "{}",
+        plain.stdout
+    );
+    for flags in [
+        [&context[..], &[&engine]].concat(),
+        [&context[..], &program].concat(),
+        [&context[..], &program, &[&engine]].concat(),
+    ] {
+        assert_eq!(render(&case(), &flags), plain, "{flags:?}");
+    }
+}
+
+/// ENG-12, T-61: this very program, by whatever name, is not started once more.
+#[test]
+fn our_own_program_as_the_engine_is_the_engine_built_in() {
+    let folder = case();
+    let link = folder.at("crossplane");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_biplane"), &link).unwrap();
+    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_biplane"))
+        .args(["render", &file("xr.yaml"), &file("composition.yaml"), &file("functions.yaml")])
+        .arg(format!("--crossplane-binary={}", link.display()))
+        // Only the engine built in knows what its calls took.
+        .arg("--timing")
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.starts_with("step "), "{stderr}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), render(&folder, &[]).stdout);
+}
+
 #[test]
 fn images_need_docker() {
     let ran = render(&case(), &["--crossplane-version=v2.3.4"]);

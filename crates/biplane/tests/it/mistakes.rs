@@ -2,8 +2,9 @@
 
 use crate::support::{Folder, Ran, run, run_with};
 
-const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
-const COMPOSITION: &str = "\
+pub(crate) const XR: &str =
+    "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
+pub(crate) const COMPOSITION: &str = "\
 apiVersion: apiextensions.crossplane.io/v1
 kind: Composition
 metadata:
@@ -18,7 +19,7 @@ spec:
     functionRef:
       name: function-auto-ready
 ";
-const FUNCTIONS: &str = "\
+pub(crate) const FUNCTIONS: &str = "\
 apiVersion: pkg.crossplane.io/v1
 kind: Function
 metadata:
@@ -28,7 +29,7 @@ spec:
 ";
 
 /// Renders with some files other than the usual ones. The folder reads `DIR` in what was printed.
-fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
+pub(crate) fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
     let folder = Folder::new();
     let usual = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
     for (name, text) in usual.iter().chain(files) {
@@ -44,7 +45,7 @@ fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
     ran
 }
 
-fn fails(files: &[(&str, &str)], flags: &[&str], exit: u8, error: &str) {
+pub(crate) fn fails(files: &[(&str, &str)], flags: &[&str], exit: u8, error: &str) {
     let ran = render(files, flags);
     let first = ran.stderr.lines().next().unwrap_or_default();
     assert_eq!(first, format!("biplane: error: {error}"), "{ran:?}");
@@ -129,13 +130,13 @@ fn files_that_cannot_be_used_are_named() {
             "o.yaml",
             "a: 1\n",
             &["-o=DIR/o.yaml"],
-            "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: DIR/o.yaml, document 1, line 1: Object 'Kind' is missing in '{\"a\":1}'",
+            "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: Object 'Kind' is missing in '{\"a\":1}'",
         ),
         (
             "s.yaml",
             "data: {k: '%'}\n",
             &["--function-credentials=DIR/s.yaml"],
-            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: DIR/s.yaml, document 1, line 1: data.k is not base64: Invalid symbol 37, offset 0.",
+            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: data.k is not base64: Invalid symbol 37, offset 0.",
         ),
         (
             "e/readme.md",
@@ -257,6 +258,21 @@ fn functions_in_the_box_need_no_functions_file() {
     assert_eq!(ran.exit, 1);
     let text = "biplane: error: functions argument is required when not in a project: function \"function-other\" is not one of those that run in process";
     assert!(ran.stderr.starts_with(text), "{}", ran.stderr);
+}
+
+#[test]
+fn functions_in_the_box_can_be_turned_off_unless_they_are_asked_for() {
+    let folder = Folder::new();
+    let files = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
+    let [xr, composition, functions] = files.map(|(name, text)| folder.write(name, text));
+    let project = format!("--project-file={}", folder.at("none.yaml").display());
+    let ran = run(&["render", &xr, &composition, &project, "--no-builtin"]);
+    let text = "biplane: error: functions argument is required when not in a project: function \"function-auto-ready\" is not one of those that run in process";
+    assert!(ran.exit == 1 && ran.stderr.starts_with(text), "{}", ran.stderr);
+
+    let asked = "-a=render.crossplane.io/runtime=InProcess";
+    let ran = run(&["render", &xr, &composition, &functions, "--no-builtin", asked]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
 }
 
 #[test]

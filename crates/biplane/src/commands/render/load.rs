@@ -1,12 +1,17 @@
 //! From files to objects, with errors that say which file and where in it.
 
+mod observed;
+mod shape;
+mod source;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use base64::Engine as _;
-use biplane_model::yaml::{self, Document};
-use biplane_model::{Object, Value, gojson};
+use biplane_model::yaml::{self, Document, Place};
+use biplane_model::{Object, gojson};
 
+use self::observed::Observed;
+use self::source::{Source, name};
 use crate::cli::values::{STDIN, reason};
 use crate::progress::Progress;
 use crate::streams::Streams;
@@ -37,9 +42,11 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn composite(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read composite resource file")?;
-            first(path, &text)
-                .and_then(with_kind)
-                .context("cannot unmarshal composite resource YAML")
+            let (object, source) =
+                loader.first(path, &text).context("cannot unmarshal composite resource YAML")?;
+            shape::composite(&object, &source)
+                .context("cannot unmarshal composite resource YAML")?;
+            Ok(object)
         };
         load(self).with_context(|| format!("cannot load composite resource from {}", quoted(path)))
     }
@@ -48,15 +55,10 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn composition(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read composition file")?;
-            let object =
-                first(path, &text).context("cannot unmarshal composition resource YAML")?;
-            biplane_model::pipeline::composition_spec(&object)
-                .context("cannot unmarshal composition resource YAML")?;
-            if object.api_version() != "apiextensions.crossplane.io/v1"
-                || object.kind() != "Composition"
-            {
-                bail!("not a composition: {}/{}", object.kind(), object.name());
-            }
+            let attempted = "cannot unmarshal composition resource YAML";
+            let (object, source) = loader.first(path, &text).context(attempted)?;
+            shape::composition(&object, &source).context(attempted)?;
+            shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
             Ok(object)
         };
         load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
@@ -73,14 +75,17 @@ impl<'a, 'b> Loader<'a, 'b> {
             }
             let (mut compositions, mut definitions) = (Vec::new(), Vec::new());
             for file in files {
-                for object in loader.stream(&file, "cannot parse YAML manifest", Ok)? {
+                let attempted = "cannot parse YAML manifest";
+                let objects = loader.stream(&file, attempted, |object, source| {
+                    if object.kind() == "Composition" {
+                        shape::composition(object, source).context(attempted)?;
+                    }
+                    Ok(())
+                })?;
+                for object in objects {
                     let (group, _) = object.api_version().split_once('/').unwrap_or_default();
                     match (group, object.kind()) {
-                        ("apiextensions.crossplane.io", "Composition") => {
-                            biplane_model::pipeline::composition_spec(&object)
-                                .with_context(|| format!("Composition {:?}", object.name()))?;
-                            compositions.push(object);
-                        }
+                        ("apiextensions.crossplane.io", "Composition") => compositions.push(object),
                         ("apiextensions.crossplane.io", "CompositeResourceDefinition") => {
                             definitions.push(object);
                         }
@@ -100,7 +105,7 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read XRD file")?;
-            first(path, &text).context("cannot unmarshal XRD YAML")
+            Ok(loader.first(path, &text).context("cannot unmarshal XRD YAML")?.0)
         };
         load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
     }
@@ -108,14 +113,12 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// Functions from a file or a directory.
     pub(super) fn functions(&mut self, path: &Path) -> Result<Vec<Object>> {
         let load = |loader: &mut Self| -> Result<Vec<Object>> {
-            let objects = loader.stream(path, "cannot parse YAML Function manifest", Ok)?;
-            for object in &objects {
+            let attempted = "cannot parse YAML Function manifest";
+            loader.stream(path, attempted, |object, source| {
+                shape::function(object, source).context(attempted)?;
                 let known = ["pkg.crossplane.io/v1", "pkg.crossplane.io/v1beta1"];
-                if object.kind() != "Function" || !known.contains(&object.api_version()) {
-                    bail!("not a function: {}/{}", object.kind(), object.name());
-                }
-            }
-            Ok(objects)
+                shape::is_one(object, "Function", &known, source)
+            })
         };
         load(self).with_context(|| format!("cannot load functions from {}", quoted(path)))
     }
@@ -123,20 +126,42 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// Secrets, whatever kind they say they are.
     pub(super) fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
         let attempted = "cannot parse YAML secret manifest";
-        self.stream(path, attempted, with_base64_data)
-            .with_context(|| format!("cannot load {what} from {}", quoted(path)))
+        let check =
+            |object: &Object, source: &Source<'_>| shape::secret(object, source).context(attempted);
+        let secrets = self
+            .stream(path, attempted, check)
+            .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
+        for secret in secrets.iter().filter(|secret| secret.contains_key("stringData")) {
+            self.warn(&format!(
+                "stringData of Secret {:?} in {} is not used; write it as data, in base64",
+                secret.name(),
+                name(path)
+            ));
+        }
+        Ok(secrets)
     }
 
     /// Composed resources that exist.
     pub(super) fn observed(&mut self, path: &Path) -> Result<Vec<Object>> {
-        self.stream(path, "cannot parse YAML composed resource manifest", with_kind).with_context(
-            || format!("cannot load observed composed resources from {}", quoted(path)),
-        )
+        let mut observed = Observed::default();
+        let attempted = "cannot parse YAML composed resource manifest";
+        let objects = self.stream(path, attempted, |object, source| {
+            shape::object(object, source).context(attempted)?;
+            observed.add(object, source)
+        });
+        let objects = objects.with_context(|| {
+            format!("cannot load observed composed resources from {}", quoted(path))
+        })?;
+        observed.warnings.iter().for_each(|warning| self.warn(warning));
+        Ok(objects)
     }
 
     /// Resources that functions may require.
     pub(super) fn resources(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
-        self.stream(path, "cannot parse YAML resource manifest", with_kind)
+        let attempted = "cannot parse YAML resource manifest";
+        let check =
+            |object: &Object, source: &Source<'_>| shape::object(object, source).context(attempted);
+        self.stream(path, attempted, check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))
     }
 
@@ -151,8 +176,12 @@ impl<'a, 'b> Loader<'a, 'b> {
             let parse = |file: &PathBuf| -> Result<Object> {
                 let text = std::fs::read(file)
                     .map_err(|e| anyhow!("open {}: {}", file.display(), reason(&e)))?;
-                serde_json::from_slice(&text)
-                    .with_context(|| format!("cannot parse OpenAPI JSON from {}", quoted(file)))
+                serde_json::from_slice(&text).map_err(|e| {
+                    let text = String::from_utf8_lossy(&text);
+                    let place = Place::at(&text, e.line(), e.column());
+                    let (quoted, file) = (quoted(file), file.display());
+                    anyhow!("cannot parse OpenAPI JSON from {quoted}: {e}\n--> {file}, {place}")
+                })
             };
             files.iter().map(parse).collect()
         };
@@ -164,8 +193,27 @@ impl<'a, 'b> Loader<'a, 'b> {
         let text = self
             .read(path)
             .with_context(|| format!("cannot read operation file {}", quoted(path)))?;
-        first(path, &text)
-            .with_context(|| format!("cannot unmarshal type metadata from {}", quoted(path)))
+        let attempted = || format!("cannot unmarshal type metadata from {}", quoted(path));
+        Ok(self.first(path, &text).with_context(attempted)?.0)
+    }
+
+    /// The first document of a text. Others are passed over, but not in silence.
+    fn first<'t>(&mut self, path: &'t Path, text: &'t str) -> Result<(Object, Source<'t>)> {
+        let document = yaml::parse_one(&name(path), text)?;
+        let more = text.contains("\n---")
+            && yaml::parse_documents(&name(path), text).is_ok_and(|all| all.len() > 1);
+        if more {
+            self.warn(&format!(
+                "{} holds more than one document; only the first is used",
+                name(path)
+            ));
+        }
+        let source = Source { file: path, text, document: document.index };
+        Ok((object(document, &source)?, source))
+    }
+
+    fn warn(&mut self, warning: &str) {
+        self.streams.say(&format!("biplane: warning: {warning}"));
     }
 
     /// Text of a file.
@@ -190,7 +238,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         &mut self,
         path: &Path,
         attempted: &str,
-        check: fn(Object) -> Result<Object>,
+        mut check: impl FnMut(&Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
         for file in files(path).context("cannot load YAML stream from file")? {
@@ -198,9 +246,10 @@ impl<'a, 'b> Loader<'a, 'b> {
             for document in yaml::parse_documents(&name(&file), &text)
                 .map_err(|e| parse_failure(&e, attempted))?
             {
-                let place = place(&file, &document);
-                let object = object(document).and_then(check);
-                objects.push(object.context(place).with_context(|| attempted.to_owned())?);
+                let source = Source { file: &file, text: &text, document: document.index };
+                let object = object(document, &source).with_context(|| attempted.to_owned())?;
+                check(&object, &source)?;
+                objects.push(object);
             }
         }
         Ok(objects)
@@ -212,10 +261,6 @@ fn parse_failure(error: &yaml::YamlError, attempted: &str) -> anyhow::Error {
         yaml::Problem::Separator(_) => anyhow!("cannot parse YAML stream: {error}"),
         _ => anyhow!("{attempted}: {error}"),
     }
-}
-
-fn place(file: &Path, document: &Document) -> String {
-    format!("{}, document {}, line {}", name(file), document.index + 1, document.line)
 }
 
 /// The file itself, or the YAML files right in the directory, by name.
@@ -260,45 +305,13 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
     Ok(())
 }
 
-fn first(path: &Path, text: &str) -> Result<Object> {
-    let document = yaml::parse_one(&name(path), text)?;
-    let place = place(path, &document);
-    object(document).context(place)
-}
-
-fn object(document: Document) -> Result<Object> {
-    let kind = match &document.value {
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-        _ => "a single value",
-    };
-    Object::from_value(document.value).ok_or_else(|| anyhow!("expected an object but found {kind}"))
-}
-
-fn with_kind(object: Object) -> Result<Object> {
-    if object.kind().is_empty() {
-        bail!("Object 'Kind' is missing in '{}'", gojson::to_string(&object.into_value()));
-    }
-    Ok(object)
-}
-
-fn with_base64_data(object: Object) -> Result<Object> {
-    if let Some(data) = object.get("data").and_then(Value::as_object) {
-        for (key, value) in data {
-            let text = value.as_str().ok_or_else(|| anyhow!("data.{key} is not a string"))?;
-            base64::engine::general_purpose::STANDARD
-                .decode(text)
-                .map_err(|e| anyhow!("data.{key} is not base64: {e}"))?;
-        }
-    }
-    Ok(object)
+fn object(document: Document, source: &Source<'_>) -> Result<Object> {
+    let kind = shape::kind(&document.value);
+    Object::from_value(document.value)
+        .ok_or_else(|| source.complain(&[], format!("expected an object but found {kind}")))
 }
 
 /// A path in quotes.
 pub(super) fn quoted(path: &Path) -> String {
     gojson::quote(&path.display().to_string())
-}
-
-fn name(path: &Path) -> String {
-    if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() }
 }

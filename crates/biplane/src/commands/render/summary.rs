@@ -10,6 +10,8 @@ use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
 
+use super::print::RESOURCE_NAME;
+
 /// What would be created, updated and deleted, and what is not ready and why.
 pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<String> {
     let mut lines = Vec::new();
@@ -29,24 +31,52 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
         lines.push(format!("delete {}", deleted.id()));
     }
     let composite = output.composite_resource.clone().unwrap_or_default();
-    lines.extend(shortcomings(&composite));
+    for condition in unmet(&composite) {
+        lines.push(format!("not {condition}"));
+        if condition.starts_with("Ready ") {
+            let waiting = output.events.iter().filter_map(|event| unready(&event.message));
+            lines.extend(waiting.map(|name| format!("  {name}: {}", why(&name, observed))));
+        }
+    }
     lines
 }
 
 /// What an object's conditions say that it is not, and why.
 pub(super) fn shortcomings(object: &Object) -> Vec<String> {
-    let mut lines = Vec::new();
+    unmet(object).iter().map(|condition| format!("not {condition}")).collect()
+}
+
+/// The conditions of an object that are not met, each with its reason.
+fn unmet(object: &Object) -> Vec<String> {
     let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
-    for condition in conditions.into_iter().flatten() {
+    let conditions = conditions.into_iter().flatten().filter_map(|condition| {
         let text = |key: &str| condition.get(key).and_then(Value::as_str).unwrap_or_default();
-        if text("status") != "True" {
-            let message = text("message");
-            let because = if message.is_empty() { String::new() } else { format!(": {message}") };
-            let line = format!("not {} ({}){because}", text("type"), text("reason"));
-            lines.push(line);
+        if text("status") == "True" {
+            return None;
         }
+        let message = text("message");
+        let because = if message.is_empty() { String::new() } else { format!(": {message}") };
+        Some(format!("{} ({}){because}", text("type"), text("reason")))
+    });
+    conditions.collect()
+}
+
+/// The resource that an event says is not ready, by its name in the Composition.
+fn unready(message: &str) -> Option<String> {
+    let name = message.strip_prefix("Composed resource ")?.strip_suffix(" is not yet ready")?;
+    serde_json::from_str(name).ok()
+}
+
+/// What a resource that is not ready waits for, as far as it says so itself.
+fn why(name: &str, observed: &[Object]) -> String {
+    let mut observed = observed.iter().rev();
+    let Some(object) = observed.find(|o| o.annotation(RESOURCE_NAME) == name) else {
+        return "it does not exist yet".to_owned();
+    };
+    match unmet(object).as_slice() {
+        [] => "it exists, but no function has called it ready".to_owned(),
+        unmet => format!("not {}", unmet.join(", not ")),
     }
-    lines
 }
 
 /// How long calls took, if anyone wants to know.

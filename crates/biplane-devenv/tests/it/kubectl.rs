@@ -1,0 +1,106 @@
+//! What kubectl reads and prints, held against the answers that the YAML code is tested with.
+//!
+//! With `RECORD_KUBECTL` set, its answers replace the recorded ones instead.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use biplane_devenv::{Places, Tool, provision, say};
+use serde_json::{Deserializer, Value};
+
+fn recorded(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    folder.join("../biplane-model/src/yaml/tests/recorded").join(name)
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(recorded(name)).unwrap()
+}
+
+/// Has kubectl read a text and print what it read, unchanged.
+fn kubectl(text: &str, format: &str) -> Output {
+    let binaries = provision(&Places::from_env().unwrap(), &[Tool::Kubectl], &mut say).unwrap();
+    let mut child = Command::new(binaries.path(Tool::Kubectl).unwrap())
+        .args(["patch", "--local", "--type=merge", "--patch={}", "-f", "-", "-o", format])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn printed(text: &str, format: &str) -> String {
+    let output = kubectl(text, format);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compares an answer with the recorded one, or records it.
+fn settle(name: &str, answer: &str) {
+    #[allow(clippy::disallowed_methods)] // asked for by a person, not a setting of the program
+    if std::env::var_os("RECORD_KUBECTL").is_some() {
+        std::fs::write(recorded(name), answer).unwrap();
+    }
+    let recorded = read(name);
+    for (number, (ours, theirs)) in recorded.lines().zip(answer.lines()).enumerate() {
+        assert_eq!(ours, theirs, "{name}, line {}", number + 1);
+    }
+    assert_eq!(recorded, answer, "{name}");
+}
+
+/// The same for objects that kubectl has read: what counts is what they hold.
+fn settle_objects(name: &str, json: &str) {
+    let objects = Deserializer::from_str(json).into_iter::<Value>();
+    let objects: Vec<_> = objects.map(Result::unwrap).collect();
+    #[allow(clippy::disallowed_methods)] // as above
+    if std::env::var_os("RECORD_KUBECTL").is_some() {
+        let lines: Vec<_> = objects.iter().map(ToString::to_string).collect();
+        std::fs::write(recorded(name), format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
+    }
+    let recorded: Vec<Value> = serde_json::from_str(&read(name)).unwrap();
+    assert_eq!(recorded, objects, "{name}");
+}
+
+#[test]
+fn scalars_are_read_and_printed_as_recorded() {
+    let scalars = read("scalars.yaml");
+    settle("scalars.printed.yaml", &printed(&scalars, "yaml"));
+    settle("scalars.read.json", &printed(&scalars, "json"));
+}
+
+#[test]
+fn strings_are_printed_as_recorded() {
+    let objects: Vec<Value> = serde_json::from_str(&read("strings.json")).unwrap();
+    let mut all = String::new();
+    for object in objects {
+        all.extend(["---\n", &printed(&object.to_string(), "yaml")]);
+    }
+    settle("strings.printed.yaml", &all);
+}
+
+/// kubectl prints no separators, so each document is handed over alone.
+#[test]
+fn documents_are_read_and_printed_as_recorded() {
+    let documents = format!("\n{}", read("documents.yaml"));
+    let (mut yaml, mut json) = (String::new(), String::new());
+    for document in documents.split("\n---\n").skip(1) {
+        let document = format!("{document}\n");
+        yaml.extend(["---\n", &printed(&document, "yaml")]);
+        json += &printed(&document, "json");
+    }
+    settle("documents.printed.yaml", &yaml);
+    settle_objects("documents.read.json", &json);
+}
+
+#[test]
+fn what_is_recorded_as_refused_is_refused() {
+    let texts: Vec<String> = serde_json::from_str(&read("refused.json")).unwrap();
+    for text in texts {
+        let output = kubectl(&text, "yaml");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("error converting YAML to JSON"), "{text:?}: {stderr}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Finding out where in a text a part of a document stands, for errors about what it says.
+//!
+//! Values do not remember where they came from. Whoever has a complaint asks here, and the text is
+//! looked through once more.
+
+use std::fmt;
+
+use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
+
+use super::error::Excerpt;
+use super::stream::{Chunk, Chunks};
+
+/// A place in a text, shown as its numbers and the line with a mark below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which document of the text, counted from 1 and without the empty ones.
+    pub document: usize,
+    /// Counted from 1 over the whole text.
+    pub line: usize,
+    /// Counted in characters from 1.
+    pub column: usize,
+    excerpt: Excerpt,
+}
+
+impl Place {
+    /// Where a part of a document stands, or else the closest part around it that can be found.
+    ///
+    /// Documents count from 0. A part is named by the keys that lead to it, and places in lists by
+    /// numbers from 0. Of a value that begins on a line below its key, the key's place is told.
+    pub fn find(text: &str, document: usize, path: &[&str]) -> Option<Self> {
+        let (line, column) = Chunks::of(text)
+            .map_while(Result::ok)
+            .filter_map(|chunk| {
+                let (line, column) = search(&chunk, path)?;
+                Some((line + chunk.lines_above, column))
+            })
+            .nth(document)?;
+        Some(Self { document: document + 1, ..Self::at(text, line, column) })
+    }
+
+    /// A place that is known already, in a text of one document.
+    pub fn at(text: &str, line: usize, column: usize) -> Self {
+        Self { document: 1, line, column, excerpt: Excerpt::of(text, line, column) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { document, line, column, excerpt } = self;
+        write!(f, "document {document}, line {line}, column {column}{excerpt}")
+    }
+}
+
+/// A list or object that is still open.
+struct Open {
+    /// How many parts of the path lead here, if this is on the way.
+    depth: Option<usize>,
+    next: Next,
+}
+
+/// What comes next in a list or object.
+enum Next {
+    Item(usize),
+    Key,
+    Value(String, (usize, usize)),
+}
+
+/// The place in one document, if there is a document.
+fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
+    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut open: Vec<Open> = Vec::new();
+    let mut found = None;
+    let mut deepest = 0;
+    // Where the text cannot be read, what was found so far has to do.
+    while let Some(Ok((event, span))) = parser.next_event() {
+        let next = match &event {
+            Event::SequenceStart(..) => Some(Next::Item(0)),
+            Event::MappingStart(..) => Some(Next::Key),
+            Event::Scalar(..) | Event::Alias(_) => None,
+            Event::SequenceEnd | Event::MappingEnd => {
+                open.pop();
+                continue;
+            }
+            Event::DocumentEnd | Event::StreamEnd => break,
+            _ => continue,
+        };
+        let here = position(&span);
+        if found.is_none() {
+            if matches!(&event, Event::Scalar(t, ScalarStyle::Plain, 0, None) if t.is_empty()) {
+                return None;
+            }
+            found = Some(here);
+        }
+        let depth = match open.last_mut() {
+            None => Some(0),
+            Some(parent) => match std::mem::replace(&mut parent.next, Next::Key) {
+                Next::Item(index) => {
+                    parent.next = Next::Item(index + 1);
+                    step(parent.depth, path, &index.to_string(), here, &mut deepest, &mut found)
+                }
+                Next::Value(key, key_at) => {
+                    let at = if key_at.0 == here.0 { here } else { key_at };
+                    step(parent.depth, path, &key, at, &mut deepest, &mut found)
+                }
+                Next::Key => {
+                    let key = match &event {
+                        Event::Scalar(text, ..) => text.to_string(),
+                        _ => String::new(),
+                    };
+                    parent.next = Next::Value(key, here);
+                    None
+                }
+            },
+        };
+        if let Some(next) = next {
+            open.push(Open { depth, next });
+        }
+    }
+    found
+}
+
+/// Goes down one step of the path, if this is it.
+fn step(
+    depth: Option<usize>,
+    path: &[&str],
+    part: &str,
+    at: (usize, usize),
+    deepest: &mut usize,
+    found: &mut Option<(usize, usize)>,
+) -> Option<usize> {
+    let depth = depth.filter(|&depth| path.get(depth) == Some(&part))? + 1;
+    // Of a key that is there twice, the later one counts.
+    if depth >= *deepest {
+        *deepest = depth;
+        *found = Some(at);
+    }
+    Some(depth)
+}
+
+fn position(span: &Span) -> (usize, usize) {
+    (span.start.line(), span.start.col() + 1)
+}

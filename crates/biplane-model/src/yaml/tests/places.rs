@@ -1,0 +1,68 @@
+//! Where parts of documents stand.
+
+use crate::yaml::Place;
+
+const TEXT: &str = "\
+# a stream
+---
+kind: A
+---
+# nothing here
+---
+kind: B
+metadata: {name: b, labels: {x: y}}
+spec:
+  steps:
+  - name: one
+    needs:
+    - p
+    - q
+  - name: two
+  steps:
+  - name: last
+";
+
+fn found(document: usize, path: &[&str]) -> Option<(usize, usize, usize)> {
+    Place::find(TEXT, document, path).map(|place| (place.document, place.line, place.column))
+}
+
+#[test]
+fn a_part_is_found_by_keys_and_numbers() {
+    for (document, path, line, column) in [
+        (0, &["kind"][..], 3, 7),
+        (1, &["kind"], 7, 7),
+        (1, &["metadata", "labels", "x"], 8, 33),
+        // Of what begins below its key, the key is shown.
+        (1, &["spec"], 9, 1),
+        // Of two keys of a name, the later one counts.
+        (1, &["spec", "steps", "0", "name"], 17, 11),
+    ] {
+        assert_eq!(found(document, path), Some((document + 1, line, column)), "{path:?}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_looked_for_close_by() {
+    assert_eq!(found(0, &["metadata", "name"]), Some((1, 3, 1)));
+    assert_eq!(found(1, &["metadata", "namespace"]), Some((2, 8, 11)));
+    assert_eq!(found(2, &[]), None);
+    assert_eq!(Place::find("# nothing\n", 0, &[]), None);
+}
+
+#[test]
+fn a_place_shows_its_line() {
+    let place = Place::find(TEXT, 1, &["metadata", "name"]).expect("there");
+    assert_eq!(
+        place.to_string(),
+        "document 2, line 8, column 18\n 8 | metadata: {name: b, labels: {x: y}}\n   |                  ^"
+    );
+}
+
+#[test]
+fn a_tab_is_shown_on_its_own_line() {
+    for text in ["kind: A\n\tspec: b\n", "a:\n  b: c\n \td: e\n"] {
+        let error = super::refusal(text);
+        let line = text.lines().position(|line| line.contains('\t')).expect("a tab") + 1;
+        assert!(error.contains(&format!(", line {line}, column ")), "{error}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Observed resources, of which each may be there once.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use biplane_model::{Object, ObjectId};
+
+use super::super::print::RESOURCE_NAME;
+use super::source::{Source, name};
+
+/// The observed resources that were read so far.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// Each with the file that it is from.
+    by_id: BTreeMap<ObjectId, (Object, String)>,
+    by_resource: BTreeMap<String, ObjectId>,
+    /// What is odd but can be worked with.
+    pub warnings: Vec<String>,
+}
+
+impl Observed {
+    /// Notes an object. Which of two versions of one object is meant, nobody can tell.
+    pub(super) fn add(&mut self, object: &Object, source: &Source<'_>) -> Result<()> {
+        let id = object.id();
+        match self.by_id.get(&id) {
+            // One that has yet to be named is no other's twin.
+            _ if id.name.is_empty() => {}
+            Some((same, _)) if same == object => {}
+            Some((_, file)) => {
+                let problem =
+                    format!("observed resource {id} is there twice, the first time in {file}");
+                return Err(source.complain(&["metadata", "name"], problem));
+            }
+            None => {
+                self.by_id.insert(id.clone(), (object.clone(), name(source.file)));
+            }
+        }
+        let resource = object.annotation(RESOURCE_NAME);
+        if resource.is_empty() {
+            return Ok(());
+        }
+        if let Some(other) = self.by_resource.insert(resource.to_owned(), id.clone())
+            && other != id
+        {
+            self.warnings.push(format!(
+                "observed resources {other} and {id} are both {resource:?} of the Composition; the last one counts"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! What is printed where: documents on stdout, everything else on stderr.
+
+use std::path::Path;
+use std::process::Command;
+
+use biplane_model::yaml::parse_documents;
+use serde_json::Value;
+
+use crate::mistakes::render;
+use crate::support::Folder;
+
+const COMPOSITION: &str = "\
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: apps
+spec:
+  compositeTypeRef:
+    apiVersion: example.org/v1
+    kind: XApp
+  mode: Pipeline
+  pipeline:
+  - step: compose
+    functionRef:
+      name: function-dummy
+    input:
+      apiVersion: dummy.fn.crossplane.io/v1beta1
+      kind: Response
+      response:
+        context: {a: 1}
+        desired:
+          resources:
+            fresh: {resource: {apiVersion: example.org/v1, kind: Fresh}}
+            old: {resource: {apiVersion: example.org/v1, kind: Old}}
+            ready: {ready: READY_TRUE, resource: {apiVersion: example.org/v1, kind: Ready}}
+        results:
+        - {severity: SEVERITY_WARNING, message: careful}
+";
+const FUNCTIONS: &str = "\
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: function-dummy
+spec:
+  package: xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1
+";
+/// The composite resource controls what is observed, so it needs a uid.
+const XR: &str =
+    "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\n  uid: u-1\nspec: {}\n";
+
+fn observed(kind: &str, name: &str, status: &str) -> String {
+    format!(
+        "---
+apiVersion: example.org/v1
+kind: {kind}
+metadata:
+  name: {name}
+  annotations:
+    crossplane.io/composition-resource-name: {name}
+  ownerReferences:
+  - apiVersion: example.org/v1
+    kind: XApp
+    name: app
+    uid: u-1
+    controller: true
+    blockOwnerDeletion: true
+status: {status}
+"
+    )
+}
+
+#[test]
+fn a_summary_says_what_would_happen_and_what_is_missing() {
+    let status = "{conditions: [{type: Synced, status: 'True'}, {type: Ready, status: 'False', reason: Creating, message: waiting for a disk}]}";
+    let existing = observed("Old", "old", status) + &observed("Gone", "gone", "{}");
+    let files = [
+        ("xr.yaml", XR),
+        ("composition.yaml", COMPOSITION),
+        ("functions.yaml", FUNCTIONS),
+        ("o.yaml", &existing),
+    ];
+    let plain = render(&files, &["-o=DIR/o.yaml"]);
+    let ran = render(&files, &["-o=DIR/o.yaml", "--summary"]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, plain.stdout);
+    assert_eq!(plain.stderr, "");
+    assert_eq!(
+        ran.stderr,
+        "\
+create Fresh.example.org app-a84f42557d0c
+update Old.example.org old
+create Ready.example.org app-46ff1ba160e1
+delete Gone.example.org gone
+not Ready (Creating): Unready resources: fresh, old
+  fresh: it does not exist yet
+  old: not Ready (Creating): waiting for a disk
+"
+    );
+}
+
+/// Whatever is asked for, stdout is a stream of documents and holds nothing that a terminal would
+/// take for a colour.
+#[test]
+fn stdout_holds_nothing_but_documents() {
+    let folder = Folder::new();
+    let file = |name: &str, text: &str| folder.write(name, text);
+    let existing = observed("Old", "old", "{}");
+    let files = [
+        file("xr.yaml", XR),
+        file("composition.yaml", COMPOSITION),
+        file("functions.yaml", FUNCTIONS),
+        file("o.yaml", &existing),
+    ];
+    let operation = file(
+        "operation.yaml",
+        &COMPOSITION
+            .replace(
+                "apiextensions.crossplane.io/v1\nkind: Composition",
+                "ops.crossplane.io/v1alpha1\nkind: Operation",
+            )
+            .replace("  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n", ""),
+    );
+    let composite: Vec<&str> = files.iter().map(String::as_str).collect();
+    let [xr, composition, functions, observed] = composite[..] else { panic!("four files") };
+    let command = ["render", xr, composition, functions, "-o", observed, "-x"];
+    let operation = ["operation", "render", &operation, functions, "-o"];
+    let flags =
+        ["-rc", "--context-values=b=2", "--summary", "--timing", "--verbose", "--timeout=1m"];
+    for format in ["v2", "v1", "json"] {
+        for command in [&command[..], &operation[..]] {
+            let format = format!("--output-format={format}");
+            let output = Command::new(env!("CARGO_BIN_EXE_biplane"))
+                .args(command)
+                .args(flags)
+                .arg(&format)
+                .env("CLICOLOR_FORCE", "1")
+                .output()
+                .unwrap();
+            let stdout = String::from_utf8(output.stdout).unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{command:?} {format}: {stderr}");
+            assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
+            assert!(stderr.contains("Function runs in process"), "{format}: {stderr}");
+            let documents: Vec<Value> = if format.ends_with("json") {
+                stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+            } else {
+                assert!(stdout.starts_with("---\n"));
+                let documents = parse_documents("stdout", &stdout).unwrap();
+                documents.into_iter().map(|document| document.value).collect()
+            };
+            assert!(documents.len() > 2, "{stdout}");
+            for document in &documents {
+                assert!(document["apiVersion"].is_string(), "{document}");
+                assert!(document["kind"].is_string(), "{document}");
+            }
+            let kinds = |kind: &str| documents.iter().filter(|d| d["kind"] == kind).count();
+            assert_eq!((kinds("Context"), kinds("Result") > 0), (1, true), "{stdout}");
+        }
+    }
+}
+
+/// A reader that has seen enough, such as `head`, is no reason for a panic.
+#[test]
+fn a_reader_that_goes_away_is_an_error_and_no_panic() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/first-composition");
+    let script = format!(
+        "{} render xr.yaml composition.yaml functions.yaml 2>err | true; test \"$(grep -c panicked err)\" = 0",
+        env!("CARGO_BIN_EXE_biplane")
+    );
+    let folder = Folder::new();
+    for name in ["xr.yaml", "composition.yaml", "functions.yaml"] {
+        folder.write(name, &std::fs::read_to_string(root.join(name)).unwrap());
+    }
+    let status = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).status();
+    assert!(status.unwrap().success());
+}

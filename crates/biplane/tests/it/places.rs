@@ -1,0 +1,372 @@
+//! Mistakes in files are shown where they are: file, document, line, column and the line itself.
+
+use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, render};
+use crate::support::{Folder, run, run_with};
+
+/// Renders with one file replaced, and checks all that is said about it.
+fn shows(file: &str, text: &str, flags: &[&str], error: &str) {
+    let ran = render(&[(file, text)], flags);
+    let said = ran.stderr.replace("\n                ", "\n");
+    assert_eq!(said, format!("biplane: error: {error}\n"), "{file}:\n{text}");
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{error}");
+}
+
+/// Broken YAML in each file that is read, with what the loader of that file says first.
+#[test]
+fn broken_yaml_is_shown_in_every_kind_of_file() {
+    let text = "kind: A\nspec:\n  a: b: c\n";
+    let broken = |file: &str| {
+        format!(
+            "cannot read YAML of DIR/{file}, document 1, line 3, column 7: mapping values are not allowed in this context\n 3 |   a: b: c\n   |       ^"
+        )
+    };
+    for (file, flag, attempted) in [
+        (
+            "xr.yaml",
+            "",
+            "cannot load composite resource from \"DIR/xr.yaml\": cannot unmarshal composite resource YAML",
+        ),
+        (
+            "composition.yaml",
+            "",
+            "cannot load Composition from \"DIR/composition.yaml\": cannot unmarshal composition resource YAML",
+        ),
+        (
+            "functions.yaml",
+            "",
+            "cannot load functions from \"DIR/functions.yaml\": cannot parse YAML Function manifest",
+        ),
+        (
+            "o.yaml",
+            "-o=DIR/o.yaml",
+            "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest",
+        ),
+        (
+            "e.yaml",
+            "-e=DIR/e.yaml",
+            "cannot load required resources from \"DIR/e.yaml\": cannot parse YAML resource manifest",
+        ),
+        (
+            "e.yaml",
+            "--extra-resources=DIR/e.yaml",
+            "cannot load extra resources from \"DIR/e.yaml\": cannot parse YAML resource manifest",
+        ),
+        (
+            "s.yaml",
+            "--function-credentials=DIR/s.yaml",
+            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest",
+        ),
+        (
+            "xrd.yaml",
+            "--xrd=DIR/xrd.yaml",
+            "cannot load XRD from \"DIR/xrd.yaml\": cannot unmarshal XRD YAML",
+        ),
+    ] {
+        let flags: Vec<_> = [flag].into_iter().filter(|flag| !flag.is_empty()).collect();
+        shows(file, text, &flags, &format!("{attempted}: {}", broken(file)));
+    }
+}
+
+/// The ways in which YAML breaks most often.
+#[test]
+fn broken_yaml_is_explained() {
+    let attempted = "cannot load observed composed resources from \"DIR/o.yaml\": ";
+    let manifest = "cannot parse YAML composed resource manifest: cannot read YAML of DIR/o.yaml, ";
+    for (text, problem) in [
+        (
+            "kind: A\n\tname: b\n",
+            "document 1, line 2, column 1: while scanning a plain scalar, found a tab\n 2 |  name: b\n   | ^",
+        ),
+        (
+            "kind: A\nspec:\n\tname: b\n",
+            "document 1, line 3, column 2: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   |  ^",
+        ),
+        (
+            "kind: A\n---\nkind: \"B\nspec: {}\n",
+            "document 2, line 3, column 7: unclosed quote\n 3 | kind: \"B\n   |       ^",
+        ),
+        (
+            "kind: A\nspec:\n  a: b\n c: d\n",
+            "document 1, line 4, column 2: while parsing a block mapping, did not find expected key\n 4 |  c: d\n   |  ^",
+        ),
+        (
+            "kind: A\nspec: *b\n",
+            "document 1, line 2, column 7: while parsing node, found unknown anchor\n 2 | spec: *b\n   |       ^",
+        ),
+        (
+            "kind: A\nspec: {{ b }}\n",
+            "document 1, line 2, column 8: an object cannot be the key of an object\n 2 | spec: {{ b }}\n   |        ^",
+        ),
+    ] {
+        let error = format!("{attempted}{manifest}{problem}");
+        shows("o.yaml", text, &["-o=DIR/o.yaml"], &error);
+    }
+    let separator = "cannot parse YAML stream: cannot read YAML of DIR/o.yaml, document 2, line 2, column 1: invalid Yaml document separator: B\n 2 | --- B\n   | ^";
+    let error = format!("{attempted}{separator}");
+    shows("o.yaml", "kind: A\n--- B\n", &["-o=DIR/o.yaml"], &error);
+}
+
+/// LOAD-5, LOAD-6, LOAD-7
+#[test]
+fn what_has_the_wrong_type_is_shown() {
+    let composition = |from: &str, to: &str| COMPOSITION.replace(from, to);
+    let unfit = "cannot load Composition from \"DIR/composition.yaml\": cannot unmarshal composition resource YAML: cannot unmarshal JSON to object: ";
+    for (text, problem) in [
+        (
+            composition("  - step: ready\n", "  - step: 5\n"),
+            "spec.pipeline.0.step: invalid type: integer `5`, expected a string\n--> DIR/composition.yaml, document 1, line 11, column 11\n 11 |   - step: 5\n    |           ^",
+        ),
+        (
+            composition(
+                "    functionRef:\n      name: function-auto-ready\n",
+                "    functionRef: f\n",
+            ),
+            "spec.pipeline.0.functionRef: invalid type: string \"f\", expected an object\n--> DIR/composition.yaml, document 1, line 12, column 18\n 12 |     functionRef: f\n    |                  ^",
+        ),
+        (
+            composition(
+                "  mode: Pipeline\n  pipeline:\n  - step",
+                "  mode: Pipeline\n  pipeline:\n    step",
+            ),
+            "spec.pipeline: invalid type: object, expected a list\n--> DIR/composition.yaml, document 1, line 10, column 3\n 10 |   pipeline:\n    |   ^",
+        ),
+    ] {
+        shows("composition.yaml", &text, &[], &format!("{unfit}{problem}"));
+    }
+    shows(
+        "composition.yaml",
+        &COMPOSITION.replace("/v1\nkind: Composition", "/v2\nkind: Composition"),
+        &[],
+        "cannot load Composition from \"DIR/composition.yaml\": not a composition: Composition/apps\n--> DIR/composition.yaml, document 1, line 1, column 13\n 1 | apiVersion: apiextensions.crossplane.io/v2\n   |             ^",
+    );
+    let annotated = FUNCTIONS.replace("spec:", "  annotations:\n    example.org/port: 9443\nspec:");
+    let functions = "cannot load functions from \"DIR/functions.yaml\": ";
+    for (text, problem) in [
+        (
+            format!("{FUNCTIONS}---\nkind: ConfigMap\nmetadata:\n  name: c\n"),
+            "not a function: ConfigMap/c\n--> DIR/functions.yaml, document 2, line 8, column 7\n 8 | kind: ConfigMap\n   |       ^",
+        ),
+        (
+            annotated,
+            "cannot parse YAML Function manifest: metadata.annotations.example.org/port must be a string but is a number; put it in quotes\n--> DIR/functions.yaml, document 1, line 6, column 23\n 6 |     example.org/port: 9443\n   |                       ^",
+        ),
+        (
+            "- kind: Function\n".to_owned(),
+            "cannot parse YAML Function manifest: expected an object but found a list\n--> DIR/functions.yaml, document 1, line 1, column 1\n 1 | - kind: Function\n   | ^",
+        ),
+    ] {
+        shows("functions.yaml", &text, &[], &format!("{functions}{problem}"));
+    }
+    let secrets = "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: ";
+    for (text, problem) in [
+        (
+            "kind: Secret\ndata:\n  key: 5\n",
+            "data.key must be a string but is a number; put it in quotes\n--> DIR/s.yaml, document 1, line 3, column 8\n 3 |   key: 5\n   |        ^",
+        ),
+        (
+            "kind: Secret\ndata: [key]\n",
+            "data must be an object but is a list\n--> DIR/s.yaml, document 1, line 2, column 7\n 2 | data: [key]\n   |       ^",
+        ),
+        (
+            "kind: Secret\ndata:\n  key: '%'\n",
+            "data.key is not base64: Invalid symbol 37, offset 0.\n--> DIR/s.yaml, document 1, line 3, column 8\n 3 |   key: '%'\n   |        ^",
+        ),
+    ] {
+        let flags = ["--function-credentials=DIR/s.yaml"];
+        shows("s.yaml", text, &flags, &format!("{secrets}{problem}"));
+    }
+    shows(
+        "xr.yaml",
+        &XR.replace("name: app", "name: 1"),
+        &[],
+        "cannot load composite resource from \"DIR/xr.yaml\": cannot unmarshal composite resource YAML: metadata.name must be a string but is a number; put it in quotes\n--> DIR/xr.yaml, document 1, line 4, column 9\n 4 |   name: 1\n   |         ^",
+    );
+    shows(
+        "o.yaml",
+        "kind: A\n---\nspec: {}\n",
+        &["-o=DIR/o.yaml"],
+        "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: Object 'Kind' is missing in '{\"spec\":{}}'\n--> DIR/o.yaml, document 2, line 3, column 1\n 3 | spec: {}\n   | ^",
+    );
+}
+
+/// LOAD-9
+#[test]
+fn broken_json_is_shown_too() {
+    shows(
+        "s/a.json",
+        "{\n  \"a\": 1,\n  b: 2\n}\n",
+        &["-s=DIR/s"],
+        "cannot load required schemas from \"DIR/s\": cannot parse OpenAPI JSON from \"DIR/s/a.json\": key must be a string at line 3 column 3\n--> DIR/s/a.json, document 1, line 3, column 3\n 3 |   b: 2\n   |   ^",
+    );
+}
+
+const MAP: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: a
+  annotations:
+    crossplane.io/composition-resource-name: map
+";
+
+#[test]
+fn an_observed_resource_may_be_there_once() {
+    let twice = format!("{MAP}---\n{MAP}data:\n  k: v\n");
+    shows(
+        "o.yaml",
+        &twice,
+        &["-o=DIR/o.yaml"],
+        "cannot load observed composed resources from \"DIR/o.yaml\": observed resource ConfigMap a is there twice, the first time in DIR/o.yaml\n--> DIR/o.yaml, document 2, line 11, column 9\n 11 |   name: a\n    |         ^",
+    );
+    let same = render(&[("o.yaml", &format!("{MAP}---\n{MAP}"))], &["-o=DIR/o.yaml"]);
+    assert_eq!((same.exit, same.stderr.as_str()), (0, ""));
+
+    let two = format!("{MAP}---\n{}", MAP.replace("name: a", "name: b"));
+    let ran = render(&[("o.yaml", &two)], &["-o=DIR/o.yaml"]);
+    assert_eq!(
+        (ran.exit, ran.stderr.as_str()),
+        (
+            0,
+            "biplane: warning: observed resources ConfigMap a and ConfigMap b are both \"map\" of the Composition; the last one counts\n"
+        )
+    );
+}
+
+/// LOAD-4, LOAD-5
+#[test]
+fn two_documents_where_one_is_expected_are_not_passed_over_in_silence() {
+    let alone = render(&[], &[]);
+    for (file, text) in [("xr.yaml", XR), ("composition.yaml", COMPOSITION)] {
+        let ran = render(&[(file, &format!("---\n{text}---\nkind: Other\n"))], &[]);
+        let warning = format!(
+            "biplane: warning: DIR/{file} holds more than one document; only the first is used\n"
+        );
+        assert_eq!((ran.exit, ran.stderr), (0, warning));
+        assert_eq!(ran.stdout, alone.stdout);
+        // Nothing but a comment is no document.
+        let ran = render(&[(file, &format!("---\n{text}---\n# the end\n"))], &[]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    }
+}
+
+/// LOAD-7
+#[test]
+fn a_secret_written_as_text_is_not_passed_over_in_silence() {
+    let secret = "kind: Secret\nmetadata: {namespace: ns, name: s}\nstringData: {k: v}\n";
+    let ran = render(&[("s.yaml", secret)], &["--function-credentials=DIR/s.yaml"]);
+    let warning = "biplane: warning: stringData of Secret \"s\" in DIR/s.yaml is not used; write it as data, in base64\n";
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    for (file, flag, error) in [
+        (
+            "none",
+            "-o=DIR/none",
+            "cannot load observed composed resources from \"DIR/none\": cannot load YAML stream from file: cannot open file: open DIR/none: no such file or directory",
+        ),
+        (
+            "none",
+            "-e=DIR/none",
+            "cannot load required resources from \"DIR/none\": cannot load YAML stream from file: cannot open file: open DIR/none: no such file or directory",
+        ),
+        (
+            "none",
+            "-s=DIR/none",
+            "cannot load required schemas from \"DIR/none\": cannot walk directory: open DIR/none: no such file or directory",
+        ),
+    ] {
+        shows(&format!("{file}.unused"), "", &[flag], error);
+    }
+    let folder = Folder::new();
+    let composition = folder.write("composition.yaml", COMPOSITION);
+    let bytes = folder.at("xr.yaml");
+    std::fs::write(&bytes, [0xff, 0xfe, b'a']).unwrap();
+    let xr = bytes.to_str().unwrap();
+    let ran = run(&["render", xr, &composition]);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: {xr} is not UTF-8 text\n"
+        )
+    );
+}
+
+/// LOAD-3, T-7: files right in the folder, by name.
+#[test]
+fn a_folder_stands_for_the_yaml_files_in_it() {
+    let named = |name: &str| FUNCTIONS.replace("function-auto-ready\n", &format!("{name}\n"));
+    let files = [
+        ("f/b.yaml", FUNCTIONS.to_owned()),
+        ("f/a.yml", named("other")),
+        ("f/c.txt", "not YAML: [".to_owned()),
+        ("f/sub/d.yaml", "kind: ConfigMap\n".to_owned()),
+        ("o/a.yaml", MAP.to_owned()),
+        ("e/a.yaml", MAP.to_owned()),
+        ("s/a.yaml", "kind: Secret\ndata: {}\n".to_owned()),
+    ];
+    let folder = Folder::new();
+    for (name, text) in &files {
+        folder.write(name, text);
+    }
+    let (xr, composition) = (folder.write("xr.yaml", XR), folder.write("c.yaml", COMPOSITION));
+    let at = |name: &str| folder.at(name).to_str().unwrap().to_owned();
+    let [functions, observed, required, secrets] = ["f", "o", "e", "s"].map(at);
+    let ran = run(&[
+        "render",
+        &xr,
+        &composition,
+        &functions,
+        "-o",
+        &observed,
+        "-e",
+        &required,
+        "--function-credentials",
+        &secrets,
+    ]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+}
+
+/// Every argument that names a file of documents reads standard input when it is a dash.
+#[test]
+fn a_dash_is_standard_input_wherever_a_file_is_read() {
+    let folder = Folder::new();
+    let files = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
+    let [xr, composition, functions] = files.map(|(name, text)| folder.write(name, text));
+    let usual = run(&["render", &xr, &composition, &functions]);
+    let definition = "\
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: xapps.example.org}
+spec:
+  group: example.org
+  names: {kind: XApp, plural: xapps}
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {type: object}}
+";
+    for (arguments, stdin) in [
+        (vec!["-", &composition, &functions], XR),
+        (vec![&xr, "-", &functions], COMPOSITION),
+        (vec![&xr, &composition, "-"], FUNCTIONS),
+        (vec![&xr, &composition, &functions, "-o", "-"], ""),
+        (vec![&xr, &composition, &functions, "-e=-"], MAP),
+        (vec![&xr, &composition, &functions, "--extra-resources=-"], MAP),
+        (vec![&xr, &composition, &functions, "--function-credentials=-"], "kind: Secret\n"),
+        (vec![&xr, &composition, &functions, "--context-files=k=-"], "{a: 1}\n"),
+        (vec![&xr, &composition, &functions, "--xrd=-"], definition),
+        (vec![&composition, &functions, "--xrs=-"], XR),
+    ] {
+        let arguments: Vec<&str> = [vec!["render"], arguments].concat();
+        let ran = run_with(&arguments, stdin);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{arguments:?}");
+        assert_eq!(ran.stdout, usual.stdout, "{arguments:?}");
+    }
+    let ran = run_with(&["render", "-", &composition, &functions], "kind: [A\n");
+    assert!(
+        ran.stderr.contains("cannot read YAML of standard input, document 1, line 1, column 7"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,134 @@
+//! Functions that are programs on this machine.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{Folder, Ran, run};
+
+const BIPLANE: &str = env!("CARGO_BIN_EXE_biplane");
+
+/// The files of the first example, with the function as a program, and flags on top.
+fn render(command: &serde_json::Value, flags: &[&str]) -> Ran {
+    let folder = example(command);
+    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
+    let files = [file("xr.yaml"), file("composition.yaml"), file("functions.yaml")];
+    let mut arguments = vec!["render"];
+    arguments.extend(files.iter().map(String::as_str));
+    arguments.extend(flags);
+    run(&arguments)
+}
+
+fn example(command: &serde_json::Value) -> Folder {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/first-composition");
+    for name in ["xr.yaml", "composition.yaml"] {
+        folder.write(name, &std::fs::read_to_string(root.join(name)).unwrap());
+    }
+    let function = json!({
+        "apiVersion": "pkg.crossplane.io/v1", "kind": "Function",
+        "metadata": {"name": "function-dummy", "annotations": {
+            "render.crossplane.io/runtime": "Process",
+            "render.crossplane.io/runtime-process-command": command.to_string(),
+        }},
+        "spec": {"package": "example.org/function-dummy:v1"},
+    });
+    folder.write("functions.yaml", &function.to_string());
+    folder
+}
+
+fn served(rest: &[&str]) -> serde_json::Value {
+    let start = [BIPLANE, "function", "serve", "function-dummy", "--metrics-address="];
+    json!([&start[..], rest].concat())
+}
+
+fn in_process(flags: &[&str]) -> Ran {
+    let flags = [&["-a=render.crossplane.io/runtime=InProcess"], flags].concat();
+    render(&served(&[]), &flags)
+}
+
+#[test]
+fn a_program_is_started_called_and_ended() {
+    for flags in [&[][..], &["-rxc", "--context-values=a=1"], &["--output-format=v1", "-r"]] {
+        let program = render(&served(&[]), &[&["--allow-process"], flags].concat());
+        assert_eq!((program.exit, program.stderr.as_str()), (0, ""), "{flags:?}");
+        assert!(!program.stdout.is_empty());
+        assert_eq!(program, in_process(flags), "{flags:?}");
+    }
+}
+
+#[test]
+fn a_program_may_be_told_its_address_in_its_own_way() {
+    let script = format!(
+        "exec {BIPLANE} function serve function-dummy --metrics-address= --insecure --address=\"$0\""
+    );
+    let program = render(&json!(["sh", "-c", script, "{address}"]), &["--allow-process"]);
+    assert_eq!((program.exit, program.stderr.as_str()), (0, ""));
+    assert_eq!(program, in_process(&[]));
+}
+
+#[test]
+fn a_program_is_not_started_without_leave() {
+    let folder = Folder::new();
+    let trace = folder.at("trace");
+    let command = json!(["touch", trace.to_str().unwrap()]);
+    let ran = render(&command, &[]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    let said = "biplane: error: cannot start function runtimes: cannot start Function \"function-dummy\": it is a program on this machine; pass --allow-process if you trust ";
+    assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    assert!(!trace.exists());
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    let ran = render(&json!(["/nowhere/function"]), &["--allow-process"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    let said = "biplane: error: cannot start function runtimes: cannot start Function \"function-dummy\": cannot start program \"/nowhere/function\": ";
+    assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    for (command, said) in
+        [(json!([]), "names no program"), (json!("go run ."), "is not a JSON array of strings")]
+    {
+        let ran = render(&command, &["--allow-process"]);
+        assert_eq!(ran.exit, 1);
+        let first = ran.stderr.lines().next().unwrap();
+        assert!(first.contains(said), "{first}");
+    }
+}
+
+/// RT-12: one that never listens costs no more than the time given, and does not stay.
+#[test]
+fn a_program_that_never_listens_runs_into_the_deadline() {
+    let folder = Folder::new();
+    let pid_file = folder.at("pid");
+    let script = format!("echo $$ > {}; exec sleep 600", pid_file.display());
+    let ran = render(&json!(["sh", "-c", script]), &["--allow-process", "--timeout=500ms"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    assert!(ran.stderr.contains("code = DeadlineExceeded"), "{}", ran.stderr);
+    if let Ok(pid) = std::fs::read_to_string(&pid_file) {
+        assert!(is_gone(pid.trim()), "{pid} is still there");
+    }
+}
+
+#[test]
+fn a_program_that_fails_is_reported_with_its_log() {
+    let script = "import sys\nprint('no module named greeting', file=sys.stderr)\nsys.exit(3)";
+    let ran = render(&json!(["python3", "-c", script]), &["--allow-process"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+    let log = "the program of function \"function-dummy\" has ended (exit status: 3):\n                no module named greeting\n";
+    assert!(ran.stderr.ends_with(log), "{}", ran.stderr);
+}
+
+/// Waits for the system to do what it was told. A zombie is no program any more.
+fn is_gone(pid: &str) -> bool {
+    let start = std::time::Instant::now();
+    loop {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if state.is_empty() || state.contains(") Z ") {
+            return true;
+        }
+        if start.elapsed().as_secs() > 60 {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
