@@ -68,8 +68,8 @@ impl CompositionRender {
         streams: &mut Streams<'_>,
     ) -> Result<Vec<biplane_model::Value>> {
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
-        let file = self.function_file().into_iter().flat_map(flat).collect();
-        let from = (inputs.functions.clone(), functions::used(&inputs.pipelines()), stamps(file));
+        let files = flat(self.function_file().unwrap_or(&self.function.project_file));
+        let from = (inputs.functions.clone(), functions::used(&inputs.pipelines()), stamps(files));
         if started.as_ref().is_none_or(|started| started.from != from) {
             // The old ones go first, since the new ones may want their place.
             *started = None;
