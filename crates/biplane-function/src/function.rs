@@ -52,6 +52,13 @@ impl Registry {
         self
     }
 
+    /// Adds the functions of another registry, which replace those of the same names.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.0.extend(other.0.iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
+        self
+    }
+
     /// The function of that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Function>> {
         self.0.get(name)

@@ -8,7 +8,9 @@ pub mod values;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use biplane_function::Registry;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -20,6 +22,7 @@ use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
+use crate::progress::Progress;
 use crate::streams::Streams;
 use environment::Environment;
 
@@ -140,6 +143,19 @@ fn shown(features: Features) -> clap::Command {
         .after_help(format!("{EXAMPLES}\n\n{}", maturity::note(features)))
 }
 
+/// The whole program, with functions of one's own beside those in the box.
+pub fn main(own: Registry) -> ExitCode {
+    let mut streams = Streams {
+        stdin: &mut std::io::stdin(),
+        stdout: &mut std::io::stdout(),
+        stderr: &mut std::io::stderr(),
+        verbose: false,
+        progress: Progress::on_terminal(),
+    };
+    let environment = Environment { own, ..Environment::of_process() };
+    ExitCode::from(run_in(std::env::args_os(), &environment, &mut streams))
+}
+
 /// Runs one command line, program name first, and returns its exit code.
 pub fn run<I, T>(arguments: I, streams: &mut Streams<'_>) -> u8
 where
@@ -211,15 +227,21 @@ fn dispatch(
             completions.run(&self::command(), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
-        Command::Render(render)
-        | Command::Composition(Composition::Render(render))
-        | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
-        | Command::Beta(Beta::Render(render)) => render.run(streams),
+        Command::Render(mut render)
+        | Command::Composition(Composition::Render(mut render))
+        | Command::Alpha(Alpha::Render(AlphaRender::Xr(mut render)))
+        | Command::Beta(Beta::Render(mut render)) => {
+            render.link(&environment.own);
+            render.run(streams)
+        }
         Command::Function(function) => function.run(),
         Command::Internal(internal) => internal.run(streams),
         Command::Man(man) => man.run(self::command(), streams),
-        Command::Operation(Operation::Render(render))
-        | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => render.run(streams),
+        Command::Operation(Operation::Render(mut render))
+        | Command::Alpha(Alpha::Render(AlphaRender::Op(mut render))) => {
+            render.link(&environment.own);
+            render.run(streams)
+        }
         Command::Version(version) => version.run(streams),
     }
 }

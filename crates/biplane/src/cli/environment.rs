@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use biplane_function::Registry;
+
 /// The part of the environment that decides about the program itself.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -13,6 +15,8 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// `SHELL`: the user's login shell.
     pub shell: Option<PathBuf>,
+    /// Functions of one's own, which run in process as those in the box do.
+    pub own: Registry,
 }
 
 impl Environment {
@@ -25,6 +29,7 @@ impl Environment {
             config_home: path("XDG_CONFIG_HOME"),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             shell: path("SHELL"),
+            own: Registry::default(),
         }
     }
 }

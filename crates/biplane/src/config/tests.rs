@@ -40,7 +40,7 @@ fn the_nearest_place_wins() {
         config: some("/env.yaml"),
         config_home: some("/xdg"),
         home: some("/home/me"),
-        shell: None,
+        ..Environment::default()
     };
     assert_eq!(path(some("/flag.yaml"), &environment), some("/flag.yaml"));
     assert_eq!(path(None, &environment), some("/env.yaml"));

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use biplane::cli::environment::Environment;
+use biplane_function::Registry;
 use biplane_function::serve::{self, Config};
 
-use crate::support::{Folder, run};
+use crate::support::{Folder, run, run_in};
 
 #[allow(dead_code)] // its main is not ours
 #[path = "../../../biplane-function/examples/greeting.rs"]
@@ -31,10 +33,43 @@ fn guide() -> String {
 #[test]
 fn code_in_the_guide_is_the_code_of_the_example() {
     let blocks = blocks(&guide(), "rust");
-    assert_eq!(blocks.len(), 5);
-    for block in blocks {
-        assert!(CODE.contains(&block), "not in greeting.rs:\n{block}");
+    assert_eq!(blocks.len(), 6);
+    let (program, parts) = blocks.split_last().unwrap();
+    for block in parts {
+        assert!(CODE.contains(block), "not in greeting.rs:\n{block}");
     }
+    assert!(THIS.contains(program.trim_start_matches("fn main")), "not here:\n{program}");
+}
+
+const THIS: &str = include_str!("write_a_function.rs");
+
+/// The program that the guide ends with, to see that it compiles.
+mod program {
+    use std::process::ExitCode;
+
+    use biplane_function::Registry;
+
+    use super::greeting::Greeting;
+
+    #[rustfmt::skip] // as in the guide
+    #[allow(dead_code)]
+pub(super) fn main() -> ExitCode {
+    biplane::cli::main(Registry::default().with("function-greeting", Greeting))
+}
+}
+
+#[test]
+fn a_function_of_ones_own_renders_in_process() {
+    let example = root().join("examples/write-a-function");
+    let file = |name: &str| example.join(name).to_str().unwrap().to_owned();
+    let own = Registry::default().with("function-greeting", greeting::Greeting);
+    let environment = Environment { own, ..Environment::default() };
+    let files = ["render", &file("xr.yaml"), &file("composition.yaml")];
+    let ran = run_in(&files, "", &environment);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.contains("text: Hello, Ada!"), "{}", ran.stdout);
+    // Nobody else has it.
+    assert_eq!(run(&files).exit, 1);
 }
 
 #[test]

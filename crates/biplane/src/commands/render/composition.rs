@@ -13,6 +13,7 @@ mod world;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use biplane_function::Registry;
 use biplane_model::{Object, Value};
 use clap::{ArgAction, Args};
 use tokio::runtime::Runtime;
@@ -113,6 +114,11 @@ pub struct CompositionRender {
 type Say<'a> = &'a mut dyn FnMut(&str);
 
 impl CompositionRender {
+    /// Lets functions that are not in the box run in process.
+    pub fn link(&mut self, own: &Registry) {
+        self.function.own = own.clone();
+    }
+
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
         self.check_flags()?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use biplane_function::Registry;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::cli::values;
@@ -76,9 +77,17 @@ pub(super) struct FunctionFlags {
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",
         value_parser = values::path)]
     pub project_file: PathBuf,
+    /// Functions that whoever runs the command line brings along.
+    #[arg(skip)]
+    pub own: Registry,
 }
 
 impl FunctionFlags {
+    /// The functions that can run in process.
+    pub(super) fn registry(&self) -> Registry {
+        biplane_functions::registry().and(&self.own)
+    }
+
     pub(super) fn context_files(&self) -> BTreeMap<String, String> {
         values::map(&self.context_files).unwrap_or_default()
     }

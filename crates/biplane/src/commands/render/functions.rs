@@ -65,7 +65,7 @@ fn unlisted(
     streams: &mut Streams<'_>,
 ) -> Result<Vec<Function>> {
     const REQUIRED: &str = "functions argument is required when not in a project";
-    let registry = biplane_functions::registry();
+    let registry = flags.registry();
     let in_box = |name: &str| registry.get(name).is_some();
     let used = used(pipeline);
     let project = flags.project_file.exists().then_some(flags.project_file.as_path());
@@ -150,7 +150,7 @@ pub(super) fn start(
     flags: &FunctionFlags,
     streams: &mut Streams<'_>,
 ) -> Result<Runners> {
-    let registry = biplane_functions::registry();
+    let registry = flags.registry();
     let used = used(pipeline);
     let mut runners = Runners::new();
     for function in functions {

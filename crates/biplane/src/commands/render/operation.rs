@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use biplane_function::Registry;
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -63,6 +64,11 @@ pub struct OperationRender {
 }
 
 impl OperationRender {
+    /// Lets functions that are not in the box run in process.
+    pub fn link(&mut self, own: &Registry) {
+        self.function.own = own.clone();
+    }
+
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
         let mut loader = Loader::new(streams);
