@@ -161,9 +161,11 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
 
 /// The first tab in the indentation of a line below this one.
 fn tab_below(text: &str, line: usize) -> Option<(usize, usize)> {
-    text.lines().enumerate().skip(line).find_map(|(above, line)| {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        (line.as_bytes().get(indent) == Some(&b'\t')).then_some((above + 1, indent + 1))
+    let starts = std::iter::once(0).chain(lines::starts(text));
+    starts.enumerate().skip(line).find_map(|(above, start)| {
+        let rest = text.get(start..).unwrap_or_default();
+        let indent = rest.len() - rest.trim_start_matches(' ').len();
+        (rest.as_bytes().get(indent) == Some(&b'\t')).then_some((above + 1, indent + 1))
     })
 }
 

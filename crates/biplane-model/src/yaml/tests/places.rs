@@ -60,9 +60,10 @@ fn a_place_shows_its_line() {
 
 #[test]
 fn a_tab_is_shown_on_its_own_line() {
-    for text in ["kind: A\n\tspec: b\n", "a:\n  b: c\n \td: e\n"] {
+    for text in ["kind: A\n\tspec: b\n", "a:\n  b: c\n \td: e\n", "a: 1\rb: c\r\td: e\r"] {
         let error = super::refusal(text);
-        let line = text.lines().position(|line| line.contains('\t')).expect("a tab") + 1;
+        let line =
+            text.split(['\n', '\r']).position(|line| line.contains('\t')).expect("a tab") + 1;
         assert!(error.contains(&format!(", line {line}, column ")), "{error}");
     }
 }
