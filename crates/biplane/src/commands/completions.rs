@@ -86,8 +86,11 @@ impl Shell {
         };
         written.context("cannot make completions")?;
         let mut script = String::from_utf8(script).context("cannot make completions")?;
-        if self == Self::Bash {
-            script.push_str(&BASH_FILES.replace("NAME", &name));
+        match self {
+            Self::Bash => script.push_str(&BASH_FILES.replace("NAME", &name)),
+            Self::Zsh => script = zsh_files(&script),
+            // Offers all files, as it does for every program.
+            Self::Fish => {}
         }
         Ok(script)
     }
@@ -120,6 +123,18 @@ _NAME_or_files() {
 
 complete -F _NAME_or_files -o bashdefault -o default NAME
 "#;
+
+/// The same for zsh, where arguments stand on lines of their own that begin with a colon.
+fn zsh_files(script: &str) -> String {
+    let line = |line: &str| {
+        if line.starts_with("':") {
+            line.replace(":_files'", ":_files -g \"*.(yaml|yml)\"'")
+        } else {
+            line.to_owned()
+        }
+    };
+    script.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
 
 /// The tree without what is hidden, which generators would offer.
 fn visible(command: &clap::Command) -> clap::Command {
