@@ -78,25 +78,66 @@ fn functions_of_the_box_need_no_registry() {
     }
 }
 
+/// A registry on this machine that knows one repository.
+fn registry(path: &'static str, tags: &'static [&'static str]) -> String {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let request = lines.next().unwrap().unwrap();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let (status, tags) = if request.starts_with("GET /v2/ ") {
+                ("200 OK", &[][..])
+            } else if request.contains(&format!(" /v2/{path}/tags/list?")) {
+                ("200 OK", tags)
+            } else {
+                ("404 Not Found", &[][..])
+            };
+            let body = serde_json::json!({"name": path, "tags": tags}).to_string();
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        }
+    });
+    address
+}
+
 /// RX-5
 #[test]
-fn versions_that_a_registry_would_have_to_tell_are_refused() {
-    fails(
-        PROJECT,
-        &["acme-function-range"],
-        &[],
-        &format!(
-            "{UNRESOLVED}biplane: error: cannot load project functions: cannot resolve function dependency example.org/acme/function-range:^1.2.0: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument\n"
-        ),
-    );
-    fails(
-        PROJECT,
-        &["crossplane-contrib-function-auto-ready"],
-        &["--no-builtin"],
-        &format!(
-            "{UNRESOLVED}biplane: error: cannot load project functions: cannot resolve function dependency xpkg.crossplane.io/crossplane-contrib/function-auto-ready:>=v0.0.0: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument\n"
-        ),
-    );
+fn the_newest_version_of_a_range_is_asked_for_at_the_registry() {
+    let tags = &["latest", "v1.2.0", "v1.10.0", "v1.9.0", "v2.0.0", "v1.11.0-rc.1"];
+    let address = registry("acme/function-auto-ready", tags);
+    let project = |package: &str, range: &str| {
+        let project = PROJECT.replace("example.org/acme/function-range", package);
+        project.replace("version: ^1.2.0", &format!("version: '{range}'"))
+    };
+    let known = format!("{address}/acme/function-auto-ready");
+    let name = "acme-function-auto-ready";
+    // Wherever it then runs.
+    let flags = ["--verbose", "-a=render.crossplane.io/runtime=InProcess"];
+    for (range, newest) in [("^1.2.0", "v1.10.0"), (">=v0.0.0", "v2.0.0"), ("<1.10", "v1.9.0")] {
+        let ran = render(&Folder::new(), &project(&known, range), &[name], &flags);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let said = format!(
+            "\tDEBUG\tResolved function dependency\t{{\"function\":\"{name}\",\"package\":\"{known}:{newest}\"}}\n"
+        );
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+    }
+    let failed =
+        "biplane: error: cannot load project functions: cannot resolve function dependency";
+    let none =
+        format!("{UNRESOLVED}{failed} {known}:^3: cannot find version to satisfy constraint ^3\n");
+    fails(&project(&known, "^3"), &[name], &[], &none);
+    let unknown = format!("{address}/acme/function-other");
+    let ran = render(&Folder::new(), &project(&unknown, "^1"), &["acme-function-other"], &[]);
+    assert_eq!(ran.exit, 1);
+    let said = format!("{UNRESOLVED}{failed} {unknown}:^1: cannot list versions for {unknown}: ");
+    assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
 }
 
 /// RX-5

@@ -2,17 +2,19 @@
 
 mod embedded;
 mod file;
+mod registry;
 mod versions;
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 
 use super::flags::FunctionFlags;
 use super::runtime::Function;
 use crate::streams::Streams;
 use file::{Package, Project};
+use versions::Range;
 
 /// The functions of a project that a pipeline uses. Nothing else of the project is looked at: what
 /// is not used is neither resolved nor built.
@@ -33,6 +35,10 @@ pub(super) fn functions(
         dependencies(&project, used, flags, in_box)
     })
     .context("cannot load project functions")?;
+    for function in &functions {
+        let fields = [("function", function.name.as_str()), ("package", &function.package)];
+        streams.debug("Resolved function dependency", &fields);
+    }
     let embedded = embedded::functions(&project, root, used);
     functions.extend(embedded.context("cannot build embedded functions")?);
     Ok(functions)
@@ -72,18 +78,23 @@ fn dependencies(
     Ok(functions)
 }
 
-/// The package as a registry knows it.
+/// The package as a registry knows it: what is no range is taken at its word.
 fn reference(package: &Package) -> Result<String> {
     let Package { repository, version } = package;
     if versions::is_digest(version) {
         return Ok(format!("{repository}@{version}"));
     }
-    if versions::is_range(version) {
-        bail!(
-            "cannot resolve function dependency {repository}:{version}: registries cannot be asked for the newest version yet; give an exact version such as v1.2.3, or pass a functions argument"
-        );
+    let attempted = || format!("cannot resolve function dependency {repository}:{version}");
+    match Range::parse(version).filter(|_| !versions::is_exact(version)) {
+        None => Ok(format!("{repository}:{version}")),
+        Some(range) => {
+            let tags = registry::tags(repository).with_context(attempted)?;
+            let newest = versions::newest(&tags, &range)
+                .ok_or_else(|| anyhow!("cannot find version to satisfy constraint {version}"))
+                .with_context(attempted)?;
+            Ok(format!("{repository}:{newest}"))
+        }
     }
-    Ok(format!("{repository}:{version}"))
 }
 
 /// The repository without its registry, which is what has a dot or a port in it.
