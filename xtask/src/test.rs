@@ -10,6 +10,8 @@ use crate::{cargo, env, output, tidy};
 
 /// A program that the run needs, and the Debian package that brings it.
 const NEEDS: &[(&str, &str)] = &[("git", "git")];
+/// The same of programs without which some tests are skipped and say so.
+const WANTS: &[(&str, &str)] = &[("dockerd", "docker.io"), ("ip", "iproute2")];
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
 
@@ -67,24 +69,39 @@ fn run_cargo(args: &[&str]) -> Result<()> {
 
 /// Installs what is missing where that is possible, else says what to install.
 fn packages() -> Result<()> {
-    let missing: Vec<&str> = NEEDS
-        .iter()
-        .filter(|(program, _)| Command::new(program).arg("--version").output().is_err())
-        .map(|(_, package)| *package)
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
+    let (needed, wanted) = (missing(NEEDS), missing(WANTS));
+    if !needed.is_empty() {
+        install(&needed)?;
     }
+    if !wanted.is_empty()
+        && let Err(error) = install(&wanted)
+    {
+        println!("tests that use {} will be skipped: {error:#}", wanted.join(" and "));
+    }
+    Ok(())
+}
+
+fn missing(programs: &[(&'static str, &'static str)]) -> Vec<&'static str> {
+    let missing = programs.iter().filter(|(program, _)| !exists(program));
+    missing.map(|(_, package)| *package).collect()
+}
+
+/// Whether there is such a program, whatever it says to an unknown flag.
+fn exists(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+fn install(packages: &[&str]) -> Result<()> {
     let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !root || Command::new("apt-get").arg("--version").output().is_err() {
-        bail!("missing packages that cannot be installed from here: {}", missing.join(" "));
+    if !root || !exists("apt-get") {
+        bail!("missing packages that cannot be installed from here: {}", packages.join(" "));
     }
-    println!("installing {}", missing.join(" "));
+    println!("installing {}", packages.join(" "));
     crate::run(Command::new("apt-get").args(["update", "-q"]))?;
     crate::run(
         Command::new("apt-get")
             .args(["install", "-qy", "--no-install-recommends"])
-            .args(&missing)
+            .args(packages)
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )
 }

@@ -22,20 +22,24 @@ pub struct Streams<'a> {
 impl Streams<'_> {
     /// Logs a line if the user asked for it. Fields are in the order of their keys.
     pub fn debug(&mut self, message: &str, fields: &[(&str, &str)]) {
-        if !self.verbose {
-            return;
+        if self.verbose {
+            self.say(&debug_line(message, fields));
         }
-        let fields: serde_json::Map<_, _> =
-            fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-        let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-        let fields = serde_json::Value::Object(fields);
-        self.say(&format!("{time}\tDEBUG\t{message}\t{fields}"));
     }
 
     /// Writes a line to stderr. There is nobody to tell when that fails.
     pub fn say(&mut self, line: &str) {
         let _ = self.progress.aside(|| writeln!(self.stderr, "{line}"));
     }
+}
+
+/// A line of the log.
+pub fn debug_line(message: &str, fields: &[(&str, &str)]) -> String {
+    let fields: serde_json::Map<_, _> =
+        fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
+    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+    let fields = serde_json::Value::Object(fields);
+    format!("{time}\tDEBUG\t{message}\t{fields}")
 }
 
 impl fmt::Debug for Streams<'_> {

@@ -8,21 +8,27 @@ mod checks;
 mod composition;
 mod context;
 mod defaults;
+mod docker;
 mod engine;
 mod flags;
 mod functions;
+mod interrupt;
 mod load;
+mod notes;
 mod operation;
 mod print;
 mod process;
 mod project;
+mod runners;
 mod runtime;
+mod start;
 mod summary;
 mod v1;
 mod waiting;
+mod watched;
 
 pub use composition::CompositionRender;
-pub(crate) use engine::Interrupted;
+pub(crate) use interrupt::Interrupted;
 pub use operation::OperationRender;
 
 use anyhow::Context as _;

@@ -133,13 +133,6 @@ fn our_own_program_as_the_engine_is_the_engine_built_in() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), render(&folder, &[]).stdout);
 }
 
-#[test]
-fn images_need_docker() {
-    let ran = render(&case(), &["--crossplane-version=v2.3.4"]);
-    assert_eq!(ran.exit, 1);
-    assert!(ran.stderr.starts_with("biplane: error: --crossplane-version needs Docker"));
-}
-
 /// T-24: a function that never answers costs no more than the time given.
 #[test]
 fn a_function_that_hangs_runs_into_the_deadline() {

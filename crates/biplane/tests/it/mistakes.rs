@@ -163,12 +163,6 @@ fn files_that_cannot_be_used_are_named() {
             "cannot build context data: cannot read context value for key \"k\": open DIR/none: no such file or directory",
         ),
         (
-            "functions.yaml",
-            &FUNCTIONS.replace("crossplane-contrib", "somebody"),
-            &[],
-            "cannot start function runtimes: cannot start Function \"function-auto-ready\": package \"xpkg.crossplane.io/somebody/function-auto-ready:v0.5.0\" would run in Docker, which is not supported yet; start it yourself and annotate it with render.crossplane.io/runtime: Development, or with InProcess if it is a build of one of function-auto-ready, function-dummy, function-environment-configs, function-patch-and-transform",
-        ),
-        (
             "unused",
             "",
             &[

@@ -18,10 +18,11 @@ use biplane_model::{Object, Value};
 use clap::{ArgAction, Args};
 use tokio::runtime::Runtime;
 
+use super::engine::{Engine, What};
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
-use super::functions::Runners;
 use super::load::Loader;
-use super::{asynchronous, functions, print, v1};
+use super::runners::Runners;
+use super::{asynchronous, print, start, v1};
 use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::streams::Streams;
 pub(super) use inputs::Inputs;
@@ -128,14 +129,20 @@ impl CompositionRender {
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
-        let runners = runtime.block_on(async { self.start(&inputs, streams) })?;
+        let runners = runtime.block_on(self.start(&inputs, streams))?;
         let documents = self.render_each(&runtime, &inputs, &composites, &runners, streams)?;
         print::write(&documents, self.output.output_format, streams.stdout)
     }
 
-    fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
+    async fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
         let _waiting = streams.progress.wait(|| "functions to start".to_owned());
-        functions::start(&inputs.functions, &inputs.pipelines(), &self.function, streams)
+        let engine = match self.output.output_format {
+            OutputFormat::V1 => Engine::BuiltIn,
+            _ => Engine::of(&self.engine, What::Composite, &inputs.functions),
+        };
+        let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
+        let limit = self.engine.timeout;
+        start::start(functions, pipeline, &self.function, &engine, limit, streams).await
     }
 
     /// Refuses what the parser of the command line cannot know to be wrong.

@@ -12,7 +12,8 @@ use biplane_model::{Map, Object, Value, gojson::quote, yaml};
 use biplane_proto::Struct;
 use serde_json::json;
 
-use super::flags::{FunctionFlags, OutputFlags};
+use super::engine::check_context_support;
+use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::load::Loader;
 use crate::cli::values;
 
@@ -33,12 +34,14 @@ impl ContextHelper {
     pub(super) fn from_flags(
         flags: &FunctionFlags,
         output: &OutputFlags,
+        engine: &EngineFlags,
         loader: &mut Loader<'_, '_>,
     ) -> Result<Option<Arc<Self>>> {
         let (files, values) = (flags.context_files(), flags.context_values());
         if files.is_empty() && values.is_empty() && !output.include_context {
             return Ok(None);
         }
+        check_context_support(engine)?;
         let texts = texts(files, values, loader).context("cannot build context data")?;
         let seed = parse(&texts).context("cannot parse context data")?;
         Ok(Some(Arc::new(Self { seed, captured: Mutex::default() })))

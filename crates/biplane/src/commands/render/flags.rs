@@ -7,6 +7,7 @@ use std::time::Duration;
 use biplane_function::Registry;
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::docker::PullPolicy;
 use crate::cli::values;
 
 /// How documents are printed.
@@ -36,6 +37,15 @@ pub(super) struct EngineFlags {
     /// Docker network of the engine's container
     #[arg(long, value_name = "NAME", conflicts_with = "crossplane_binary")]
     pub crossplane_docker_network: Option<String>,
+    /// When to pull the engine's image: Always, Never, or by default IfNotPresent
+    #[arg(
+        long,
+        value_name = "POLICY",
+        value_enum,
+        hide_possible_values = true,
+        conflicts_with = "crossplane_binary"
+    )]
+    pub crossplane_pull_policy: Option<PullPolicy>,
     /// How long to run before timing out, everything included
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
     pub timeout: Duration,

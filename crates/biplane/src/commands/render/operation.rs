@@ -13,11 +13,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::context::{self, ContextHelper};
-use super::engine::What;
+use super::engine::{Engine, What};
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::functions::Running;
 use super::load::{Loader, quoted};
-use super::{asynchronous, engine, functions, print, structs, summary};
+use super::runners::Running;
+use super::{asynchronous, engine, functions, print, start, structs, summary};
 use crate::cli::values;
 use crate::streams::Streams;
 
@@ -98,9 +98,14 @@ impl OperationRender {
             Some(path) => loader.secrets(path, "function credentials")?,
             None => Vec::new(),
         };
-        let helper = ContextHelper::from_flags(&self.function, &self.output, &mut loader)?;
+        let helper =
+            ContextHelper::from_flags(&self.function, &self.output, &self.engine, &mut loader)?;
         let documents = asynchronous(false)?.block_on(async {
-            let mut runners = functions::start(&listed, &operation, &self.function, streams)?;
+            let engine = Engine::of(&self.engine, What::Operation, &listed);
+            let limit = self.engine.timeout;
+            let runners =
+                start::start(&listed, &operation, &self.function, &engine, limit, streams);
+            let mut runners = runners.await?;
             if let Some(helper) = &helper {
                 helper.wrap(&mut operation, self.output.include_context);
                 let helper = Running::in_process(helper.clone());

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use biplane_model::{Object, Value, gojson::quote};
 
+use super::docker;
+
 pub(super) const RUNTIME: &str = "render.crossplane.io/runtime";
 const DEVELOPMENT_TARGET: &str = "render.crossplane.io/runtime-development-target";
-const DOCKER_CLEANUP: &str = "render.crossplane.io/runtime-docker-cleanup";
-const DOCKER_PULL_POLICY: &str = "render.crossplane.io/runtime-docker-pull-policy";
 pub(super) const PROCESS_COMMAND: &str = "render.crossplane.io/runtime-process-command";
 
 /// A Function of the input.
@@ -29,7 +29,7 @@ pub(super) enum Runtime {
     /// As a program on this machine.
     Process(Vec<String>),
     /// In a container.
-    Docker,
+    Docker(Box<docker::Options>),
 }
 
 impl Function {
@@ -47,7 +47,7 @@ impl Function {
         }
     }
 
-    fn annotation(&self, key: &str) -> &str {
+    pub(super) fn annotation(&self, key: &str) -> &str {
         self.annotations.get(key).map_or("", String::as_str)
     }
 
@@ -93,21 +93,7 @@ impl Function {
     }
 
     fn docker(&self) -> Result<Runtime> {
-        let checks = [
-            (DOCKER_CLEANUP, "cleanup policy", ["Remove", "Stop", "Orphan"]),
-            (DOCKER_PULL_POLICY, "pull policy", ["Always", "Never", "IfNotPresent"]),
-        ];
-        for (key, what, known) in checks {
-            let value = self.annotation(key);
-            if !value.is_empty() && !known.contains(&value) {
-                bail!(
-                    "cannot get {what} for Function {}: unsupported {key:?} annotation value {} (unknown {what})",
-                    quote(&self.name),
-                    quote(value)
-                );
-            }
-        }
-        Ok(Runtime::Docker)
+        Ok(Runtime::Docker(Box::new(docker::Options::of(self)?)))
     }
 
     /// The path and the last part of the package's repository, without registry, tag and digest.

@@ -21,8 +21,9 @@ use serde_json::json;
 
 use super::composition::Inputs;
 use super::flags::{EngineFlags, OutputFlags};
-use super::functions::Runners;
-use super::{API_VERSION, RENDER_TIME, context, engine, functions, print};
+use super::interrupt::Interrupted;
+use super::runners::Runners;
+use super::{API_VERSION, RENDER_TIME, context, print};
 
 /// The documents that the v1 line would have printed.
 pub(super) async fn render(
@@ -31,13 +32,14 @@ pub(super) async fn render(
     (engine, output): (&EngineFlags, &OutputFlags),
     full_composite: bool,
 ) -> Result<Vec<Value>> {
-    let pipeline = Pipeline { inputs, functions: functions::named(runners) };
-    let run = tokio::time::timeout(engine.timeout, pipeline.run());
-    let run = engine::unless_interrupted(runners, async {
+    let pipeline = Pipeline { inputs, functions: runners.named() };
+    let limit = engine.timeout.saturating_sub(runners.spent);
+    let run = tokio::time::timeout(limit, pipeline.run());
+    let run = runners.unless_interrupted(async {
         run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")))
     });
     let end = match run.await {
-        Err(error) if error.is::<engine::Interrupted>() => return Err(error),
+        Err(error) if error.is::<Interrupted>() => return Err(error),
         run => run.context("cannot render composite resource")?,
     };
 

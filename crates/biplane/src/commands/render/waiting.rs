@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
 
-use super::functions::Runners;
+use super::runners::Runners;
 use crate::progress::Progress;
 
 /// Has every call of a function say that it is waited for.

@@ -126,7 +126,8 @@ impl CompositionRender {
         if let Some(path) = &self.required_schemas {
             inputs.schemas = Loader::schemas(path)?;
         }
-        inputs.context = ContextHelper::from_flags(&self.function, &self.output, loader)?;
+        inputs.context =
+            ContextHelper::from_flags(&self.function, &self.output, &self.engine, loader)?;
         Ok((inputs, composites))
     }
 

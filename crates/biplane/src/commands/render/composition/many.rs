@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use biplane_model::{Object, Value};
 use tokio::runtime::Runtime;
 
-use super::super::functions::Runners;
+use super::super::runners::Runners;
 use super::{CompositionRender, Inputs};
 use crate::streams::Streams;
 

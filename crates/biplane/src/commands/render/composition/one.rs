@@ -12,7 +12,7 @@ use biplane_proto::render::v1alpha1::{
 use super::super::context;
 use super::super::engine::{self, What};
 use super::super::flags::EngineFlags;
-use super::super::functions::{Runners, Running};
+use super::super::runners::{Runners, Running};
 use super::super::{print, structs, summary};
 use super::{CompositionRender, Inputs, Say};
 

@@ -10,7 +10,7 @@ use biplane_model::condition::conditions;
 use biplane_model::{Object, ObjectId, Value};
 
 use super::super::flags::OutputFormat;
-use super::super::functions::Runners;
+use super::super::runners::Runners;
 use super::super::{checks, context, print, summary};
 use super::changes::{self, Changes};
 use super::one::Answer;

@@ -13,11 +13,12 @@ use anyhow::Result;
 use tokio::runtime::Runtime;
 use tokio::sync::watch::Receiver;
 
-use super::super::engine::Interrupted;
-use super::super::functions::{self, Runners};
+use super::super::functions;
+use super::super::interrupt::{self, Interrupted};
 use super::super::load::Loader;
+use super::super::runners::Runners;
 use super::super::runtime::Function;
-use super::super::{asynchronous, print, process};
+use super::super::{asynchronous, print};
 use super::CompositionRender;
 use crate::cli::{self, Exit, values};
 use crate::streams::Streams;
@@ -40,7 +41,7 @@ impl CompositionRender {
     pub(super) fn watch(&self, streams: &mut Streams<'_>) -> Result<()> {
         let stopped = || Exit { code: cli::INTERRUPTED, text: String::new() };
         let runtime = asynchronous(true)?;
-        let mut interrupted = runtime.block_on(async { process::interrupted() })?;
+        let mut interrupted = runtime.block_on(async { interrupt::listen() })?;
         let mut started = None;
         let mut stamps = self.stamps();
         loop {
@@ -73,10 +74,10 @@ impl CompositionRender {
         if started.as_ref().is_none_or(|started| started.from != from) {
             // The old ones go first, since the new ones may want their place.
             *started = None;
-            let mut runners = runtime.block_on(async { self.start(&inputs, streams) })?;
-            for running in runners.values_mut() {
-                running.interrupted = Some(interrupted.clone());
-            }
+            let mut runners = runtime.block_on(self.start(&inputs, streams))?;
+            runners.interrupted = Some(interrupted.clone());
+            // Later renders do not wait for the start.
+            runners.spent = Duration::ZERO;
             *started = Some(Started { from, runners });
         }
         let Some(Started { runners, .. }) = started else { return Ok(Vec::new()) };

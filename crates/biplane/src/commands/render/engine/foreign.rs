@@ -1,7 +1,8 @@
 //! Another binary as the engine: request on stdin, response on stdout, words on stderr.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,8 +18,11 @@ use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tonic::Status;
 
-use super::super::functions::Runners;
+use super::super::context;
+use super::super::runners::Runners;
 
+/// What engines are asked to do.
+const INTERNAL_RENDER: &str = "crossplane internal render";
 /// What an engine exits with whose pipeline was ended by a function.
 const FATAL: i32 = 3;
 const USAGE_ERROR: i32 = 80;
@@ -31,28 +35,43 @@ pub(super) async fn render(
     runners: &Runners,
     timeout: Duration,
 ) -> Result<RenderResponse> {
+    let functions = addresses(runners, "127.0.0.1:0").await?;
+    set_functions(&mut request, functions);
+    let run = run(binary, request.encode_to_vec());
+    let output = tokio::select! {
+        output = tokio::time::timeout(timeout, run) => output,
+        end = runners.first_end() => bail!(end),
+    };
+    let output = output
+        .map_err(|_| anyhow!("{INTERNAL_RENDER} returned error with output: : signal: killed"))??;
+    let status = status(output.status);
+    answer(INTERNAL_RENDER, output.status.code(), &output.stdout, &output.stderr, &status)
+}
+
+/// Where an engine finds the functions. Those without an address are served at `listen`, on a port
+/// of this machine.
+pub(super) async fn addresses(runners: &Runners, listen: &str) -> Result<Vec<FunctionInput>> {
     let mut inputs = Vec::new();
-    for (name, running) in runners {
+    for (name, running) in runners.iter() {
         let address = match &running.target {
             Some(target) => target.clone(),
-            None => serve(name, running.runner.clone()).await?,
+            None => serve(name, running.runner.clone(), listen).await?,
         };
         inputs.push(FunctionInput { name: name.clone(), address });
     }
+    Ok(inputs)
+}
+
+pub(super) fn set_functions(request: &mut RenderRequest, functions: Vec<FunctionInput>) {
     match &mut request.input {
-        Some(Input::Composite(input)) => input.functions = inputs,
-        Some(Input::Operation(input)) => input.functions = inputs,
+        Some(Input::Composite(input)) => input.functions = functions,
+        Some(Input::Operation(input)) => input.functions = functions,
         _ => {}
     }
-    let run = run(binary, request.encode_to_vec());
-    let output = tokio::time::timeout(timeout, run).await.map_err(|_| {
-        anyhow!("crossplane internal render returned error with output: : signal: killed")
-    })??;
-    answer(&output)
 }
 
 async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
-    let attempted = "crossplane internal render returned error with output: ";
+    let attempted = || format!("{INTERNAL_RENDER} returned error with output: ");
     let mut child = tokio::process::Command::new(binary)
         .args(["internal", "render"])
         .stdin(Stdio::piped())
@@ -60,7 +79,7 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .context(attempted)?;
+        .with_context(attempted)?;
     let mut stdin = child.stdin.take();
     let write = async {
         if let Some(stdin) = &mut stdin {
@@ -70,34 +89,52 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
         drop(stdin);
     };
     let (output, ()) = tokio::join!(child.wait_with_output(), write);
-    output.context(attempted)
+    output.with_context(attempted)
 }
 
-fn answer(output: &std::process::Output) -> Result<RenderResponse> {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let response = || RenderResponse::decode(output.stdout.as_slice());
-    match output.status.code() {
+/// How a program ended, as Go says it.
+fn status(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(2)) => "signal: interrupt".to_owned(),
+        (None, Some(6)) => "signal: aborted".to_owned(),
+        (None, Some(11)) => "signal: segmentation fault".to_owned(),
+        (None, Some(15)) => "signal: terminated".to_owned(),
+        (None, _) => "signal: killed".to_owned(),
+    }
+}
+
+/// What an engine has to say. `attempted` is what it was asked to do, `status` how it ended.
+pub(super) fn answer(
+    attempted: &str,
+    code: Option<i32>,
+    stdout: &[u8],
+    stderr: &[u8],
+    status: &str,
+) -> Result<RenderResponse> {
+    let stderr = String::from_utf8_lossy(stderr);
+    let response = || RenderResponse::decode(stdout);
+    match code {
         Some(0) => response().context("cannot unmarshal render response"),
-        Some(FATAL) if !output.stdout.is_empty() => match response() {
-            Ok(_) => bail!("crossplane internal render: pipeline returned fatal: {stderr}"),
+        Some(FATAL) if !stdout.is_empty() => match response() {
+            Ok(_) => bail!("{attempted}: pipeline returned fatal: {stderr}"),
             Err(error) => bail!(
                 "cannot unmarshal partial render response after pipeline fatal: {stderr}: {error}"
             ),
         },
         code => {
-            let status = code.map_or("signal: killed".into(), |code| format!("exit status {code}"));
             let unaware =
                 code == Some(USAGE_ERROR) && stderr.contains("unexpected argument internal");
             let hint = if unaware { HINT } else { "" };
-            bail!("crossplane internal render returned error with output: {stderr}: {status}{hint}")
+            bail!("{attempted} returned error with output: {stderr}: {status}{hint}")
         }
     }
 }
 
-/// Serves a function of ours on loopback and returns its address.
-async fn serve(name: &str, runner: Arc<dyn FunctionRunner>) -> Result<String> {
+/// Serves a function of ours and returns its address on this machine.
+async fn serve(name: &str, runner: Arc<dyn FunctionRunner>, listen: &str) -> Result<String> {
     let config = Config {
-        address: "127.0.0.1:0".to_owned(),
+        address: listen.to_owned(),
         insecure: true,
         metrics_address: None,
         max_receive_size: usize::MAX,
@@ -105,7 +142,14 @@ async fn serve(name: &str, runner: Arc<dyn FunctionRunner>) -> Result<String> {
     };
     let function = Arc::new(Served { name: name.to_owned(), runner });
     let running = serve::start(function, config, std::future::pending()).await;
-    Ok(running.with_context(|| format!("cannot serve function {name:?}"))?.target().to_owned())
+    let attempted = if name == context::FUNCTION {
+        "cannot start context function".to_owned()
+    } else {
+        format!("cannot serve function {name:?}")
+    };
+    let running = running.context(attempted)?;
+    let port = running.target().rsplit(':').next().unwrap_or_default();
+    Ok(format!("127.0.0.1:{port}"))
 }
 
 struct Served {

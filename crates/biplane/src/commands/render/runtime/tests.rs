@@ -13,6 +13,10 @@ fn function(package: &str, annotations: &[(&str, &str)]) -> Function {
     }
 }
 
+fn docker(function: &Function) -> Runtime {
+    Runtime::Docker(Box::new(docker::Options::of(function).unwrap()))
+}
+
 fn runtime(function: &Function) -> Result<Runtime, String> {
     function.runtime(|name| name == "function-auto-ready", true).map_err(|e| format!("{e:#}"))
 }
@@ -29,14 +33,14 @@ fn packages_of_upstream_run_in_process_whatever_their_registry_and_version() {
         ("xpkg.crossplane.io/not-crossplane/function-auto-ready", false),
         ("", false),
     ] {
+        let function = function(package, &[]);
         let want = if in_process {
             Runtime::InProcess("function-auto-ready".into())
         } else {
-            Runtime::Docker
+            docker(&function)
         };
-        let function = function(package, &[]);
         assert_eq!(runtime(&function).unwrap(), want, "{package}");
-        assert_eq!(function.runtime(|_| true, false).unwrap(), Runtime::Docker, "{package}");
+        assert_eq!(function.runtime(|_| true, false).unwrap(), docker(&function), "{package}");
     }
 }
 
@@ -52,7 +56,11 @@ fn a_function_that_asks_for_it_runs_where_it_says() {
             vec![("runtime", "Development"), target],
             Runtime::Development("dns:///host:7443".into()),
         ),
-        ("crossplane/function-auto-ready", vec![("runtime", "Docker")], Runtime::Docker),
+        (
+            "crossplane/function-auto-ready",
+            vec![("runtime", "Docker")],
+            docker(&function("crossplane/function-auto-ready", &[])),
+        ),
         (
             fork,
             vec![("runtime", "Process"), ("runtime-process-command", r#"["go","run","."]"#)],

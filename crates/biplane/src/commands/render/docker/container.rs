@@ -1,0 +1,295 @@
+//! Functions in containers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use biplane_model::gojson::quote;
+use bollard::Docker;
+use bollard::container::LogOutput;
+use bollard::errors::Error;
+use bollard::models::{
+    ContainerCreateBody, ContainerInspectResponse, EndpointSettings, HostConfig,
+    NetworkConnectRequest, NetworkingConfig, PortBinding,
+};
+use bollard::query_parameters::{
+    CreateContainerOptions, InspectContainerOptions, LogsOptions, StartContainerOptions,
+    WaitContainerOptions,
+};
+use tokio::sync::watch;
+use tokio_stream::StreamExt;
+
+use super::client::{explain, status};
+use super::options::{NETWORK, Options, PullPolicy};
+use super::{Container, Session, unique_name};
+use crate::commands::render::notes::Notes;
+use crate::commands::render::runners::Running;
+use crate::commands::render::watched::{self, Watched};
+
+/// Where functions listen in their containers.
+const PORT: u16 = 9443;
+/// How often to look for a container that is just being made, and how long to wait in between.
+const ATTEMPTS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Session {
+    /// Starts a function's container, or uses the one that there is.
+    pub(crate) async fn start(
+        &self,
+        function: &str,
+        options: &Options,
+        network: Option<&str>,
+        notes: &Notes,
+    ) -> Result<Running> {
+        if options.ignored_env > 0 {
+            notes.debug("Ignoring invalid environment variables", &[("function", function)]);
+        }
+        let network = options.network.as_deref().or(network);
+        let id = match self.find(options).await? {
+            Some(id) => id,
+            None => self.create(options, network, notes).await?,
+        };
+        self.own(Container {
+            id: id.clone(),
+            function: function.to_owned(),
+            target: String::new(),
+            cleanup: options.cleanup,
+            gently: true,
+        });
+        if let Some(network) = network.filter(|network| self.is_own(network)) {
+            self.join(&id, network).await?;
+        }
+        let docker = self.docker();
+        let started = docker.start_container(&id, None::<StartContainerOptions>).await;
+        started.map_err(|e| explain(&e)).context("cannot start Docker container")?;
+        let container = self.inspect(&id).await.map_err(|e| explain(&e));
+        let container = container.context("cannot inspect Docker container")?;
+        if let Some(code) = exit_code(&container) {
+            let log = last_lines(docker, &id).await;
+            bail!(obituary("its container", code, &log));
+        }
+        let address = address(&container, options, network)?;
+        self.set_target(&id, &address);
+        notes.debug(
+            "Function runs in a container",
+            &[("address", &address), ("function", function), ("image", &options.image)],
+        );
+        let (end, ended) = watch::channel(None);
+        let what = format!("the container of function {}", quote(function));
+        tokio::spawn(watch_for_end(docker.clone(), id, what, end));
+        let runner = Watched::new(&address, ended)?;
+        let ended = Some(runner.ended());
+        Ok(Running { runner: Arc::new(runner), target: Some(address), ended })
+    }
+
+    async fn inspect(&self, id: &str) -> Result<ContainerInspectResponse, Error> {
+        self.docker().inspect_container(id, None::<InspectContainerOptions>).await
+    }
+
+    /// The container of the function's name, if it names one that exists.
+    async fn find(&self, options: &Options) -> Result<Option<String>> {
+        let Some(name) = &options.name else { return Ok(None) };
+        let attempted = || format!("cannot inspect Docker container {}", quote(name));
+        if !is_container_name(name) {
+            let reason = "only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed";
+            return Err(anyhow!("Invalid container name ({name}), {reason}").context(attempted()));
+        }
+        match self.inspect(name).await {
+            Ok(found) => Ok(found.id),
+            Err(error) if status(&error) == Some(404) => Ok(None),
+            Err(error) => Err(explain(&error).context(attempted())),
+        }
+    }
+
+    async fn create(
+        &self,
+        options: &Options,
+        network: Option<&str>,
+        notes: &Notes,
+    ) -> Result<String> {
+        let image = &options.image;
+        let cannot_pull = || format!("cannot pull Docker image {}", quote(image));
+        if options.pull == PullPolicy::Always {
+            self.pull(image, notes).await.with_context(cannot_pull)?;
+        }
+        // A container with a name may be met again by a command that has no network, or another.
+        let network = network.filter(|n| options.name.is_none() || !self.is_own(n));
+        let missing = match self.create_now(options, network).await {
+            Err(error) if status(&error) == Some(404) && self.lacks(image).await => error,
+            created => return created.map_err(|error| cannot_create(image, network, &error)),
+        };
+        if options.pull == PullPolicy::Never {
+            return Err(explain(&missing).context(format!(
+                "cannot create Docker container: image {} not found and pull policy is \"Never\"",
+                quote(image)
+            )));
+        }
+        self.pull(image, notes).await.with_context(cannot_pull)?;
+        let created = self.create_now(options, network).await;
+        created.map_err(|error| cannot_create(image, network, &error))
+    }
+
+    async fn create_now(&self, options: &Options, network: Option<&str>) -> Result<String, Error> {
+        let port = format!("{PORT}/tcp");
+        let binding = PortBinding {
+            host_ip: Some(options.publish_address.clone()),
+            host_port: Some("0".to_owned()), // any that is free
+        };
+        let published = network.is_none().then(|| [(port.clone(), Some(vec![binding]))].into());
+        let attached = network.map(|network| NetworkingConfig {
+            endpoints_config: Some([(network.to_owned(), EndpointSettings::default())].into()),
+        });
+        let body = ContainerCreateBody {
+            image: Some(options.image.clone()),
+            cmd: Some(vec!["--insecure".to_owned()]),
+            exposed_ports: Some(vec![port]),
+            env: Some(options.env.clone()),
+            host_config: Some(HostConfig { port_bindings: published, ..HostConfig::default() }),
+            networking_config: attached,
+            ..ContainerCreateBody::default()
+        };
+        // Engines before version 25 do not let containers find each other by names that they made up.
+        let name = options.name.clone().or_else(|| network.map(|_| unique_name()));
+        let name = CreateContainerOptions { name, ..CreateContainerOptions::default() };
+        let created = self.docker().create_container(Some(name), body).await;
+        match (created, &options.name) {
+            (Err(error), Some(name)) if status(&error) == Some(409) => {
+                self.made_by_another(name).await.ok_or(error)
+            }
+            (created, _) => created.map(|container| container.id),
+        }
+    }
+
+    /// The container whose name is already taken, once it can be seen.
+    async fn made_by_another(&self, name: &str) -> Option<String> {
+        for _ in 0..ATTEMPTS {
+            match self.inspect(name).await {
+                Ok(found) => return found.id,
+                Err(error) if status(&error) == Some(404) => tokio::time::sleep(PAUSE).await,
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether the engine does not have an image. Other things may not be found, too.
+    pub(super) async fn lacks(&self, image: &str) -> bool {
+        let found = self.docker().inspect_image(image).await;
+        found.is_err_and(|error| status(&error) == Some(404))
+    }
+
+    /// Attaches a container to the network of this command, if it is not yet.
+    async fn join(&self, id: &str, network: &str) -> Result<()> {
+        let request =
+            NetworkConnectRequest { container: id.to_owned(), ..NetworkConnectRequest::default() };
+        let container = self.inspect(id).await.map_err(|e| explain(&e));
+        let container = container.context("cannot inspect Docker container")?;
+        if is_attached(&container, network) {
+            return Ok(());
+        }
+        let joined = self.docker().connect_network(network, request).await;
+        joined.map_err(|e| explain(&e)).with_context(|| {
+            format!("cannot connect Docker container to network {}", quote(network))
+        })
+    }
+}
+
+fn cannot_create(image: &str, network: Option<&str>, error: &Error) -> anyhow::Error {
+    let attempted = format!("cannot create Docker container for image {}", quote(image));
+    explain(error).context(match network {
+        None => attempted,
+        Some(network) => format!(
+            "{attempted} on network {}; verify the network exists and is accessible by the Docker daemon",
+            quote(network)
+        ),
+    })
+}
+
+/// Where a container that runs is called.
+fn address(
+    container: &ContainerInspectResponse,
+    options: &Options,
+    network: Option<&str>,
+) -> Result<String> {
+    let name = container.name.as_deref().unwrap_or_default().trim_start_matches('/');
+    if let Some(network) = network {
+        if !is_attached(container, network) {
+            bail!(
+                "container {} is not connected to Docker network {}; verify the {NETWORK:?} annotation value matches an existing network",
+                quote(name),
+                quote(network)
+            );
+        }
+        return Ok(format!("{name}:{PORT}"));
+    }
+    let ports = container.network_settings.as_ref().and_then(|n| n.ports.as_ref());
+    let bindings = ports.and_then(|ports| ports.get(&format!("{PORT}/tcp"))?.as_ref());
+    let Some(binding) = bindings.and_then(|bindings| bindings.first()) else {
+        bail!("container {} has no published binding for port {PORT}", quote(name));
+    };
+    let host = options.target.as_deref().or(binding.host_ip.as_deref()).unwrap_or_default();
+    if host.is_empty() {
+        bail!("container {} has port binding for {PORT} but no host address", quote(name));
+    }
+    let port = binding.host_port.as_deref().unwrap_or_default();
+    Ok(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+}
+
+fn is_attached(container: &ContainerInspectResponse, network: &str) -> bool {
+    let networks = container.network_settings.as_ref().and_then(|n| n.networks.as_ref());
+    networks.is_some_and(|networks| networks.contains_key(network))
+}
+
+/// The exit code of a container that does not run.
+fn exit_code(container: &ContainerInspectResponse) -> Option<i64> {
+    let state = container.state.as_ref()?;
+    (state.running == Some(false)).then(|| state.exit_code.unwrap_or_default())
+}
+
+fn is_container_name(name: &str) -> bool {
+    let name = name.strip_prefix('/').unwrap_or(name);
+    name.len() > 1
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+fn obituary(what: &str, code: i64, log: &str) -> String {
+    let log: Vec<_> = log.lines().collect();
+    watched::obituary(what, &format!("exit status: {code}"), &log)
+}
+
+async fn watch_for_end(
+    docker: Docker,
+    id: String,
+    what: String,
+    end: watch::Sender<Option<String>>,
+) {
+    let mut wait = std::pin::pin!(docker.wait_container(&id, None::<WaitContainerOptions>));
+    let code = match wait.next().await {
+        Some(Ok(ended)) => ended.status_code,
+        Some(Err(Error::DockerContainerWaitError { code, .. })) => code,
+        // Nothing is known, which is no reason to give up.
+        _ => return std::future::pending().await,
+    };
+    let log = last_lines(&docker, &id).await;
+    end.send_replace(Some(obituary(&what, code, &log)));
+}
+
+/// The end of a container's log.
+async fn last_lines(docker: &Docker, id: &str) -> String {
+    let options = LogsOptions {
+        stdout: true,
+        stderr: true,
+        tail: watched::LOG_LINES.to_string(),
+        ..LogsOptions::default()
+    };
+    let mut log = Vec::new();
+    let mut lines = std::pin::pin!(docker.logs(id, Some(options)));
+    while let Some(Ok(output)) = lines.next().await {
+        log.extend(LogOutput::into_bytes(output));
+    }
+    String::from_utf8_lossy(&log).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What the environment says about Docker, read once and handed on.
+
+use std::path::{Path, PathBuf};
+
+/// The variables that Docker's own programs heed. Empty ones count as unset.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// `DOCKER_HOST`
+    pub host: Option<String>,
+    /// `DOCKER_API_VERSION`
+    pub api_version: Option<String>,
+    /// `DOCKER_CERT_PATH`
+    pub cert_path: Option<PathBuf>,
+    /// The file with credentials for registries, if there is one.
+    pub auth_file: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The environment of this process.
+    #[allow(clippy::disallowed_methods)] // Docker's variables are no flags of ours
+    pub(crate) fn of_process() -> Self {
+        Self::new(|key| std::env::var(key).ok(), Path::is_file)
+    }
+
+    fn new(variable: impl Fn(&str) -> Option<String>, exists: impl Fn(&Path) -> bool) -> Self {
+        let variable = |key: &str| variable(key).filter(|value| !value.is_empty());
+        let below = |folder: Option<String>, file: &str| folder.map(|f| Path::new(&f).join(file));
+        // Podman and its relatives keep theirs elsewhere.
+        let auth_files = [
+            below(variable("DOCKER_CONFIG"), "config.json")
+                .or_else(|| below(variable("HOME"), ".docker/config.json")),
+            variable("REGISTRY_AUTH_FILE").map(PathBuf::from),
+            below(variable("XDG_RUNTIME_DIR"), "containers/auth.json"),
+        ];
+        Self {
+            host: variable("DOCKER_HOST"),
+            api_version: variable("DOCKER_API_VERSION"),
+            cert_path: variable("DOCKER_CERT_PATH").map(PathBuf::from),
+            auth_file: auth_files.into_iter().flatten().find(|path| exists(path)),
+        }
+    }
+
+    /// Whether the Docker engine runs on another machine, where this one's loopback is not.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.host.as_ref().is_some_and(|host| !host.starts_with("unix://"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)], files: &[&str]) -> Environment {
+        Environment::new(
+            |key| variables.iter().find(|(k, _)| *k == key).map(|(_, v)| (*v).to_owned()),
+            |path| files.iter().any(|file| Path::new(file) == path),
+        )
+    }
+
+    /// RT-10
+    #[test]
+    fn credentials_are_looked_for_where_docker_and_podman_keep_them() {
+        let variables = [
+            ("HOME", "/home/me"),
+            ("REGISTRY_AUTH_FILE", "/auth.json"),
+            ("XDG_RUNTIME_DIR", "/run/user/1"),
+        ];
+        for (files, want) in [
+            (vec!["/home/me/.docker/config.json", "/auth.json"], "/home/me/.docker/config.json"),
+            (vec!["/auth.json", "/run/user/1/containers/auth.json"], "/auth.json"),
+            (vec!["/run/user/1/containers/auth.json"], "/run/user/1/containers/auth.json"),
+        ] {
+            let found = environment(&variables, &files).auth_file;
+            assert_eq!(found.as_deref(), Some(Path::new(want)));
+        }
+        assert_eq!(environment(&variables, &[]).auth_file, None);
+        let elsewhere = [("HOME", "/home/me"), ("DOCKER_CONFIG", "/etc/mine")];
+        let found = environment(&elsewhere, &["/home/me/.docker/config.json"]).auth_file;
+        assert_eq!(found, None, "the folder that DOCKER_CONFIG names is the only one");
+    }
+
+    /// ENG-7
+    #[test]
+    fn anything_but_a_socket_is_another_machine() {
+        for (host, remote) in [("", false), ("unix:///x.sock", false), ("tcp://h:2376", true)] {
+            assert_eq!(environment(&[("DOCKER_HOST", host)], &[]).is_remote(), remote, "{host}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Containers that run to their end: bytes in, bytes out.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use biplane_model::gojson::quote;
+use bollard::container::{AttachContainerResults, LogOutput};
+use bollard::errors::Error;
+use bollard::models::{ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig};
+use bollard::query_parameters::{
+    AttachContainerOptions, CreateContainerOptions, RemoveContainerOptions, StartContainerOptions,
+    WaitContainerOptions,
+};
+use tokio::io::AsyncWriteExt;
+use tokio_stream::StreamExt;
+
+use super::client::explain;
+use super::options::{Cleanup, PullPolicy};
+use super::reference::Reference;
+use super::{Container, Session};
+use crate::commands::render::notes::Notes;
+
+/// What a container came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub code: i64,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+impl Session {
+    /// Sees to it that an image is there to be run.
+    pub(crate) async fn provide(
+        &self,
+        image: &str,
+        policy: PullPolicy,
+        notes: &Notes,
+    ) -> Result<()> {
+        let needed = match policy {
+            PullPolicy::Always => true,
+            PullPolicy::Never => false,
+            PullPolicy::IfNotPresent => self.lacks(image).await,
+        };
+        if !needed {
+            return Ok(());
+        }
+        Reference::parse_complete(image)
+            .with_context(|| format!("cannot parse image reference {}", quote(image)))
+            .with_context(|| format!("cannot resolve registry for image {}", quote(image)))?;
+        let pulled = self.pull(image, notes).await;
+        pulled.with_context(|| format!("failed to pull image {}", quote(image)))
+    }
+
+    /// Runs a container on a network, from which the host can be reached, and removes it.
+    pub(crate) async fn run(
+        &self,
+        image: &str,
+        arguments: &[&str],
+        stdin: &[u8],
+        network: &str,
+        limit: Duration,
+    ) -> Result<Ran> {
+        let attached = EndpointSettings::default();
+        let body = ContainerCreateBody {
+            image: Some(image.to_owned()),
+            cmd: Some(arguments.iter().map(|&argument| argument.to_owned()).collect()),
+            attach_stdin: Some(true),
+            attach_stdout: Some(true),
+            attach_stderr: Some(true),
+            open_stdin: Some(true),
+            stdin_once: Some(true),
+            host_config: Some(HostConfig {
+                extra_hosts: Some(vec!["host.docker.internal:host-gateway".to_owned()]),
+                ..HostConfig::default()
+            }),
+            networking_config: Some(NetworkingConfig {
+                endpoints_config: Some([(network.to_owned(), attached)].into()),
+            }),
+            ..ContainerCreateBody::default()
+        };
+        let created = self.docker().create_container(None::<CreateContainerOptions>, body).await;
+        let id = created.map_err(|e| explain(&e)).context("failed to create container")?.id;
+        self.own(Container {
+            id: id.clone(),
+            function: image.to_owned(),
+            target: String::new(),
+            cleanup: Cleanup::Remove,
+            gently: false,
+        });
+        // Only now that it is recorded may it be given up.
+        let ran = tokio::select! {
+            ran = self.run_created(&id, stdin) => ran?,
+            reason = self.cancelled() => return Err(reason),
+            () = tokio::time::sleep(limit) => bail!("context deadline exceeded"),
+        };
+        let force = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
+        if self.docker().remove_container(&id, Some(force)).await.is_ok() {
+            self.disown(&id);
+        }
+        Ok(ran)
+    }
+
+    async fn run_created(&self, id: &str, stdin: &[u8]) -> Result<Ran> {
+        let docker = self.docker();
+        let everything = AttachContainerOptions {
+            stream: true,
+            stdin: true,
+            stdout: true,
+            stderr: true,
+            ..AttachContainerOptions::default()
+        };
+        // Before it starts, so that nothing it writes is missed.
+        let attached = docker.attach_container(id, Some(everything)).await;
+        let attached =
+            attached.map_err(|e| explain(&e)).context("failed to attach to container")?;
+        let AttachContainerResults { mut output, mut input } = attached;
+        let started = docker.start_container(id, None::<StartContainerOptions>).await;
+        started.map_err(|e| explain(&e)).context("failed to start container")?;
+
+        let write = async {
+            // One that does not read says why.
+            let _ = input.write_all(stdin).await;
+            let _ = input.shutdown().await;
+        };
+        let read = async {
+            let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+            while let Some(output) = output.next().await {
+                match output {
+                    Ok(LogOutput::StdErr { message }) => stderr.extend(message),
+                    Ok(output) => stdout.extend(output.into_bytes()),
+                    Err(error) => {
+                        return Err(explain(&error).context("failed to read container output"));
+                    }
+                }
+            }
+            Ok((stdout, stderr))
+        };
+        let ((), read) = tokio::join!(write, read);
+        let (stdout, stderr) = read?;
+
+        let mut wait = std::pin::pin!(docker.wait_container(id, None::<WaitContainerOptions>));
+        let code = match wait.next().await {
+            Some(Ok(ended)) => ended.status_code,
+            Some(Err(Error::DockerContainerWaitError { code, .. })) => code,
+            Some(Err(error)) => return Err(explain(&error).context("error waiting for container")),
+            None => bail!("error waiting for container: there was no answer"),
+        };
+        Ok(Ran { code, stdout, stderr })
+    }
+}

@@ -1,0 +1,79 @@
+//! An engine in a container, on a network with the functions.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use biplane_proto::render::v1alpha1::{FunctionInput, RenderRequest, RenderResponse};
+use prost::Message;
+
+use super::super::docker::{Cancelled, Ran};
+use super::super::interrupt;
+use super::super::runners::Runners;
+use super::Image;
+use super::foreign;
+
+/// What the engine is asked to do, as errors call it.
+pub(super) const IN_DOCKER: &str = "crossplane internal render in Docker";
+/// This machine, as a container sees it.
+const HOST: &str = "host.docker.internal:";
+
+/// Renders with an image. Functions on this machine are reached through the host's name.
+pub(super) async fn render(
+    image: &Image,
+    mut request: RenderRequest,
+    runners: &Runners,
+    limit: Duration,
+) -> Result<RenderResponse> {
+    let session = runners.session.clone().ok_or_else(|| anyhow!("there is no Docker engine"))?;
+    let network = runners.network.as_deref().unwrap_or_default();
+    // From another machine as seen from there: a container has an address of its own.
+    let functions = foreign::addresses(runners, "0.0.0.0:0").await?;
+    foreign::set_functions(&mut request, functions.into_iter().map(reachable).collect());
+    let request = request.encode_to_vec();
+    let arguments = ["internal", "render"];
+    let run = session.run(&image.reference, &arguments, &request, network, limit);
+    tokio::pin!(run);
+    let ran = tokio::select! {
+        ran = &mut run => ran,
+        () = interrupt::requested(runners.interrupted.as_ref()) => {
+            session.cancel(Cancelled::Interrupted);
+            run.await
+        }
+        end = runners.first_end() => {
+            session.cancel(Cancelled::Pointless);
+            let _ = run.await;
+            return Err(anyhow!(end).context(image.attempted));
+        }
+    };
+    let Ran { code, stdout, stderr } = ran.map_err(|error| image.failed(error))?;
+    let status = format!("container exited with status {code}");
+    let code = i32::try_from(code).ok();
+    foreign::answer(IN_DOCKER, code, &stdout, &stderr, &status).context(image.attempted)
+}
+
+/// A function's address as a container must write it.
+fn reachable(function: FunctionInput) -> FunctionInput {
+    let address = function.address.replacen("localhost:", HOST, 1).replacen("127.0.0.1:", HOST, 1);
+    FunctionInput { address, ..function }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ENG-5, T-26
+    #[test]
+    fn functions_on_this_machine_are_reached_through_the_host() {
+        for (address, want) in [
+            ("localhost:9443", "host.docker.internal:9443"),
+            ("127.0.0.1:32768", "host.docker.internal:32768"),
+            ("dns:///127.0.0.1:7443", "dns:///host.docker.internal:7443"),
+            ("dns:///localhost:7443", "dns:///host.docker.internal:7443"),
+            ("fn:9443", "fn:9443"),
+            ("0.0.0.0:9443", "0.0.0.0:9443"),
+        ] {
+            let function = FunctionInput { name: "fn".into(), address: address.into() };
+            assert_eq!(reachable(function).address, want);
+        }
+    }
+}

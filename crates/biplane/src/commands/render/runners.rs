@@ -1,0 +1,95 @@
+//! Functions that can be called, wherever they run, for as long as a command needs them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use biplane_function::{FunctionRunner, Named};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::docker::Session;
+use super::interrupt::{self, Interrupted};
+use super::watched::{self, Ended};
+
+/// Functions that can be called, by name. What was started for them ends with the last copy.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Runners {
+    by_name: BTreeMap<String, Running>,
+    /// Whether someone asked to stop; unset when there is nothing to clean up.
+    pub interrupted: Option<watch::Receiver<bool>>,
+    /// The Docker engine, if anything runs there. Cleaned up after the programs have ended.
+    pub session: Option<Arc<Session>>,
+    /// The Docker network of the engine, if it is a container.
+    pub network: Option<String>,
+    /// What of the command's time it took to start them.
+    pub spent: Duration,
+}
+
+/// A function that can be called.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub runner: Arc<dyn FunctionRunner>,
+    /// The gRPC target, if it has one.
+    pub target: Option<String>,
+    /// Of a program or a container: what there is to say once it has ended.
+    pub ended: Option<Ended>,
+}
+
+impl Running {
+    /// Something that is called without a network.
+    pub(super) fn in_process(runner: Arc<dyn FunctionRunner>) -> Self {
+        Self { runner, target: None, ended: None }
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+impl Runners {
+    pub(super) fn insert(&mut self, name: String, running: Running) {
+        self.by_name.insert(name, running);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &Running)> {
+        self.by_name.iter()
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Running> {
+        self.by_name.values_mut()
+    }
+
+    /// Calls functions by name.
+    pub(super) fn named(&self) -> Named {
+        self.by_name.iter().fold(Named::default(), |named, (name, running)| {
+            named.with(name, running.runner.clone())
+        })
+    }
+
+    /// Returns with the words of the first function that ends.
+    pub(super) async fn first_end(&self) -> String {
+        let mut ends = JoinSet::new();
+        for ended in self.by_name.values().filter_map(|running| running.ended.clone()) {
+            ends.spawn(watched::end_of(ended));
+        }
+        match ends.join_next().await {
+            Some(Ok(end)) => end,
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Works until someone asks to stop: what was started must not outlive the command.
+    pub(super) async fn unless_interrupted<T>(
+        &self,
+        work: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        tokio::select! {
+            done = work => done,
+            () = interrupt::requested(self.interrupted.as_ref()) => Err(Interrupted.into()),
+        }
+    }
+}

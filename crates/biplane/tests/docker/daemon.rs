@@ -1,0 +1,156 @@
+//! A Docker engine, from the distribution's package, for the tests alone.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bollard::models::{ContainerSummary, NetworkCreateRequest};
+use bollard::query_parameters::{
+    ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
+};
+use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::runtime::Runtime;
+
+use crate::images;
+
+/// An engine that runs, with the images that tests use.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    runtime: Runtime,
+    docker: Docker,
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Daemon {
+    pub(crate) fn is_installed() -> bool {
+        Command::new("dockerd").arg("--version").output().is_ok()
+    }
+
+    pub(crate) fn start() -> Result<Self, String> {
+        let text = |e: std::io::Error| e.to_string();
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().map_err(text)?;
+        if !up.success() {
+            return Err("the loopback device cannot be set up".into());
+        }
+        let folder = tempfile::tempdir().map_err(text)?;
+        // In memory, and only as far as these namespaces go: nothing of it can be left behind.
+        let tmpfs = ["-t", "tmpfs", "biplane-tests"];
+        let mounted = Command::new("mount").args(tmpfs).arg(folder.path()).status();
+        if !mounted.map_err(text)?.success() {
+            return Err("a file system in memory cannot be mounted".into());
+        }
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let log = File::create(at("log")).map_err(text)?;
+        let mut child = Command::new("dockerd")
+            .args(["--data-root", &at("data"), "--exec-root", &at("exec"), "--pidfile", &at("pid")])
+            .args(["--host", &format!("unix://{}", at("docker.sock"))])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().map_err(text)?)
+            .stderr(log)
+            .spawn()
+            .map_err(text)?;
+        let runtime = Runtime::new().map_err(text)?;
+        let deadline = Instant::now() + Duration::from_mins(2);
+        let docker = loop {
+            let docker = Docker::connect_with_unix(&at("docker.sock"), 120, API_DEFAULT_VERSION);
+            if let Ok(docker) = docker
+                && runtime.block_on(docker.ping()).is_ok()
+            {
+                break docker;
+            }
+            let ended = child.try_wait().map_err(text)?;
+            if ended.is_some() || Instant::now() > deadline {
+                let _ = child.kill();
+                let log = std::fs::read_to_string(at("log")).unwrap_or_default();
+                let last = log.lines().last().unwrap_or_default();
+                return Err(format!("dockerd does not start here: {last}"));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        };
+        let daemon = Self { runtime, docker, child, folder };
+        images::provide(&daemon);
+        Ok(daemon)
+    }
+
+    pub(crate) fn docker(&self) -> &Docker {
+        &self.docker
+    }
+
+    pub(crate) fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// For `DOCKER_HOST`.
+    pub(crate) fn host(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("docker.sock")
+    }
+
+    /// Every container, whether it runs or not.
+    pub(crate) fn containers(&self) -> Vec<ContainerSummary> {
+        let all = ListContainersOptions { all: true, ..ListContainersOptions::default() };
+        self.wait(self.docker.list_containers(Some(all))).unwrap()
+    }
+
+    /// What the only container does: `running`, `exited` and so on.
+    pub(crate) fn only_state(&self) -> String {
+        let containers = self.containers();
+        assert_eq!(containers.len(), 1, "{containers:?}");
+        containers[0].state.unwrap().to_string()
+    }
+
+    pub(crate) fn remove_all(&self) {
+        for container in self.containers() {
+            let force = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
+            let id = container.id.unwrap();
+            self.wait(self.docker.remove_container(&id, Some(force))).unwrap();
+        }
+    }
+
+    pub(crate) fn create_network(&self, name: &str) {
+        let request = NetworkCreateRequest { name: name.into(), ..NetworkCreateRequest::default() };
+        self.wait(self.docker.create_network(request)).unwrap();
+    }
+
+    pub(crate) fn remove_network(&self, name: &str) {
+        self.wait(self.docker.remove_network(name)).unwrap();
+    }
+
+    /// The networks that someone made.
+    pub(crate) fn networks(&self) -> Vec<String> {
+        let networks = self.wait(self.docker.list_networks(None::<ListNetworksOptions>)).unwrap();
+        let names = networks.into_iter().filter_map(|network| network.name);
+        names.filter(|name| !matches!(name.as_str(), "bridge" | "host" | "none")).collect()
+    }
+
+    /// Nothing is left behind.
+    pub(crate) fn assert_empty(&self) {
+        let containers = self.containers();
+        let networks = self.networks();
+        if !containers.is_empty() {
+            self.remove_all();
+        }
+        assert!(containers.is_empty(), "left behind: {containers:?}");
+        assert!(networks.is_empty(), "left behind: {networks:?}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // Politely, so that it says goodbye to what it started.
+        let id = self.child.id().to_string();
+        let _ = Command::new("kill").args(["-TERM", &id]).status();
+        let deadline = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = Command::new("umount").arg("--lazy").arg(self.folder.path()).status();
+    }
+}

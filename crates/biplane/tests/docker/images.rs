@@ -1,0 +1,103 @@
+//! Images around the program under test. They are made once, from its file and the libraries that it
+//! needs.
+
+use std::path::Path;
+use std::process::Command;
+
+use bollard::models::{ContainerConfig, ContainerCreateBody};
+use bollard::query_parameters::{
+    CommitContainerOptions, CreateContainerOptions, CreateImageOptions, RemoveContainerOptions,
+};
+use tokio_stream::StreamExt;
+
+use crate::daemon::Daemon;
+
+const REPOSITORY: &str = "biplane.example/tests";
+
+/// The program as a function.
+pub(crate) const FUNCTION: &str = "biplane.example/tests:function";
+/// A function that ends at once and says why.
+pub(crate) const BROKEN: &str = "biplane.example/tests:broken";
+/// A function that listens to nobody, not even to those who want it to stop.
+pub(crate) const DEAF: &str = "biplane.example/tests:deaf";
+/// The program as an engine.
+pub(crate) const ENGINE: &str = "biplane.example/tests:engine";
+
+pub(crate) fn provide(daemon: &Daemon) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let program = Path::new(env!("CARGO_BIN_EXE_biplane"));
+    copy(program, &root.join("biplane"));
+    // Most of a debug build is of no use there.
+    let _ = Command::new("strip").arg(root.join("biplane")).status();
+    copy_libraries(program, root);
+    for name in ["sh", "sleep"] {
+        let program = Path::new("/bin").join(name);
+        copy_libraries(&program, root);
+        copy(&program, &root.join(name));
+    }
+    let archive = Command::new("tar").arg("-C").arg(root).args(["-c", "."]).output().unwrap();
+    assert!(archive.status.success());
+    import(daemon, archive.stdout);
+    for (tag, entry_point) in [
+        ("function", r#"["/biplane", "function", "serve", "function-dummy"]"#),
+        ("broken", r#"["/biplane", "function", "serve", "function-that-is-not-there"]"#),
+        ("deaf", r#"["/sh", "-c", "/sleep 600"]"#),
+        ("engine", r#"["/biplane"]"#),
+    ] {
+        tag_with(daemon, tag, entry_point);
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+    std::fs::copy(from, to).unwrap();
+}
+
+fn copy_libraries(program: &Path, root: &Path) {
+    let listed = Command::new("ldd").arg(program).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    for library in listed.split_whitespace().filter(|word| word.starts_with('/')) {
+        copy(Path::new(library), &root.join(library.trim_start_matches('/')));
+    }
+}
+
+fn import(daemon: &Daemon, archive: Vec<u8>) {
+    let options = CreateImageOptions {
+        from_src: Some("-".into()),
+        repo: Some(REPOSITORY.into()),
+        tag: Some("base".into()),
+        ..CreateImageOptions::default()
+    };
+    let body = bollard::body_full(archive.into());
+    let import = daemon.docker().create_image(Some(options), Some(body), None);
+    daemon.wait(async {
+        let mut import = std::pin::pin!(import);
+        while let Some(step) = import.next().await {
+            step.unwrap();
+        }
+    });
+}
+
+/// The same image with another entry point.
+fn tag_with(daemon: &Daemon, tag: &str, entry_point: &str) {
+    let docker = daemon.docker();
+    daemon.wait(async {
+        let body = ContainerCreateBody {
+            image: Some(format!("{REPOSITORY}:base")),
+            cmd: Some(vec!["/biplane".into()]),
+            ..ContainerCreateBody::default()
+        };
+        let container = docker.create_container(None::<CreateContainerOptions>, body).await;
+        let container = container.unwrap().id;
+        let options = CommitContainerOptions {
+            container: Some(container.clone()),
+            repo: Some(REPOSITORY.into()),
+            tag: Some(tag.into()),
+            changes: Some(format!("ENTRYPOINT {entry_point}\nCMD []")),
+            ..CommitContainerOptions::default()
+        };
+        docker.commit_container(options, ContainerConfig::default()).await.unwrap();
+        docker.remove_container(&container, None::<RemoveContainerOptions>).await.unwrap();
+    });
+}

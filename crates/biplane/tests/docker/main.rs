@@ -1,0 +1,82 @@
+//! Functions and engines in containers, with a Docker engine of the tests' own.
+//!
+//! The tests run in namespaces of their own, so that neither the engine's networks nor its
+//! processes meet those of the machine, and all of it is gone when the tests are.
+
+#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+
+mod daemon;
+mod engines;
+mod functions;
+mod images;
+mod registry;
+mod work;
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use daemon::Daemon;
+
+/// Set in the namespaces.
+const INSIDE: &str = "BIPLANE_DOCKER_TESTS_INSIDE";
+const UNSHARE: [&str; 6] = ["--net", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"];
+
+/// A test, and what it is called.
+type Case = (&'static str, fn(&Daemon));
+
+#[allow(clippy::print_stdout)] // beside what the harness prints
+fn main() {
+    let mut arguments = Arguments::from_args();
+    let cases = [functions::CASES, engines::CASES, registry::CASES].concat();
+    if arguments.list {
+        libtest_mimic::run(&arguments, trials(&cases, None)).exit();
+    }
+    // One after the other: they count what is left in the engine.
+    arguments.test_threads = Some(1);
+    let started = if std::env::var_os(INSIDE).is_some() { Daemon::start() } else { go_inside() };
+    let daemon = match started {
+        Ok(daemon) => Some(Arc::new(daemon)),
+        Err(reason) => {
+            println!("\nskipped, since there is no Docker engine: {reason}");
+            None
+        }
+    };
+    let conclusion = libtest_mimic::run(&arguments, trials(&cases, daemon.as_ref()));
+    drop(daemon);
+    conclusion.exit();
+}
+
+/// Starts this program once more where it is alone. Returns only if that is impossible.
+fn go_inside() -> Result<Daemon, String> {
+    if !Daemon::is_installed() {
+        return Err("dockerd is not installed (Debian: docker.io)".into());
+    }
+    let tried = Command::new("unshare").args(UNSHARE).arg("true").stderr(Stdio::null()).status();
+    if !tried.is_ok_and(|status| status.success()) {
+        return Err("namespaces cannot be made here, for which one must be root".into());
+    }
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut inside = Command::new("unshare");
+    inside.args(UNSHARE).arg(program).args(std::env::args_os().skip(1)).env(INSIDE, "1");
+    Err(inside.exec().to_string())
+}
+
+fn trials(cases: &[Case], daemon: Option<&Arc<Daemon>>) -> Vec<Trial> {
+    let trial = |&(name, run): &Case| {
+        let (name, daemon) = (format!("needs_a_docker_engine::{name}"), daemon.cloned());
+        let missing = daemon.is_none();
+        let test = move || match daemon {
+            None => Err(Failed::from("there is no Docker engine")),
+            Some(daemon) => {
+                run(&daemon);
+                daemon.assert_empty();
+                Ok(())
+            }
+        };
+        Trial::test(name, test).with_ignored_flag(missing)
+    };
+    cases.iter().map(trial).collect()
+}
