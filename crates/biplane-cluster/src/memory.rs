@@ -224,7 +224,8 @@ impl Store {
     }
 
     fn list(&self, gvk: &Gvk, query: &ListQuery) -> Vec<Object> {
-        let kind = gvk.kind.strip_suffix("List").unwrap_or(&gvk.kind);
+        let items = gvk.kind.strip_suffix("List").filter(|kind| !kind.is_empty());
+        let kind = items.unwrap_or(&gvk.kind);
         let mut found: Vec<_> = self
             .objects
             .iter()

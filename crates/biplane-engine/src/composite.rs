@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Event, EventType, Source};
 use biplane_model::condition::{
-    Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, set_conditions,
+    Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, replace_conditions, set_conditions,
 };
 use biplane_model::pipeline::CompositionSpec;
 use biplane_model::{Gvk, Object, ObjectId, Value};
@@ -175,7 +175,9 @@ impl XR {
         let token = self.object.at(&["status", "lastHandledReconcileAt"]).cloned();
         let written = deps.ports.cluster.update(&self.object).await;
         self.object = written.attempted("cannot update composite resource")?;
-        set_conditions(&mut self.object, pending);
+        if conditions(&self.object) != pending {
+            replace_conditions(&mut self.object, &pending);
+        }
         if let Some(token) = token {
             self.object.set_at(&["status", "lastHandledReconcileAt"], token);
         }
@@ -197,6 +199,7 @@ pub async fn reconcile(
         deps.tracker.forget(&id);
         return Ok(Requeue::No);
     };
+    observe::has_kind(&object).attempted("cannot get composite resource")?;
     let before = object.get("status").cloned();
     let mut xr = XR::new(object);
     mark(deps, &mut xr, [responsiveness(deps, &id)]);
@@ -415,7 +418,9 @@ async fn settle(
         true if !composition.ttl.is_zero() => after(deps, composition.ttl),
         _ => after(deps, poll_interval(deps, &xr.object)),
     };
-    if xr.object.get("status") != before {
+    // Null and nothing are the same here.
+    let status = |status: Option<&Value>| status.filter(|status| !status.is_null()).cloned();
+    if status(xr.object.get("status")) != status(before) {
         write_status(deps, &xr).await?;
     }
     Ok(requeue)

@@ -13,6 +13,7 @@ use biplane_cluster::{Apply, Event, EventType, Source};
 use biplane_model::condition::{Condition, condition, set_conditions};
 use biplane_model::object::integer;
 use biplane_model::pipeline::Step;
+use biplane_model::typed::{self, tables};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::function::v1::{RunFunctionRequest, Severity, State};
 use serde::Deserialize;
@@ -85,7 +86,10 @@ pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), R
     let id = ObjectId::new(Gvk::new(API_VERSION, "Operation"), namespace, name);
     let found = cluster.get(&id, Source::Cache).await.optional();
     let found = found.map_err(|e| Failure::from(e).wrap("cannot get Operation"))?;
-    let Some(mut operation) = found else { return Ok(()) };
+    let Some(found) = found else { return Ok(()) };
+    typed::restored(&found, tables::OPERATION)
+        .map_err(|why| Failure::new(why).wrap("cannot get Operation"))?;
+    let mut operation = Object::from(typed::normal(&found, tables::OPERATION));
     let complete = condition(&operation, "Succeeded").status != "Unknown";
     if operation.is_being_deleted() || complete {
         return Ok(());

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
 use biplane_cluster::{Cluster, Source};
 use biplane_function::{Call, FunctionRunner, Requirements};
 use biplane_model::pipeline::{Input, SecretReference, Step};
-use biplane_model::{Gvk, Object, ObjectId, Value};
+use biplane_model::typed::{self, tables};
+use biplane_model::{Gvk, Object, ObjectId, Value, gojson};
 use biplane_proto::Struct;
 use biplane_proto::deterministic;
 use biplane_proto::function::v1::{
@@ -71,7 +71,12 @@ pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
         None => Ok(None),
         Some(Input::Object(object)) => Ok(Some(object.clone().into())),
         Some(Input::Other(other)) => {
-            Err(Failure::new(format!("proto: syntax error: unexpected token {other}")))
+            let token = if other.is_array() {
+                "[".to_owned()
+            } else {
+                gojson::to_string_with(other, gojson::Style::PROTOJSON)
+            };
+            Err(Failure::new(format!("proto: syntax error (line 1:1): unexpected token {token}")))
         }
     }
 }
@@ -110,23 +115,12 @@ async fn secret(
 
 /// The decoded `data` of a Secret. The text of a failure never holds a value.
 pub fn secret_data(secret: &Object) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
-    let data = match secret.get("data") {
-        None | Some(Value::Null) => return Ok(BTreeMap::new()),
-        Some(Value::Object(data)) => data,
-        Some(_) => return Err(Failure::new("data is not an object")),
-    };
-    data.iter()
+    typed::restored(secret, tables::SECRET).map_err(Failure::new)?;
+    let data = secret.get("data").and_then(Value::as_object);
+    data.into_iter()
+        .flatten()
         .map(|(key, value)| {
-            let text = match value {
-                Value::String(text) => text,
-                Value::Null => return Ok((key.clone(), Vec::new())),
-                _ => return Err(Failure::new(format!("data[{key}] is not a string"))),
-            };
-            // Go's decoder passes over line breaks.
-            let text: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-            let bytes = base64::engine::general_purpose::STANDARD
-                .decode(text)
-                .map_err(|_| Failure::new(format!("data[{key}] is not valid base64")))?;
+            let bytes = typed::bytes(value.as_str().unwrap_or_default()).map_err(Failure::new)?;
             Ok((key.clone(), bytes))
         })
         .collect()

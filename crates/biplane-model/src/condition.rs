@@ -142,9 +142,54 @@ impl Condition {
     }
 }
 
-/// The conditions of an object; none where they cannot be read.
+/// The conditions of an object, as far as they can be read: what is not of its kind is empty, and a
+/// time that is none ends the list.
 pub fn conditions(object: &Object) -> Vec<Condition> {
-    object.at(&["status", "conditions"]).and_then(|v| Vec::deserialize(v).ok()).unwrap_or_default()
+    let Some(Value::Array(entries)) = object.at(&["status", "conditions"]) else {
+        return Vec::new();
+    };
+    if let Ok(all) = entries.iter().map(whole).collect() {
+        return all;
+    }
+    let mut all = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let (condition, whole) = readable(entry);
+        all.push(condition);
+        if !whole {
+            break;
+        }
+    }
+    all
+}
+
+fn whole(entry: &Value) -> Result<Condition, serde_json::Error> {
+    match entry {
+        Value::Array(_) => Err(serde::de::Error::custom("a condition is an object")),
+        entry => null_is_default(entry),
+    }
+}
+
+/// What can be read of a condition, and whether reading came to its end. Keys come in order.
+fn readable(entry: &Value) -> (Condition, bool) {
+    let mut condition = Condition::default();
+    for (key, value) in entry.as_object().into_iter().flatten() {
+        let text = || value.as_str().unwrap_or_default().to_owned();
+        match key.as_str() {
+            "lastTransitionTime" => match time(value) {
+                Ok(time) => condition.last_transition_time = time,
+                Err(_) => return (condition, false),
+            },
+            "message" => condition.message = text(),
+            "observedGeneration" => {
+                condition.observed_generation = value.as_i64().unwrap_or_default();
+            }
+            "reason" => condition.reason = text(),
+            "status" => condition.status = text(),
+            "type" => condition.r#type = text(),
+            _ => {}
+        }
+    }
+    (condition, true)
 }
 
 /// The condition of a type; status `Unknown` when there is none.
@@ -156,14 +201,19 @@ pub fn condition(object: &Object, r#type: &str) -> Condition {
     })
 }
 
-/// Adds conditions to a list: an equal one keeps its time, another of the type is replaced in
+/// Adds conditions to a list: an equal one keeps its time, others of the type are replaced in
 /// place, a new type goes to the end.
 pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>) {
     for condition in new {
-        match into.iter_mut().find(|c| c.r#type == condition.r#type) {
-            Some(old) if old.says_the_same_as(&condition) => {}
-            Some(old) => *old = condition,
-            None => into.push(condition),
+        let mut known = false;
+        for old in into.iter_mut().filter(|c| c.r#type == condition.r#type) {
+            known = true;
+            if !old.says_the_same_as(&condition) {
+                old.clone_from(&condition);
+            }
+        }
+        if !known {
+            into.push(condition);
         }
     }
 }
@@ -172,6 +222,11 @@ pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>
 pub fn set_conditions(object: &mut Object, new: impl IntoIterator<Item = Condition>) {
     let mut all = conditions(object);
     merge(&mut all, new);
+    replace_conditions(object, &all);
+}
+
+/// Makes these the conditions of an object.
+pub fn replace_conditions(object: &mut Object, all: &[Condition]) {
     let value = serde_json::to_value(all).unwrap_or(Value::Null);
     object.set_at(&["status", "conditions"], value);
 }
@@ -203,6 +258,28 @@ mod tests {
         merge(&mut all, [Condition::reconcile_error("x"), Condition::creating()]);
         let types: Vec<_> = all.iter().map(|c| c.r#type.as_str()).collect();
         assert_eq!(types, [READY, SYNCED]);
+    }
+
+    #[test]
+    fn every_condition_of_a_type_is_replaced() {
+        let mut all = vec![Condition::available(), Condition::deleting(), Condition::creating()];
+        merge(&mut all, [Condition::creating()]);
+        assert_eq!(all, [Condition::creating(), Condition::creating(), Condition::creating()]);
+    }
+
+    #[test]
+    fn conditions_are_read_as_far_as_they_can_be() {
+        let a = json!({"type": "A", "lastTransitionTime": "2024-01-01T00:00:00Z"});
+        for (written, types) in [
+            (json!([a, 1, null, [], {"type": "B", "message": 5}]), vec!["A", "", "", "", "B"]),
+            (json!([{"type": "B", "lastTransitionTime": "now"}, a]), vec![""]),
+            (json!("text"), vec![]),
+            (json!({}), vec![]),
+        ] {
+            let object = json!({"status": {"conditions": written}});
+            let read = conditions(&Object::from_value(object).unwrap());
+            assert_eq!(read.iter().map(|c| c.r#type.as_str()).collect::<Vec<_>>(), types);
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod owner;
 pub mod pipeline;
 pub mod quantity;
 pub mod schema;
+pub mod typed;
 pub mod yaml;
 
 pub use object::{Gvk, Object, ObjectId};

@@ -64,7 +64,8 @@ impl Object {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Writes a value at a chain of object keys; whatever is in the way and not an object is replaced.
+    /// Writes a value at a chain of object keys. Objects on the way are made where they are missing;
+    /// where something else is in the way, null included, nothing is written.
     pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else { return };
         let map = parents.iter().try_fold(self.make_mut(), |map, key| object_in(map, key));
@@ -124,19 +125,38 @@ impl Object {
         self.at(&["metadata", "generation"]).and_then(integer).unwrap_or_default()
     }
 
-    /// Whether `metadata.deletionTimestamp` is set.
+    /// Whether `metadata.deletionTimestamp` is set to a moment.
     pub fn is_being_deleted(&self) -> bool {
-        !self.str_at(&["metadata", "deletionTimestamp"]).is_empty()
+        self.str_at(&["metadata", "deletionTimestamp"]).parse::<jiff::Timestamp>().is_ok()
     }
 
     /// A label's value, empty when absent.
     pub fn label(&self, key: &str) -> &str {
-        self.str_at(&["metadata", "labels", key])
+        self.text_of("labels", key)
     }
 
     /// An annotation's value, empty when absent.
     pub fn annotation(&self, key: &str) -> &str {
-        self.str_at(&["metadata", "annotations", key])
+        self.text_of("annotations", key)
+    }
+
+    // One value that is no text spoils all of them.
+    fn text_of(&self, field: &str, key: &str) -> &str {
+        let Some(Value::Object(map)) = self.at(&["metadata", field]) else { return "" };
+        match map.get(key) {
+            Some(Value::String(text)) if map.values().all(is_text) => text,
+            _ => "",
+        }
+    }
+
+    /// The labels or the annotations. Null counts as an empty text; where there is anything else
+    /// than texts, there are none.
+    pub fn texts(&self, field: &str) -> Option<Map<String, Value>> {
+        let map = self.at(&["metadata", field])?.as_object()?;
+        let text = |value: &Value| if value.is_null() { "".into() } else { value.clone() };
+        map.values()
+            .all(is_text)
+            .then(|| map.iter().map(|(key, value)| (key.clone(), text(value))).collect())
     }
 
     /// Sets a field of `metadata`; an empty text removes it.
@@ -148,19 +168,21 @@ impl Object {
         }
     }
 
-    /// Adds to a map of texts in the metadata, such as the labels. If anything in it is no text it
-    /// counts as none and is replaced.
+    /// Adds to a map of texts in the metadata, such as the labels. Null in it counts as an empty text;
+    /// if there is anything else than texts it counts as none and is replaced.
     pub fn add_texts<'a>(
         &mut self,
         field: &str,
         texts: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) {
-        let Some(map) =
-            object_in(self.make_mut(), "metadata").and_then(|metadata| object_in(metadata, field))
-        else {
-            return;
-        };
-        if !map.values().all(Value::is_string) {
+        let Some(metadata) = object_in(self.make_mut(), "metadata") else { return };
+        if !metadata.get(field).is_some_and(Value::is_object) {
+            put(metadata, field, Value::Object(Map::new()));
+        }
+        let Some(map) = object_in(metadata, field) else { return };
+        if map.values().all(is_text) {
+            map.values_mut().filter(|v| v.is_null()).for_each(|v| *v = "".into());
+        } else {
             map.clear();
         }
         for (key, text) in texts {
@@ -168,9 +190,14 @@ impl Object {
         }
     }
 
-    /// Group, version and kind.
+    /// Group, version and kind; nothing of all that when `apiVersion` has too many parts.
     pub fn gvk(&self) -> Gvk {
-        Gvk::new(self.api_version(), self.kind())
+        let api_version = self.api_version();
+        if is_group_version(api_version) {
+            Gvk::new(api_version, self.kind())
+        } else {
+            Gvk::default()
+        }
     }
 
     /// Kind, namespace and name.
@@ -179,9 +206,9 @@ impl Object {
     }
 }
 
-/// The object at a key, put there in place of anything else. There always is one.
+/// The object at a key, put there if there is nothing; none if there is something else.
 fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
-    if !map.get(key).is_some_and(Value::is_object) {
+    if !map.contains_key(key) {
         put(map, key, Value::Object(Map::new()));
     }
     map.get_mut(key).and_then(Value::as_object_mut)
@@ -195,6 +222,14 @@ fn put(map: &mut Map<String, Value>, key: &str, value: Value) {
             map.insert(key.to_owned(), value);
         }
     }
+}
+
+fn is_text(value: &Value) -> bool {
+    value.is_string() || value.is_null()
+}
+
+fn is_group_version(api_version: &str) -> bool {
+    api_version.bytes().filter(|b| *b == b'/').count() < 2
 }
 
 /// The value as an integer, also when it is a whole double.
@@ -236,8 +271,10 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// From an `apiVersion` and a `kind`. Text without a slash is a version of the core group.
+    /// From an `apiVersion` and a `kind`. Text without a slash is a version of the core group, text
+    /// with more than one is neither group nor version.
     pub fn new(api_version: &str, kind: &str) -> Self {
+        let api_version = if is_group_version(api_version) { api_version } else { "" };
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
@@ -295,5 +332,50 @@ impl fmt::Display for ObjectId {
             write!(f, "{}/", self.namespace)?;
         }
         f.write_str(&self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_what_is_no_object() {
+        for metadata in [json!("text"), json!([]), json!(null)] {
+            let before = Object::from_value(json!({ "metadata": metadata })).unwrap();
+            let mut object = before.clone();
+            object.set_meta("name", "n");
+            assert_eq!(object, before);
+        }
+        let mut object = Object::new();
+        object.set_meta("name", "n");
+        assert_eq!(object.name(), "n");
+    }
+
+    #[test]
+    fn one_label_that_is_no_text_spoils_all() {
+        let with = |labels| Object::from_value(json!({"metadata": {"labels": labels}})).unwrap();
+        assert_eq!(with(json!({"a": "b", "c": null})).label("a"), "b");
+        let texts = with(json!({"a": "b", "c": null})).texts("labels");
+        assert_eq!(texts.map(Value::Object), Some(json!({"a": "b", "c": ""})));
+        assert_eq!(with(json!({"a": "b", "c": 1})).label("a"), "");
+        assert_eq!(with(json!({"a": "b", "c": 1})).texts("labels"), None);
+    }
+
+    #[test]
+    fn only_a_moment_is_a_time_of_deletion() {
+        let with =
+            |time| Object::from_value(json!({"metadata": {"deletionTimestamp": time}})).unwrap();
+        assert!(with(json!("2024-01-01T00:00:00Z")).is_being_deleted());
+        assert!(!with(json!("soon")).is_being_deleted());
+    }
+
+    #[test]
+    fn an_api_version_of_many_parts_is_none() {
+        let object = json!({"apiVersion": "a/b/c", "kind": "K"});
+        assert_eq!(Object::from_value(object).unwrap().gvk(), Gvk::default());
+        assert_eq!(Gvk::new("a/b/c", "K"), Gvk { kind: "K".into(), ..Gvk::default() });
     }
 }

@@ -1,31 +1,27 @@
 //! Owner references: who controls an object, and taking control of it.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Object;
 
 /// An entry of `metadata.ownerReferences`. Other keys than these are not kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
     /// The owner's group and version.
-    #[serde(default)]
     pub api_version: String,
     /// The owner's kind.
-    #[serde(default)]
     pub kind: String,
     /// The owner's name.
-    #[serde(default)]
     pub name: String,
     /// The owner's UID.
-    #[serde(default)]
     pub uid: String,
     /// Whether the owner is the controller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
     /// Whether a foreground deletion of the owner waits for the object.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }
 
@@ -43,8 +39,8 @@ impl OwnerReference {
     /// A reference that makes `owner` the controller.
     pub fn controller(owner: &Object) -> Self {
         Self {
-            api_version: owner.api_version().into(),
-            kind: owner.kind().into(),
+            api_version: owner.gvk().api_version(),
+            kind: owner.gvk().kind,
             name: owner.name().into(),
             uid: owner.uid().into(),
             controller: Some(true),
@@ -53,15 +49,25 @@ impl OwnerReference {
     }
 }
 
-/// The owners of an object; entries that are not objects are passed over.
+/// The owners of an object; none when any entry is not an object. What is not of its kind in an
+/// entry counts as absent.
 pub fn owners(object: &Object) -> Vec<OwnerReference> {
-    object
-        .at(&["metadata", "ownerReferences"])
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| OwnerReference::deserialize(entry).ok())
-        .collect()
+    let entries = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let owner = |entry: &Value| {
+        let entry = entry.as_object()?;
+        let text =
+            |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let flag = |key: &str| entry.get(key).and_then(Value::as_bool);
+        Some(OwnerReference {
+            api_version: text("apiVersion"),
+            kind: text("kind"),
+            name: text("name"),
+            uid: text("uid"),
+            controller: flag("controller"),
+            block_owner_deletion: flag("blockOwnerDeletion"),
+        })
+    };
+    entries.into_iter().flatten().map(owner).collect::<Option<_>>().unwrap_or_default()
 }
 
 /// The controller of an object.

@@ -14,7 +14,7 @@ pub(super) fn configure(
 ) -> Result<(), Failure> {
     if xr.object.label(COMPOSITE_LABEL).is_empty() {
         let name = xr.object.name().to_owned();
-        xr.object.set_at(&["metadata", "labels", COMPOSITE_LABEL], name);
+        xr.object.add_texts("labels", [(COMPOSITE_LABEL, name.as_str())]);
         xr.changed();
     }
     let kind = &revision.composite_type_ref;

@@ -67,6 +67,11 @@ pub(super) async fn load(
             ))
             .into());
         }
+        // What has no kind, or an apiVersion of too many parts, is applied as nothing in particular.
+        if gvk.version.is_empty() || gvk.kind.is_empty() {
+            object.set_at(&["apiVersion"], gvk.api_version());
+            object.set_at(&["kind"], gvk.kind);
+        }
         all.insert(name, Desired { object, ready });
     }
     Ok(all)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, Source};
 use biplane_model::owner::controller_of;
-use biplane_model::{Gvk, Object, ObjectId};
+use biplane_model::{Gvk, Object, ObjectId, gojson};
 use biplane_proto::function::v1::{Resource, State};
 
 use super::RESOURCE_NAME_ANNOTATION;
@@ -44,6 +44,7 @@ pub(super) async fn composed(
         else {
             continue;
         };
+        has_kind(&object).attempted("cannot get composed resource")?;
         if controller_of(&object).is_some_and(|controller| controller.uid != xr.uid()) {
             continue;
         }
@@ -62,6 +63,15 @@ pub(super) async fn composed(
         all.insert(name, Observed { object, details });
     }
     Ok(all)
+}
+
+/// What is stored without a kind cannot be read.
+pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
+    if object.kind().is_empty() {
+        let text = gojson::to_string(&object.to_value());
+        return Err(Failure::new(format!("Object 'Kind' is missing in '{text}'")));
+    }
+    Ok(())
 }
 
 /// A cache may not know yet what we made a moment ago.

@@ -48,8 +48,11 @@ pub(super) async fn collect_garbage(
             )));
         }
         let mut object = existing.object.clone();
-        for label in [COMPOSITE_LABEL, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL] {
-            object.remove_at(&["metadata", "labels", label]);
+        if let Some(mut labels) = object.texts("labels") {
+            for label in [COMPOSITE_LABEL, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL] {
+                labels.remove(label);
+            }
+            object.set_at(&["metadata", "labels"], labels);
         }
         let described =
             || format!("{} (a {} named {})", quoted(name), object.kind(), object.name());

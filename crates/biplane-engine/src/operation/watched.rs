@@ -44,16 +44,13 @@ pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateErr
     if !watched.namespace().is_empty() {
         required["namespace"] = watched.namespace().into();
     }
-    let steps = operation.at(&["spec", "pipeline"]).and_then(Value::as_array).cloned();
-    let steps: Vec<_> = steps
-        .unwrap_or_default()
-        .into_iter()
-        .map(|mut step| {
-            template::push(&mut step, "requirements", "requiredResources", required.clone());
-            step
-        })
-        .collect();
-    operation.set_at(&["spec", "pipeline"], steps);
+    if let Some(Value::Array(steps)) = operation.at(&["spec", "pipeline"]) {
+        let mut steps = steps.clone();
+        for step in &mut steps {
+            template::push(step, "requirements", "requiredResources", required.clone());
+        }
+        operation.set_at(&["spec", "pipeline"], steps);
+    }
     operation.set_meta("name", &name(watch, watched));
     operation.set_at(&["metadata", "labels", LABEL], watch.name());
     for (what, value) in [

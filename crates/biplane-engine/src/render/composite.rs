@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use biplane_function::FunctionRunner;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
-use biplane_model::{Gvk, Object, names};
+use biplane_model::typed::{self, tables};
+use biplane_model::{Gvk, Object, Value, names};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
 use uuid::Uuid;
@@ -30,11 +31,6 @@ pub(super) async fn render(
     settings: &Settings,
 ) -> Rendered<CompositeOutput> {
     let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
-    if xr.kind().is_empty() {
-        return Err(Partial::Failed(
-            "cannot convert composite resource from protobuf: it has no kind".into(),
-        ));
-    }
     let gvk = xr.gvk();
     let layout = layout(&gvk, request.composite_resource_definition.as_ref())
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
@@ -48,7 +44,9 @@ pub(super) async fn render(
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let revision = Revision::try_from(revision(composition))
+    let revision = typed::decoded(&composition, tables::COMPOSITION)
+        .map_err(|why| Failure::new(why).wrap("cannot unmarshal JSON to object"))
+        .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
     let id = xr.id();
@@ -133,16 +131,22 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else { return Ok(Layout::Modern) };
     let name = quoted(definition.name());
-    let scope = definition.str_at(&["spec", "scope"]);
-    let layout = match (definition.api_version(), scope) {
-        (V1, "" | "LegacyCluster") | (V2, "LegacyCluster") => Layout::Legacy,
-        (V1 | V2, _) => Layout::Modern,
-        (other, _) => {
+    let version = match definition.api_version() {
+        V1 => "v1",
+        V2 => "v2",
+        other => {
             return Err(format!(
                 "CompositeResourceDefinition {name} has unrecognized apiVersion {} (expected one of [{V1} {V2}])",
                 quoted(other)
             ));
         }
+    };
+    typed::restored(definition.object(), tables::DEFINITION)
+        .map_err(|e| format!("cannot decode {version} CompositeResourceDefinition {name}: {e}"))?;
+    let scope = definition.at(&["spec", "scope"]).and_then(Value::as_str);
+    let layout = match (version, scope) {
+        (_, Some("LegacyCluster")) | ("v1", None) => Layout::Legacy,
+        _ => Layout::Modern,
     };
     let group = definition.str_at(&["spec", "group"]);
     let kind = definition.str_at(&["spec", "names", "kind"]);

@@ -39,12 +39,43 @@ async fn a_request_without_input_is_refused() {
 async fn a_composite_resource_without_kind_is_refused() {
     // T-80
     let text = run(composite(|input| input["compositeResource"] = json!({}))).await.unwrap_err();
-    assert!(
-        text.starts_with(
-            "cannot render composite resource: cannot convert composite resource from protobuf: "
-        ),
-        "{text}"
+    assert_eq!(
+        text,
+        "cannot render composite resource: reconcile failed: cannot get composite resource: Object 'Kind' is missing in '{\"metadata\":{\"resourceVersion\":\"999\",\"uid\":\"a6bd0543-ba57-529f-805f-6dbe3eed1874\"}}'"
     );
+}
+
+#[tokio::test]
+async fn types_are_checked_before_anything_runs() {
+    let text =
+        run(composite(|input| input["composition"]["metadata"]["labels"] = json!({"a": 1}))).await;
+    assert!(text.unwrap_err().starts_with(
+        "cannot render composite resource: cannot convert composition from protobuf: cannot unmarshal JSON to object: json: cannot unmarshal number "
+    ));
+    let definition = json!({
+        "apiVersion": "apiextensions.crossplane.io/v1", "metadata": {"name": "d"},
+        "spec": {"names": "text"},
+    });
+    let text = run(composite(|input| input["compositeResourceDefinition"] = definition)).await;
+    assert_eq!(
+        text.unwrap_err(),
+        "cannot render composite resource: cannot select composite resource schema: cannot decode v1 CompositeResourceDefinition \"d\": cannot restore struct from: string"
+    );
+}
+
+#[tokio::test]
+async fn an_input_that_is_no_object_names_its_first_token() {
+    for (input, token) in [(json!(["x"]), "["), (json!("<x"), "\"<x\""), (json!(5), "5")] {
+        let text = run(composite(|composite| {
+            composite["composition"]["spec"]["pipeline"] = json!([
+                {"step": "s", "functionRef": {"name": "function-dummy"}, "input": input},
+            ]);
+        }))
+        .await
+        .unwrap_err();
+        let want = format!("proto: syntax error (line 1:1): unexpected token {token}");
+        assert!(text.ends_with(&want), "{text}");
+    }
 }
 
 #[tokio::test]
@@ -106,7 +137,10 @@ async fn a_secret_that_is_not_base64_is_refused_without_being_shown() {
         input["credentials"] = json!([{"metadata": {"name": "s", "namespace": "ns"}, "data": {"password": "hunter2!"}}]);
     });
     let text = run(request).await.unwrap_err();
-    assert!(text.ends_with("data[password] is not valid base64"), "{text}");
+    assert!(
+        text.ends_with("error decoding from json: illegal base64 data at input byte 7"),
+        "{text}"
+    );
     assert!(!text.contains("hunter2"), "{text}");
 }
 

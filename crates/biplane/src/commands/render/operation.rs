@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_function::Registry;
+use biplane_model::typed::{self, tables};
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -144,30 +145,27 @@ impl OperationRender {
 
     /// The Operation itself, or the one that its parent would make.
     fn load_operation(&self, loader: &mut Loader<'_, '_>) -> Result<Object> {
-        let object = loader.operation(&self.operation)?;
-        match (object.api_version(), object.kind()) {
-            (API_VERSION, "Operation") => Ok(object),
-            (API_VERSION, kind @ ("CronOperation" | "WatchOperation")) => {
-                let template = object.at(&["spec", "operationTemplate"]);
-                let part = |key: &str| template.and_then(|t| t.get(key)).cloned();
-                let mut operation = Object::new();
-                operation.set_at(&["apiVersion"], API_VERSION);
-                operation.set_at(&["kind"], "Operation");
-                for key in ["metadata", "spec"] {
-                    match part(key) {
-                        Some(part @ Value::Object(_)) => operation.set_at(&[key], part),
-                        None | Some(Value::Null) => {}
-                        Some(_) => bail!(
-                            "cannot unmarshal {kind} from {}: spec.operationTemplate.{key} is not an object",
-                            quoted(&self.operation)
-                        ),
-                    }
-                }
-                operation.set_meta("name", object.name());
-                Ok(operation)
-            }
+        let mut object = loader.operation(&self.operation)?;
+        let fields = match (object.api_version(), object.kind()) {
+            (API_VERSION, "Operation") => tables::OPERATION,
+            (API_VERSION, "CronOperation" | "WatchOperation") => tables::MAKER,
             (api_version, kind) => bail!("not an operation type: {kind}/{api_version}"),
+        };
+        let kind = object.kind().to_owned();
+        typed::text_scalars(object.make_mut(), fields);
+        typed::decoded(&object, fields)
+            .map_err(|why| anyhow!(why))
+            .with_context(|| format!("cannot unmarshal {kind} from {}", quoted(&self.operation)))?;
+        if kind == "Operation" {
+            return Ok(typed::normal(&object, tables::OPERATION).into());
         }
+        let template = object.at(&["spec", "operationTemplate"]).and_then(Value::as_object);
+        let template = template.cloned().unwrap_or_default();
+        let mut operation = Object::from(typed::normal(&template, tables::TEMPLATE));
+        operation.set_at(&["apiVersion"], API_VERSION);
+        operation.set_at(&["kind"], "Operation");
+        operation.set_meta("name", object.name());
+        Ok(operation)
     }
 
     fn documents(
@@ -188,11 +186,17 @@ impl OperationRender {
         {
             operation.set_at(&["spec"], spec.clone());
         }
-        print::settle_times(&mut operation);
+        // Upstream prints the time of day here, which nobody can compare with anything.
+        print::settle_times(&mut operation)?;
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
             let mut applied = applied.into_object();
-            print::settle_times(&mut applied);
+            print::settle_times(&mut applied).with_context(|| {
+                format!(
+                    "cannot replace condition timestamps in applied resource {}",
+                    applied.name()
+                )
+            })?;
             documents.push(applied.into_value());
         }
         if self.output.include_function_results {
