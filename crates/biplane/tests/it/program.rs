@@ -1,5 +1,6 @@
 //! The real binary: streams and exit codes.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output, Stdio};
 
 use biplane_testkit::Recording;
@@ -39,25 +40,52 @@ fn documents_go_to_stdout_and_errors_to_stderr() {
 }
 
 #[test]
-fn an_interrupt_leaves_no_program_behind() {
-    let case = Recording::load("engine", "result-normal-and-warning");
+fn an_interrupt_leaves_no_function_behind() {
     let folder = Folder::new();
+    let command = serde_json::json!(["sh", "-c", hanging(&folder, "exec sleep 600")]);
+    let command = command.to_string().replace(',', "\\,");
+    interrupt(
+        &folder,
+        &[
+            "--allow-process".to_owned(),
+            "-a=render.crossplane.io/runtime=Process".to_owned(),
+            format!("-a=render.crossplane.io/runtime-process-command={command}"),
+        ],
+    );
+}
+
+/// Nor what the engine itself has started.
+#[test]
+fn an_interrupt_leaves_no_engine_behind() {
+    let folder = Folder::new();
+    let script = hanging(&folder, "sleep 600");
+    let engine = folder.at("engine");
+    std::fs::write(&engine, format!("#!/bin/sh\n({script})\n")).unwrap();
+    std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
+    interrupt(&folder, &[format!("--engine={}", engine.display())]);
+}
+
+/// A script that says that it runs, and then runs on.
+fn hanging(folder: &Folder, and_then: &str) -> String {
+    let file = folder.at("pid");
+    format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {and_then}'", file.display())
+}
+
+/// Interrupts a render as soon as something hangs; nothing is left of it.
+fn interrupt(folder: &Folder, flags: &[String]) {
+    let case = Recording::load("engine", "result-normal-and-warning");
     for (name, text) in &case.files {
         folder.write(name, text);
     }
     let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
-    let pid_file = folder.at("pid");
-    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", pid_file.display());
-    let command = serde_json::json!(["sh", "-c", script]).to_string().replace(',', "\\,");
     let mut render = Command::new(env!("CARGO_BIN_EXE_biplane"))
         .args(["render", &file("xr.yaml"), &file("composition.yaml"), &file("functions.yaml")])
-        .args(["--allow-process", "-a=render.crossplane.io/runtime=Process"])
-        .arg(format!("-a=render.crossplane.io/runtime-process-command={command}"))
+        .args(flags)
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let pid = loop {
-        match std::fs::read_to_string(&pid_file) {
+        match std::fs::read_to_string(folder.at("pid")) {
             Ok(pid) => break pid.trim().to_owned(),
             Err(_) => assert!(render.try_wait().unwrap().is_none(), "render ended early"),
         }

@@ -27,6 +27,7 @@ use tokio::task::JoinSet;
 use super::interrupt::Interrupted;
 use crate::streams;
 
+pub(super) use credentials::find as credentials;
 pub(super) use environment::Environment;
 pub(super) use options::{Options, PullPolicy, network};
 pub(super) use run::Ran;

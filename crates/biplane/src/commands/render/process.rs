@@ -26,14 +26,23 @@ pub(super) struct Process {
 
 type Log = Arc<Mutex<VecDeque<String>>>;
 
-/// Everything that the program started, ended when this is dropped.
+/// A program that leads a group of its own, with everything that it started: ended when this is
+/// dropped.
 #[derive(Debug)]
-struct Group(u32);
+pub(super) struct Group(Option<u32>);
+
+impl Group {
+    /// The group of a program that has just been started as the leader of one.
+    pub(super) fn of(leader: &tokio::process::Child) -> Self {
+        Self(leader.id())
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
+        let Some(group) = self.0 else { return };
         let _ = std::process::Command::new("kill")
-            .args(["-KILL", "--", &format!("-{}", self.0)])
+            .args(["-KILL", "--", &format!("-{group}")])
             .stderr(Stdio::null())
             .status();
     }
@@ -60,7 +69,7 @@ impl Process {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start program {}", quote(program)))?;
-        let group = Group(child.id().unwrap_or_default());
+        let group = Group::of(&child);
         let log = Log::default();
         let readers = [
             child.stdout.take().map(|out| tokio::spawn(follow(out, log.clone()))),

@@ -42,7 +42,8 @@ pub(super) async fn start(
     let has = |wanted: fn(&Runtime) -> bool| planned.iter().any(|(_, runtime)| wanted(runtime));
     let in_docker = has(|runtime| matches!(runtime, Runtime::Docker(_)));
     let mut runners = Runners::default();
-    if in_docker || has(|runtime| matches!(runtime, Runtime::Process(_))) || engine.is_image() {
+    let is_program = |runtime: &Runtime| matches!(runtime, Runtime::Process(_));
+    if in_docker || has(is_program) || !matches!(engine, Engine::BuiltIn) {
         // Before there is anything to clean up.
         runners.interrupted = Some(interrupt::listen()?);
     }

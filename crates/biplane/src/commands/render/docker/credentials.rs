@@ -19,7 +19,7 @@ const HUB_KEY: &str = "https://index.docker.io/v1/";
 const TOKEN: &str = "<token>";
 
 /// Credentials for a registry, if there are any.
-pub(super) async fn find(file: Option<&Path>, registry: &str) -> Result<Option<DockerCredentials>> {
+pub(crate) async fn find(file: Option<&Path>, registry: &str) -> Result<Option<DockerCredentials>> {
     let Some(file) = file else { return Ok(None) };
     let text = tokio::fs::read_to_string(file).await;
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;

@@ -19,6 +19,7 @@ use tokio::io::AsyncWriteExt;
 use tonic::Status;
 
 use super::super::context;
+use super::super::process::Group;
 use super::super::runners::Runners;
 
 /// What engines are asked to do.
@@ -78,8 +79,11 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
+        .process_group(0)
         .spawn()
         .with_context(attempted)?;
+    // An engine may be a script that starts the real one.
+    let _group = Group::of(&child);
     let mut stdin = child.stdin.take();
     let write = async {
         if let Some(stdin) = &mut stdin {

@@ -1,17 +1,16 @@
 //! Asks a registry which versions of a package there are.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use base64::Engine as _;
+use bollard::auth::DockerCredentials;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Client, Reference};
-use serde_json::Value;
 
 use crate::commands::render::asynchronous;
+use crate::commands::render::docker::{Environment, credentials};
 
 /// How many tags to ask for at a time.
 const PAGE: usize = 1000;
@@ -42,7 +41,7 @@ async fn list(repository: &str) -> Result<Vec<String>> {
         ..ClientConfig::default()
     })?;
     let image = Reference::with_tag(registry.to_owned(), path.to_owned(), "latest".to_owned());
-    let auth = docker_config().map_or(RegistryAuth::Anonymous, |file| credentials(&file, registry));
+    let auth = login(registry).await;
     let mut tags = BTreeSet::new();
     let mut last: Option<String> = None;
     loop {
@@ -63,23 +62,22 @@ fn is_loopback(registry: &str) -> bool {
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-fn docker_config() -> Option<PathBuf> {
-    let folder = std::env::var_os("DOCKER_CONFIG").filter(|folder| !folder.is_empty());
-    let folder =
-        folder.map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".docker")))?;
-    Some(folder.join("config.json"))
+/// The login that Docker keeps for a registry. Without one, or where it cannot be read, whatever is
+/// open to everyone may still do.
+async fn login(registry: &str) -> RegistryAuth {
+    let file = Environment::of_process().auth_file;
+    match credentials(file.as_deref(), registry).await {
+        Ok(Some(found)) => auth(found),
+        _ => RegistryAuth::Anonymous,
+    }
 }
 
-/// The name and password that `docker login` left in its file, if it did.
-fn credentials(file: &Path, registry: &str) -> RegistryAuth {
-    let read = || {
-        let config: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-        let encoded = config.get("auths")?.get(registry)?.get("auth")?.as_str()?;
-        let decoded = base64::engine::general_purpose::STANDARD.decode(encoded).ok()?;
-        let (name, password) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
-        Some(RegistryAuth::Basic(name.to_owned(), password.to_owned()))
-    };
-    read().unwrap_or(RegistryAuth::Anonymous)
+fn auth(found: DockerCredentials) -> RegistryAuth {
+    match (found.registrytoken, found.username, found.password) {
+        (Some(token), _, _) => RegistryAuth::Bearer(token),
+        (None, Some(name), Some(password)) => RegistryAuth::Basic(name, password),
+        _ => RegistryAuth::Anonymous,
+    }
 }
 
 #[cfg(test)]
@@ -137,13 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn logins_are_those_of_docker() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("config.json");
-        assert_eq!(credentials(&file, "example.org"), RegistryAuth::Anonymous);
-        std::fs::write(&file, r#"{"auths": {"example.org": {"auth": "bWU6cGE6c3M="}}}"#).unwrap();
-        let login = RegistryAuth::Basic("me".to_owned(), "pa:ss".to_owned());
-        assert_eq!(credentials(&file, "example.org"), login);
-        assert_eq!(credentials(&file, "example.com"), RegistryAuth::Anonymous);
+    fn logins_are_names_with_passwords_or_tokens() {
+        let text = |text: &str| Some(text.to_owned());
+        let none = DockerCredentials::default;
+        let named = DockerCredentials { username: text("me"), password: text("secret"), ..none() };
+        assert_eq!(auth(named.clone()), RegistryAuth::Basic("me".to_owned(), "secret".to_owned()));
+        let token = DockerCredentials { registrytoken: text("t"), ..named };
+        assert_eq!(auth(token), RegistryAuth::Bearer("t".to_owned()));
+        let other = DockerCredentials { identitytoken: text("t"), ..none() };
+        assert_eq!(auth(other), RegistryAuth::Anonymous);
     }
 }
