@@ -106,6 +106,20 @@ fn broken_yaml_is_explained() {
     shows("o.yaml", "kind: A\n--- B\n", &["-o=DIR/o.yaml"], &error);
 }
 
+/// Numbers and booleans are taken for texts where texts are meant, as upstream's reader does.
+#[test]
+fn a_text_need_not_be_quoted() {
+    let labels = "  name: apps\n  labels:\n    team: 7\n    on: yes\n    share: 0.5\n";
+    let composition =
+        COMPOSITION.replace("  name: apps\n", labels).replace("step: ready", "step: 5");
+    let functions = FUNCTIONS.replace("spec:", "  annotations:\n    example.org/port: 9443\nspec:");
+    let plain = render(&[], &[]);
+    let files = [("composition.yaml", composition.as_str()), ("functions.yaml", &functions)];
+    let ran = render(&files, &[]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    assert_eq!(ran.stdout, plain.stdout);
+}
+
 /// LOAD-5, LOAD-6, LOAD-7
 #[test]
 fn what_has_the_wrong_type_is_shown() {
@@ -113,8 +127,8 @@ fn what_has_the_wrong_type_is_shown() {
     let unfit = "cannot load Composition from \"DIR/composition.yaml\": cannot unmarshal composition resource YAML: cannot unmarshal JSON to object: ";
     for (text, problem) in [
         (
-            composition("  - step: ready\n", "  - step: 5\n"),
-            "spec.pipeline.0.step: invalid type: integer `5`, expected a string\n--> DIR/composition.yaml, document 1, line 11, column 11\n 11 |   - step: 5\n    |           ^",
+            composition("  - step: ready\n", "  - step: [5]\n"),
+            "spec.pipeline.0.step: invalid type: list, expected a string\n--> DIR/composition.yaml, document 1, line 11, column 11\n 11 |   - step: [5]\n    |           ^",
         ),
         (
             composition(
@@ -139,7 +153,8 @@ fn what_has_the_wrong_type_is_shown() {
         &[],
         "cannot load Composition from \"DIR/composition.yaml\": not a composition: Composition/apps\n--> DIR/composition.yaml, document 1, line 1, column 13\n 1 | apiVersion: apiextensions.crossplane.io/v2\n   |             ^",
     );
-    let annotated = FUNCTIONS.replace("spec:", "  annotations:\n    example.org/port: 9443\nspec:");
+    let annotated =
+        FUNCTIONS.replace("spec:", "  annotations:\n    example.org/port: [9443]\nspec:");
     let functions = "cannot load functions from \"DIR/functions.yaml\": ";
     for (text, problem) in [
         (
@@ -148,7 +163,7 @@ fn what_has_the_wrong_type_is_shown() {
         ),
         (
             annotated,
-            "cannot parse YAML Function manifest: metadata.annotations.example.org/port must be a string but is a number; put it in quotes\n--> DIR/functions.yaml, document 1, line 6, column 23\n 6 |     example.org/port: 9443\n   |                       ^",
+            "cannot parse YAML Function manifest: metadata.annotations.example.org/port must be a string but is a list\n--> DIR/functions.yaml, document 1, line 6, column 23\n 6 |     example.org/port: [9443]\n   |                       ^",
         ),
         (
             "- kind: Function\n".to_owned(),

@@ -7,6 +7,7 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use biplane_model::typed::{self, tables};
 use biplane_model::yaml::{self, Document, Place};
 use biplane_model::{Object, gojson};
 
@@ -56,7 +57,8 @@ impl<'a, 'b> Loader<'a, 'b> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read composition file")?;
             let attempted = "cannot unmarshal composition resource YAML";
-            let (object, source) = loader.first(path, &text).context(attempted)?;
+            let (mut object, source) = loader.first(path, &text).context(attempted)?;
+            typed::text_scalars(object.make_mut(), tables::COMPOSITION);
             shape::composition(&object, &source).context(attempted)?;
             shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
             Ok(object)
@@ -78,6 +80,7 @@ impl<'a, 'b> Loader<'a, 'b> {
                 let attempted = "cannot parse YAML manifest";
                 let objects = loader.stream(&file, attempted, |object, source| {
                     if object.kind() == "Composition" {
+                        typed::text_scalars(object.make_mut(), tables::COMPOSITION);
                         shape::composition(object, source).context(attempted)?;
                     }
                     Ok(())
@@ -105,7 +108,9 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read XRD file")?;
-            Ok(loader.first(path, &text).context("cannot unmarshal XRD YAML")?.0)
+            let (mut object, _) = loader.first(path, &text).context("cannot unmarshal XRD YAML")?;
+            typed::text_scalars(object.make_mut(), tables::DEFINITION);
+            Ok(object)
         };
         load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
     }
@@ -115,6 +120,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         let load = |loader: &mut Self| -> Result<Vec<Object>> {
             let attempted = "cannot parse YAML Function manifest";
             loader.stream(path, attempted, |object, source| {
+                typed::text_scalars(object.make_mut(), tables::FUNCTION);
                 shape::function(object, source).context(attempted)?;
                 let known = ["pkg.crossplane.io/v1", "pkg.crossplane.io/v1beta1"];
                 shape::is_one(object, "Function", &known, source)
@@ -126,8 +132,10 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// Secrets, whatever kind they say they are.
     pub(super) fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
         let attempted = "cannot parse YAML secret manifest";
-        let check =
-            |object: &Object, source: &Source<'_>| shape::secret(object, source).context(attempted);
+        let check = |object: &mut Object, source: &Source<'_>| {
+            typed::text_scalars(object.make_mut(), tables::SECRET);
+            shape::secret(object, source).context(attempted)
+        };
         let secrets = self
             .stream(path, attempted, check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
@@ -159,8 +167,9 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// Resources that functions may require.
     pub(super) fn resources(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
         let attempted = "cannot parse YAML resource manifest";
-        let check =
-            |object: &Object, source: &Source<'_>| shape::object(object, source).context(attempted);
+        let check = |object: &mut Object, source: &Source<'_>| {
+            shape::object(object, source).context(attempted)
+        };
         self.stream(path, attempted, check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))
     }
@@ -238,7 +247,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         &mut self,
         path: &Path,
         attempted: &str,
-        mut check: impl FnMut(&Object, &Source<'_>) -> Result<()>,
+        mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
         for file in files(path).context("cannot load YAML stream from file")? {
@@ -247,8 +256,8 @@ impl<'a, 'b> Loader<'a, 'b> {
                 .map_err(|e| parse_failure(&e, attempted))?
             {
                 let source = Source { file: &file, text: &text, document: document.index };
-                let object = object(document, &source).with_context(|| attempted.to_owned())?;
-                check(&object, &source)?;
+                let mut object = object(document, &source).with_context(|| attempted.to_owned())?;
+                check(&mut object, &source)?;
                 objects.push(object);
             }
         }

@@ -186,17 +186,11 @@ impl OperationRender {
         {
             operation.set_at(&["spec"], spec.clone());
         }
-        // Upstream prints the time of day here, which nobody can compare with anything.
-        print::settle_times(&mut operation)?;
+        print::settle_times(&mut operation);
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
             let mut applied = applied.into_object();
-            print::settle_times(&mut applied).with_context(|| {
-                format!(
-                    "cannot replace condition timestamps in applied resource {}",
-                    applied.name()
-                )
-            })?;
+            print::settle_times(&mut applied);
             documents.push(applied.into_value());
         }
         if self.output.include_function_results {

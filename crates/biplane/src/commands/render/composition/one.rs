@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -94,14 +94,7 @@ impl CompositionRender {
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =
             output.composed_resources.into_iter().map(Struct::into_object).collect();
-        for object in &mut composed {
-            print::settle_times(object).with_context(|| {
-                format!(
-                    "cannot replace condition timestamps in composed resource {}",
-                    object.name()
-                )
-            })?;
-        }
+        composed.iter_mut().for_each(print::settle_times);
         print::sort(&mut composed);
 
         let mut documents = vec![composite.into_value()];
@@ -126,7 +119,7 @@ impl CompositionRender {
             print::overlay(full.make_mut(), &composite);
             composite = full;
         }
-        print::settle_times(&mut composite).context("cannot replace condition timestamps in xr")?;
+        print::settle_times(&mut composite);
         Ok(composite)
     }
 }

@@ -259,10 +259,7 @@ impl<'a> World<'a> {
     }
 
     fn keep(&mut self, mut object: Object) {
-        // Printing adds what is missing, which nobody has made here.
-        if object.at(&["status", "conditions"]).is_some_and(Value::is_array) {
-            let _ = print::settle_times(&mut object);
-        }
+        print::settle_times(&mut object);
         self.objects.insert(object.id(), object);
     }
 }
