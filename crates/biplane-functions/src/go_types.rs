@@ -8,6 +8,7 @@ mod quantity;
 pub(crate) mod time;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use biplane_model::{Map, Value, gojson, gonum};
 
@@ -56,17 +57,32 @@ enum Type {
 
 /// Structs by name.
 #[derive(Debug)]
-pub(crate) struct Types(BTreeMap<&'static str, BTreeMap<&'static str, Type>>);
+pub(crate) struct Types(BTreeMap<&'static str, Struct>);
+
+/// The fields of a struct. They are read when the first value is held against them: most tables hold far
+/// more structs than a process ever meets.
+#[derive(Debug)]
+struct Struct {
+    text: &'static str,
+    fields: OnceLock<BTreeMap<&'static str, Type>>,
+}
+
+impl Struct {
+    fn fields(&self) -> &BTreeMap<&'static str, Type> {
+        self.fields.get_or_init(|| {
+            let fields = self.text.split_whitespace().filter_map(|word| word.split_once(':'));
+            fields.map(|(field, text)| (field, Type::read(text))).collect()
+        })
+    }
+}
 
 impl Types {
     /// Reads tables of `name field:type field:type …` lines; `#` opens a comment.
     pub(crate) fn read(tables: &[&'static str]) -> Self {
         let lines = tables.iter().flat_map(|table| table.lines());
-        let structs = lines.filter(|line| !line.starts_with('#')).filter_map(|line| {
-            let mut words = line.split_whitespace();
-            let name = words.next()?;
-            let fields = words.filter_map(|word| word.split_once(':'));
-            Some((name, fields.map(|(field, text)| (field, Type::read(text))).collect()))
+        let structs = lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
+            let (name, text) = line.split_once(' ').unwrap_or((line, ""));
+            (name, Struct { text, fields: OnceLock::new() })
         });
         Self(structs.collect())
     }
@@ -78,7 +94,8 @@ impl Types {
         name: &str,
         decoder: Decoder,
     ) -> Result<(), Mismatch> {
-        let Some((name, fields)) = self.0.get_key_value(name) else { return Ok(()) };
+        let Some((name, wanted)) = self.0.get_key_value(name) else { return Ok(()) };
+        let fields = wanted.fields();
         for (key, value) in object {
             match fields.get(key.as_str()) {
                 Some(wanted) => self.check_value(value, wanted, decoder)?,

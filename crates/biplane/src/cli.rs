@@ -91,6 +91,36 @@ enum Command {
     Internal(Internal),
 }
 
+/// The commands that are run in loops, without the others: to build the whole tree takes longer than to
+/// render a little.
+#[derive(Debug, Parser)]
+#[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true)]
+struct Brief {
+    #[arg(long, global = true)]
+    config: Option<PathBuf>,
+    #[arg(long, global = true)]
+    verbose: bool,
+    #[command(subcommand)]
+    command: Frequent,
+}
+
+#[derive(Debug, Subcommand)]
+enum Frequent {
+    Render(Box<CompositionRender>),
+    #[command(subcommand)]
+    Internal(Internal),
+}
+
+impl From<Brief> for Cli {
+    fn from(Brief { config, verbose, command }: Brief) -> Self {
+        let command = match command {
+            Frequent::Render(render) => Command::Render(render),
+            Frequent::Internal(internal) => Command::Internal(internal),
+        };
+        Self { config, verbose, command }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Composition {
     Render(Box<CompositionRender>),
@@ -179,10 +209,7 @@ where
             return 1;
         }
     };
-    let parsed = booleans::with_values(shown(features))
-        .try_get_matches_from(&arguments)
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let cli = match parse(&arguments, features) {
         Ok(cli) => cli,
         Err(error) => return explain(error, &arguments, features, streams),
     };
@@ -200,6 +227,18 @@ where
             }
         }
     }
+}
+
+fn parse(arguments: &[OsString], features: Features) -> Result<Cli, clap::Error> {
+    let frequent = arguments.get(1).is_some_and(|first| first == "render" || first == "internal");
+    if frequent
+        && let Ok(matches) = booleans::with_values(Brief::command()).try_get_matches_from(arguments)
+    {
+        return Brief::from_arg_matches(&matches).map(Cli::from);
+    }
+    // Only the whole tree can say what is wrong.
+    let matches = booleans::with_values(shown(features)).try_get_matches_from(arguments)?;
+    Cli::from_arg_matches(&matches)
 }
 
 /// Where the configuration is and what it turns on. Commands for other programs have none: what a
