@@ -1,8 +1,10 @@
 //! A Docker engine, from the distribution's package, for the tests alone.
 
-use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerSummary, NetworkCreateRequest};
@@ -20,6 +22,8 @@ pub(crate) struct Daemon {
     runtime: Runtime,
     docker: Docker,
     child: Child,
+    /// What it says, line by line, until it ends.
+    log: Mutex<Receiver<String>>,
     folder: tempfile::TempDir,
 }
 
@@ -42,34 +46,39 @@ impl Daemon {
             return Err("a file system in memory cannot be mounted".into());
         }
         let at = |name: &str| folder.path().join(name).display().to_string();
-        let log = File::create(at("log")).map_err(text)?;
         let mut child = Command::new("dockerd")
             .args(["--data-root", &at("data"), "--exec-root", &at("exec"), "--pidfile", &at("pid")])
             .args(["--host", &format!("unix://{}", at("docker.sock"))])
             .stdin(Stdio::null())
-            .stdout(log.try_clone().map_err(text)?)
-            .stderr(log)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .map_err(text)?;
-        let runtime = Runtime::new().map_err(text)?;
+        let (say, log) = channel();
+        if let Some(stderr) = child.stderr.take() {
+            std::thread::spawn(move || {
+                let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+                lines.for_each(|line| drop(say.send(line)));
+            });
+        }
         let deadline = Instant::now() + Duration::from_mins(2);
-        let docker = loop {
-            let docker = Docker::connect_with_unix(&at("docker.sock"), 120, API_DEFAULT_VERSION);
-            if let Ok(docker) = docker
-                && runtime.block_on(docker.ping()).is_ok()
-            {
-                break docker;
+        let mut last = String::new();
+        loop {
+            match log.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains("API listen on") => break,
+                Ok(line) => last = line,
+                Err(_) => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("dockerd does not start here: {last}"));
+                }
             }
-            let ended = child.try_wait().map_err(text)?;
-            if ended.is_some() || Instant::now() > deadline {
-                let _ = child.kill();
-                let log = std::fs::read_to_string(at("log")).unwrap_or_default();
-                let last = log.lines().last().unwrap_or_default();
-                return Err(format!("dockerd does not start here: {last}"));
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        };
-        let daemon = Self { runtime, docker, child, folder };
+        }
+        let runtime = Runtime::new().map_err(text)?;
+        let docker = Docker::connect_with_unix(&at("docker.sock"), 120, API_DEFAULT_VERSION);
+        let docker = docker.map_err(|e| e.to_string())?;
+        runtime.block_on(docker.ping()).map_err(|e| e.to_string())?;
+        let daemon = Self { runtime, docker, child, log: Mutex::new(log), folder };
         images::provide(&daemon);
         Ok(daemon)
     }
@@ -145,10 +154,11 @@ impl Drop for Daemon {
         // Politely, so that it says goodbye to what it started.
         let id = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &id]).status();
+        // Its log ends when it does.
         let deadline = Instant::now() + Duration::from_secs(15);
-        while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let log = self.log.get_mut().unwrap_or_else(PoisonError::into_inner);
+        while log.recv_timeout(left()).is_ok() {}
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = Command::new("umount").arg("--lazy").arg(self.folder.path()).status();

@@ -1,5 +1,6 @@
 //! Engines in containers.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::Case;
@@ -47,14 +48,16 @@ struct Served {
 impl Served {
     fn start() -> Self {
         let port = std::net::TcpListener::bind("0.0.0.0:0").unwrap().local_addr().unwrap().port();
-        let child = Command::new(env!("CARGO_BIN_EXE_biplane"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_biplane"))
             .args(["function", "serve", "dummy", "--insecure", "--metrics-address="])
             .arg(format!("--address=0.0.0.0:{port}"))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        until("served", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        let mut said = String::new();
+        BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.contains("\"serving\""), "{said}");
         Self { child, port }
     }
 }

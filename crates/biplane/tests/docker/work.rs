@@ -135,12 +135,12 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Waits until something is so.
+/// Asks until something is so. The answer takes its time, so that there is no need to rest.
 pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !so() {
         assert!(Instant::now() < deadline, "never {what}");
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::yield_now();
     }
 }
 

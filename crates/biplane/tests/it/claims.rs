@@ -1,6 +1,6 @@
 //! Claims as input: rendered as the composite resource that they become.
 
-use crate::support::{Folder, Ran, example, run, shown};
+use crate::support::{Ran, example, run, run_on, shown};
 
 const CLAIM: &str = "
 apiVersion: example.org/v1
@@ -55,21 +55,12 @@ spec:
 ";
 
 fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
-    let folder = Folder::new();
     let usual =
         [("claim.yaml", CLAIM), ("composition.yaml", COMPOSITION), ("xrd.yaml", DEFINITION)];
-    for (name, text) in usual.iter().chain(files) {
-        folder.write(name, text);
-    }
-    let place = |text: &str| text.replace("DIR", folder.path().to_str().unwrap());
-    let mut arguments = vec!["render".to_owned()];
-    if !flags.iter().any(|flag| flag.starts_with("--xrs")) {
-        arguments.push(place("DIR/claim.yaml"));
-    }
-    arguments.push(place("DIR/composition.yaml"));
-    arguments.extend(flags.iter().map(|flag| place(flag)));
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    run(&arguments)
+    let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
+    let claim: &[&str] = if many { &[] } else { &["DIR/claim.yaml"] };
+    let line = [&["render"], claim, &["DIR/composition.yaml"], flags].concat();
+    run_on(&[&usual, files].concat(), &line)
 }
 
 /// RX-2, SYN-1 to SYN-3, RX-25

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use biplane_testkit::Recording;
 
-use crate::support::{Folder, Ran, run};
+use crate::support::{Folder, Ran};
 
 /// Renders a recorded case with a shell script as the engine.
 fn with_engine(script: &str, flags: &[&str]) -> Ran {
@@ -25,12 +25,7 @@ fn case() -> Folder {
 }
 
 fn render(folder: &Folder, flags: &[&str]) -> Ran {
-    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
-    let files = [file("xr.yaml"), file("composition.yaml"), file("functions.yaml")];
-    let mut arguments = vec!["render"];
-    arguments.extend(files.iter().map(String::as_str));
-    arguments.extend(flags);
-    run(&arguments)
+    folder.render(flags)
 }
 
 /// ENG-6, ENG-12, T-24, T-25, T-61

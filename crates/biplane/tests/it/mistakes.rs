@@ -1,6 +1,6 @@
 //! Bad input, and what is said about it.
 
-use crate::support::{Folder, Ran, run, run_with};
+use crate::support::{Folder, Ran, run, run_on, run_with};
 
 pub(crate) const XR: &str =
     "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
@@ -30,19 +30,9 @@ spec:
 
 /// Renders with some files other than the usual ones. The folder reads `DIR` in what was printed.
 pub(crate) fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
-    let folder = Folder::new();
     let usual = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
-    for (name, text) in usual.iter().chain(files) {
-        folder.write(name, text);
-    }
-    let place = |text: &str| text.replace("DIR", folder.path().to_str().unwrap());
-    let mut arguments = vec!["render".to_owned()];
-    arguments.extend(usual.iter().map(|(name, _)| place(&format!("DIR/{name}"))));
-    arguments.extend(flags.iter().map(|flag| place(flag)));
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let mut ran = run(&arguments);
-    ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
-    ran
+    let line = ["render", "DIR/xr.yaml", "DIR/composition.yaml", "DIR/functions.yaml"];
+    run_on(&[&usual, files].concat(), &[&line, flags].concat())
 }
 
 pub(crate) fn fails(files: &[(&str, &str)], flags: &[&str], exit: u8, error: &str) {

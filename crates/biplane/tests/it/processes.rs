@@ -4,19 +4,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Folder, Ran, run};
+use crate::support::{Folder, Ran};
 
 const BIPLANE: &str = env!("CARGO_BIN_EXE_biplane");
 
 /// The files of the first example, with the function as a program, and flags on top.
 fn render(command: &serde_json::Value, flags: &[&str]) -> Ran {
-    let folder = example(command);
-    let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
-    let files = [file("xr.yaml"), file("composition.yaml"), file("functions.yaml")];
-    let mut arguments = vec!["render"];
-    arguments.extend(files.iter().map(String::as_str));
-    arguments.extend(flags);
-    run(&arguments)
+    example(command).render(flags)
 }
 
 fn example(command: &serde_json::Value) -> Folder {

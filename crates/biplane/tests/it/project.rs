@@ -78,7 +78,7 @@ fn functions_of_the_box_need_no_registry() {
     }
 }
 
-/// A registry on this machine that knows one repository.
+/// A registry on this machine that knows one repository, in pages of two tags.
 fn registry(path: &'static str, tags: &'static [&'static str]) -> String {
     use std::io::{BufRead as _, BufReader, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -92,7 +92,9 @@ fn registry(path: &'static str, tags: &'static [&'static str]) -> String {
             let (status, tags) = if request.starts_with("GET /v2/ ") {
                 ("200 OK", &[][..])
             } else if request.contains(&format!(" /v2/{path}/tags/list?")) {
-                ("200 OK", tags)
+                let last = request.split("last=").nth(1).and_then(|s| s.split([' ', '&']).next());
+                let start = tags.iter().position(|tag| Some(*tag) == last).map_or(0, |i| i + 1);
+                ("200 OK", tags.get(start..tags.len().min(start + 2)).unwrap_or_default())
             } else {
                 ("404 Not Found", &[][..])
             };

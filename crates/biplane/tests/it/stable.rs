@@ -1,6 +1,6 @@
 //! Rendering until nothing changes, nested composite resources included.
 
-use crate::support::{Folder, Ran, example, run, shown};
+use crate::support::{Folder, Ran, example, run, run_on, shown};
 
 const XR: &str = "
 apiVersion: example.org/v1
@@ -53,22 +53,10 @@ const PART: &str = "
 
 /// Renders files until stable. `DIR` in flags and in what is said stands for their folder.
 fn settle(files: &[(&str, &str)], flags: &[&str]) -> Ran {
-    let folder = Folder::new();
-    folder.write("xr.yaml", XR);
-    for (name, text) in files {
-        folder.write(name, text);
-    }
-    let place = |text: &str| text.replace("DIR", folder.path().to_str().unwrap());
-    let mut arguments = vec!["render".to_owned(), "--until-stable".to_owned()];
-    if !flags.iter().any(|flag| flag.starts_with("--xrs")) {
-        arguments.push(place("DIR/xr.yaml"));
-    }
-    arguments.push(place("DIR/composition.yaml"));
-    arguments.extend(flags.iter().map(|flag| place(flag)));
-    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-    let mut ran = run(&arguments);
-    ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
-    ran
+    let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
+    let xr: &[&str] = if many { &[] } else { &["DIR/xr.yaml"] };
+    let line = [&["render", "--until-stable"], xr, &["DIR/composition.yaml"], flags].concat();
+    run_on(&[&[("xr.yaml", XR)], files].concat(), &line)
 }
 
 /// Renders an app with the Composition of its part.

@@ -24,6 +24,21 @@ pub(crate) fn run_with(arguments: &[&str], stdin: &str) -> Ran {
     run_in(arguments, stdin, &Environment::default())
 }
 
+/// Runs a command line on files of its own. `DIR` stands for their folder, in the line as well as in what is
+/// said about it.
+pub(crate) fn run_on(files: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    let folder = Folder::new();
+    for (name, text) in files {
+        folder.write(name, text);
+    }
+    let path = folder.path().to_str().unwrap();
+    let arguments: Vec<_> = arguments.iter().map(|word| word.replace("DIR", path)).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let mut ran = run(&arguments);
+    ran.stderr = ran.stderr.replace(path, "DIR");
+    ran
+}
+
 /// Runs a command line in an environment of its own.
 pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -77,6 +92,15 @@ impl Folder {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
+    }
+
+    /// Renders the usual three files in the folder.
+    pub(crate) fn render(&self, flags: &[&str]) -> Ran {
+        let files = ["xr.yaml", "composition.yaml", "functions.yaml"].map(|name| self.at(name));
+        let mut arguments = vec!["render"];
+        arguments.extend(files.iter().map(|file| file.to_str().unwrap()));
+        arguments.extend(flags);
+        run(&arguments)
     }
 
     /// A path in the folder.

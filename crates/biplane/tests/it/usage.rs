@@ -2,24 +2,9 @@
 
 use biplane_model::Value;
 
+use crate::mistakes::{COMPOSITION, XR};
 use crate::support::{Folder, Ran, run};
 
-const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
-const COMPOSITION: &str = "\
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata:
-  name: apps
-spec:
-  compositeTypeRef:
-    apiVersion: example.org/v1
-    kind: XApp
-  mode: Pipeline
-  pipeline:
-  - step: ready
-    functionRef:
-      name: function-auto-ready
-";
 const RENDER: &str = "biplane render [OPTIONS] <COMPOSITE-RESOURCE> [COMPOSITION] [FUNCTIONS]";
 
 /// Runs a line in which `XR` and `COMPOSITION` stand for files.

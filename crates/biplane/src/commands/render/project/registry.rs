@@ -82,57 +82,7 @@ fn auth(found: DockerCredentials) -> RegistryAuth {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead as _, BufReader, Write as _};
-    use std::net::TcpListener;
-
     use super::*;
-
-    /// A registry that knows one repository, in pages of two tags.
-    fn registry(tags: &'static [&'static str]) -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = stream.unwrap();
-                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                let request = lines.next().unwrap().unwrap();
-                while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-                let (status, body) = if request.contains(" /v2/acme/fn/tags/list?") {
-                    let last =
-                        request.split("last=").nth(1).and_then(|s| s.split([' ', '&']).next());
-                    let start = tags.iter().position(|tag| Some(*tag) == last).map_or(0, |i| i + 1);
-                    let page: Vec<_> = tags.iter().skip(start).take(2).collect();
-                    ("200 OK", serde_json::json!({"name": "acme/fn", "tags": page}).to_string())
-                } else if request.starts_with("GET /v2/ ") {
-                    ("200 OK", "{}".to_owned())
-                } else {
-                    (
-                        "404 Not Found",
-                        r#"{"errors":[{"code":"NAME_UNKNOWN","message":"no"}]}"#.to_owned(),
-                    )
-                };
-                let length = body.len();
-                let head = format!(
-                    "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-                );
-                stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-            }
-        });
-        address
-    }
-
-    /// RX-5
-    #[test]
-    fn all_pages_of_tags_are_read() {
-        let address = registry(&["latest", "v1.0.0", "v1.1.0", "v1.2.0", "v2.0.0"]);
-        let found = tags(&format!("{address}/acme/fn")).unwrap();
-        assert_eq!(found, ["latest", "v1.0.0", "v1.1.0", "v1.2.0", "v2.0.0"]);
-        let error = format!("{:#}", tags(&format!("{address}/acme/other")).unwrap_err());
-        assert!(
-            error.starts_with(&format!("cannot list versions for {address}/acme/other: ")),
-            "{error}"
-        );
-    }
 
     #[test]
     fn logins_are_names_with_passwords_or_tokens() {
