@@ -273,7 +273,7 @@ fn dispatch(
             render.link(&environment.own);
             render.run(streams)
         }
-        Command::Function(function) => function.run(),
+        Command::Function(function) => function.run(&environment.own),
         Command::Internal(internal) => internal.run(streams),
         Command::Man(man) => man.run(self::command(), streams),
         Command::Operation(Operation::Render(mut render))

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use biplane_function::Registry;
 use biplane_function::serve::{self, Config, Network};
 use biplane_functions::auto_ready::{AutoReady, GoDuration};
 use biplane_functions::registry;
@@ -71,17 +72,17 @@ const MIB: usize = 1024 * 1024;
 
 impl Function {
     /// Runs until told to stop.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         let Self::Serve(serve) = self;
-        serve.run()
+        serve.run(own)
     }
 }
 
 impl Serve {
     /// Serves until the process is interrupted or terminated; calls in flight are finished.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         log(self.debug);
-        let function = self.choose()?;
+        let function = self.choose(own)?;
         let name = self.name.clone();
         let config = self.config();
         tokio::runtime::Builder::new_multi_thread()
@@ -97,18 +98,16 @@ impl Serve {
     }
 
     /// The function of that name, set up with the flags that only it has.
-    fn choose(&self) -> anyhow::Result<Arc<dyn biplane_function::Function>> {
-        let functions = registry();
-        let full_name = if self.name.starts_with("function-") {
-            self.name.clone()
-        } else {
-            format!("function-{}", self.name)
-        };
-        let Some(function) = functions.get(&full_name) else {
+    fn choose(&self, own: &Registry) -> anyhow::Result<Arc<dyn biplane_function::Function>> {
+        let functions = registry().and(own);
+        let names = [self.name.clone(), format!("function-{}", self.name)];
+        let Some((full_name, function)) =
+            names.iter().find_map(|name| Some((name, functions.get(name)?)))
+        else {
             let names: Vec<_> = functions.names().collect();
             bail!("there is no function `{}`: choose from {}", self.name, names.join(", "));
         };
-        if full_name == AUTO_READY {
+        if full_name == AUTO_READY && own.get(AUTO_READY).is_none() {
             return Ok(Arc::new(self.auto_ready()?));
         }
         let own =
@@ -191,13 +190,13 @@ mod tests {
 
     /// What the function with these flags answers to a request.
     async fn answer(name: &str, arguments: &[&str], request: Value) -> Value {
-        let function = serve(name, arguments).choose().unwrap();
+        let function = serve(name, arguments).choose(&Registry::default()).unwrap();
         let answer = function.run(json::from_value(request).unwrap()).await.unwrap();
         json::to_value(&answer).unwrap()
     }
 
     fn refusal(name: &str, arguments: &[&str]) -> String {
-        let refused = serve(name, arguments).choose().err().unwrap();
+        let refused = serve(name, arguments).choose(&Registry::default()).err().unwrap();
         format!("{refused:#}")
     }
 
@@ -233,9 +232,23 @@ mod tests {
     fn an_unknown_function_is_told_from_those_in_the_box() {
         let line = ["function", "serve", "function-nope", "--insecure"];
         let Function::Serve(serve) = Line::try_parse_from(line).unwrap().function;
-        let text = serve.run().unwrap_err().to_string();
+        let text = serve.run(&Registry::default()).unwrap_err().to_string();
         assert!(text.starts_with("there is no function `function-nope`: choose from "), "{text}");
         assert!(text.contains("function-dummy"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn functions_of_ones_own_are_served_too_and_come_first() {
+        use biplane_functions::dummy::Dummy;
+        let own = Registry::default().with("mine", Dummy).with(AUTO_READY, Dummy);
+        let input = json!({"response": {"results": [{"message": "mine"}]}});
+        for name in ["mine", "auto-ready", AUTO_READY] {
+            let function = serve(name, &[]).choose(&own).unwrap();
+            let request = json::from_value(json!({"input": input})).unwrap();
+            assert_eq!(function.run(request).await.unwrap().results[0].message, "mine", "{name}");
+        }
+        let refused = serve("yours", &[]).choose(&own).err().unwrap().to_string();
+        assert!(refused.ends_with(", mine"), "{refused}");
     }
 
     /// AR-1, AR-6

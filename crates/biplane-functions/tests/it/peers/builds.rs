@@ -11,7 +11,7 @@ pub(super) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers").join(path)
 }
 
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME")
         .or_else(|| Some(folder("HOME")?.join(".cache")))
@@ -22,7 +22,7 @@ fn cache() -> PathBuf {
 }
 
 /// Keeps other test runs out for as long as it lives.
-fn lock(name: &str) -> File {
+pub(super) fn lock(name: &str) -> File {
     let file = File::create(cache().join(format!(".{name}.lock"))).unwrap();
     file.lock().unwrap();
     file

@@ -32,6 +32,8 @@ pub(super) async fn connect(environment: &Environment) -> Result<Docker> {
             let file = |name| certificates.join(name);
             let (key, certificate, ca) = (file("key.pem"), file("cert.pem"), file("ca.pem"));
             let version = API_DEFAULT_VERSION;
+            // Functions that are linked in may bring a second provider: one of them must be chosen.
+            let _ = rustls::crypto::ring::default_provider().install_default();
             Docker::connect_with_ssl(&address, &key, &certificate, &ca, TIMEOUT, version)
         }
     };
