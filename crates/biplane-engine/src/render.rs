@@ -23,6 +23,8 @@ use crate::composite::compose::Fatal;
 use crate::failure::quoted;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 
+pub use composite::composite_uid;
+
 /// What a render depends on besides its request.
 #[derive(Clone)]
 pub struct Settings {

@@ -34,9 +34,8 @@ pub(super) async fn render(
     let gvk = xr.gvk();
     let layout = layout(&gvk, request.composite_resource_definition.as_ref())
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
-    if xr.uid().is_empty() {
-        xr.set_meta("uid", &uid(&gvk, xr.namespace(), xr.name()));
-    }
+    let uid = composite_uid(&xr);
+    xr.set_meta("uid", &uid);
     xr.set_meta("resourceVersion", "999");
     let observed: Vec<_> =
         request.observed_resources.into_iter().map(Struct::into_object).collect();
@@ -157,6 +156,14 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
         ));
     }
     Ok(layout)
+}
+
+/// The UID with which a composite resource is rendered: its own, or else one that is made for it.
+pub fn composite_uid(xr: &Object) -> String {
+    match xr.uid() {
+        "" => uid(&xr.gvk(), xr.namespace(), xr.name()),
+        given => given.to_owned(),
+    }
 }
 
 /// A UID that is always the same for one name, so that the names of composed resources are too.

@@ -23,6 +23,7 @@ mod runners;
 mod runtime;
 mod start;
 mod summary;
+mod turns;
 mod v1;
 mod waiting;
 mod watched;

@@ -1,5 +1,6 @@
 //! Rendering inside a project, without a functions argument.
 
+use crate::registry::Registry;
 use crate::support::{Folder, Ran, run};
 
 const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
@@ -43,7 +44,7 @@ const RESOLVED: &str = "Resolving function dependencies...\n✓ Resolving functi
 const UNRESOLVED: &str = "Resolving function dependencies...\n✗ Resolving function dependencies\n";
 
 /// Renders a pipeline of the named functions in a project.
-fn render(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Ran {
+pub(crate) fn render(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Ran {
     let steps: Vec<_> = functions
         .iter()
         .enumerate()
@@ -56,7 +57,9 @@ fn render(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) ->
     let xr = folder.write("xr.yaml", XR);
     let composition = folder.write("composition.yaml", &composition);
     let project = folder.write("crossplane-project.yaml", project);
-    let mut ran = run(&[&["render", &xr, &composition, "-f", &project], flags].concat());
+    let cache = format!("--cache-dir={}", folder.at("cache").display());
+    let usual = ["render", &xr, &composition, "-f", &project, &cache];
+    let mut ran = run(&[&usual, flags].concat());
     ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
     ran
 }
@@ -78,42 +81,12 @@ fn functions_of_the_box_need_no_registry() {
     }
 }
 
-/// A registry on this machine that knows one repository, in pages of two tags.
-fn registry(path: &'static str, tags: &'static [&'static str]) -> String {
-    use std::io::{BufRead as _, BufReader, Write as _};
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-            let request = lines.next().unwrap().unwrap();
-            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
-            let (status, tags) = if request.starts_with("GET /v2/ ") {
-                ("200 OK", &[][..])
-            } else if request.contains(&format!(" /v2/{path}/tags/list?")) {
-                let last = request.split("last=").nth(1).and_then(|s| s.split([' ', '&']).next());
-                let start = tags.iter().position(|tag| Some(*tag) == last).map_or(0, |i| i + 1);
-                ("200 OK", tags.get(start..tags.len().min(start + 2)).unwrap_or_default())
-            } else {
-                ("404 Not Found", &[][..])
-            };
-            let body = serde_json::json!({"name": path, "tags": tags}).to_string();
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-            );
-            stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-        }
-    });
-    address
-}
-
 /// RX-5
 #[test]
 fn the_newest_version_of_a_range_is_asked_for_at_the_registry() {
     let tags = &["latest", "v1.2.0", "v1.10.0", "v1.9.0", "v2.0.0", "v1.11.0-rc.1"];
-    let address = registry("acme/function-auto-ready", tags);
+    let registry = Registry::start(&[("acme/function-auto-ready", tags)]);
+    let address = registry.address();
     let project = |package: &str, range: &str| {
         let project = PROJECT.replace("example.org/acme/function-range", package);
         project.replace("version: ^1.2.0", &format!("version: '{range}'"))

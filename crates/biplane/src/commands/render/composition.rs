@@ -6,6 +6,7 @@ mod inputs;
 mod many;
 mod nested;
 mod one;
+mod owned;
 mod stable;
 mod watch;
 mod world;

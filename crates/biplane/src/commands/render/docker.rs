@@ -80,6 +80,17 @@ pub(super) enum Cancelled {
     Pointless,
 }
 
+impl Cancelled {
+    /// What there is to say about work that was given up.
+    pub(super) fn error(self) -> anyhow::Error {
+        match self {
+            Self::Interrupted => Interrupted.into(),
+            Self::Deadline => anyhow!("context deadline exceeded"),
+            Self::Pointless => anyhow!("context canceled"),
+        }
+    }
+}
+
 impl Session {
     /// Connects to the engine that the environment names.
     pub(super) async fn open(environment: Environment, verbose: bool) -> Result<Arc<Self>> {
@@ -119,9 +130,7 @@ impl Session {
         let mut cancel = self.cancel.subscribe();
         let reason = cancel.wait_for(Option::is_some).await.ok().and_then(|reason| *reason);
         match reason {
-            Some(Cancelled::Interrupted) => Interrupted.into(),
-            Some(Cancelled::Deadline) => anyhow!("context deadline exceeded"),
-            Some(Cancelled::Pointless) => anyhow!("context canceled"),
+            Some(reason) => reason.error(),
             None => std::future::pending().await,
         }
     }

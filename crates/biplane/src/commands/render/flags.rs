@@ -77,11 +77,11 @@ pub(super) struct FunctionFlags {
     /// Resources that functions may require, from a file or a directory; repeatable
     #[arg(short = 'e', long, value_name = "PATH", action = ArgAction::Append)]
     pub required_resources: Vec<String>,
-    /// Accepted for scripts: packages are not downloaded, so none are cached
-    #[arg(long, value_name = "DIR", env = "CROSSPLANE_XPKG_CACHE", hide = true)]
+    /// Where to keep what registries say about a project's packages, for some minutes
+    #[arg(long, value_name = "DIR", env = "CROSSPLANE_XPKG_CACHE", hide_env_values = true)]
     pub cache_dir: Option<String>,
-    /// Accepted for scripts: functions of a project are not built
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count, hide = true)]
+    /// How many registries are asked, and how many functions started, at the same time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count)]
     pub max_concurrency: usize,
     /// The project that functions are taken from when there is no functions argument
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",

@@ -22,13 +22,14 @@ use super::notes::{Note, Notes};
 use super::process::Process;
 use super::runners::{Runners, Running};
 use super::runtime::{Function, Runtime};
+use super::turns::Turns;
 use super::waiting;
 use crate::streams::Streams;
 
 const WITHOUT_DOCKER: &str = "\nFunctions also run without Docker: where you start them yourself (render.crossplane.io/runtime: Development), as a program (Process), or in this process if they are in the box (InProcess).";
 
-/// Starts those functions that the pipeline calls, all at the same time. When several cannot be
-/// started, the first of them in the input is reported; the others are cleaned up.
+/// Starts those functions that the pipeline calls, as many at the same time as is allowed. When several
+/// cannot be started, the first of them in the input is reported; the others are cleaned up.
 pub(super) async fn start(
     functions: &[Function],
     pipeline: &Object,
@@ -54,6 +55,7 @@ pub(super) async fn start(
         registry: flags.registry(),
         host: if engine.is_image() { "0.0.0.0" } else { "127.0.0.1" },
         network: runners.network.clone(),
+        turns: Turns::new(flags.max_concurrency, planned.iter().map(|(_, runtime)| runtime)),
         notes,
         tasks: JoinSet::new(),
         done: BTreeMap::new(),
@@ -179,6 +181,7 @@ struct Starting {
     host: &'static str,
     /// The network for containers that ask for none.
     network: Option<String>,
+    turns: Turns,
     notes: Notes,
     tasks: JoinSet<(usize, Started)>,
     done: BTreeMap<usize, Started>,
@@ -202,7 +205,10 @@ impl Starting {
             },
             Runtime::InProcess(name) => Ok(self.in_process(function, name)),
             Runtime::Development(target) => development(target),
-            Runtime::Process(command) => self.process(function, command),
+            Runtime::Process(command) if self.turns.are_scarce() => {
+                return self.process_in_turn(place, function, command);
+            }
+            Runtime::Process(command) => process(&function.name, command, self.host, &self.notes),
         };
         self.done.insert(place, started.map(Some));
     }
@@ -216,7 +222,12 @@ impl Starting {
     ) {
         let (name, options) = (function.name.clone(), options.clone());
         let (network, notes) = (self.network.clone(), self.notes.clone());
+        let turns = self.turns.clone();
         self.tasks.spawn(async move {
+            let _turn = match turns.next().await {
+                Ok(turn) => turn,
+                Err(cancelled) => return (place, Err(cancelled.error())),
+            };
             let started = session.start(&name, &options, network.as_deref(), &notes).await;
             (place, started.map(Some))
         });
@@ -224,7 +235,12 @@ impl Starting {
 
     fn provide(&mut self, place: usize, image: &Image, session: Arc<Session>) {
         let (image, notes) = (image.clone(), self.notes.clone());
+        let turns = self.turns.clone();
         self.tasks.spawn(async move {
+            let _turn = match turns.next().await {
+                Ok(turn) => turn,
+                Err(cancelled) => return (place, Err(image.failed(cancelled.error()))),
+            };
             let provided = session.provide(&image.reference, image.pull, &notes).await;
             (place, provided.map(|()| None).map_err(|error| image.failed(error)))
         });
@@ -237,14 +253,22 @@ impl Starting {
         Running::in_process(Arc::new(Renamed { name: name.to_owned(), inner }))
     }
 
-    fn process(&self, function: &Function, command: &[String]) -> Result<Running> {
-        let (process, target) = Process::start(&function.name, command, self.host)?;
-        self.notes.debug(
-            "Function runs as a program",
-            &[("address", &target), ("function", &function.name)],
-        );
-        let ended = Some(process.ended());
-        Ok(Running { runner: Arc::new(process), target: Some(target), ended })
+    /// Starts a program when it is its turn, which lasts until it listens: building it may be
+    /// most of the work.
+    fn process_in_turn(&mut self, place: usize, function: &Function, command: &[String]) {
+        let (name, command) = (function.name.clone(), command.to_vec());
+        let (turns, host, notes) = (self.turns.clone(), self.host, self.notes.clone());
+        self.tasks.spawn(async move {
+            let turn = match turns.next().await {
+                Ok(turn) => turn,
+                Err(cancelled) => return (place, Err(cancelled.error())),
+            };
+            let started = process(&name, &command, host, &notes);
+            if let Ok(Running { target: Some(target), ended: Some(ended), .. }) = &started {
+                turn.until_listening(target, ended.clone()).await;
+            }
+            (place, started.map(Some))
+        });
     }
 
     /// Waits for all of them. Those after the first failure are given up, as all are when someone
@@ -257,7 +281,11 @@ impl Starting {
         timeout: Duration,
         streams: &mut Streams<'_>,
     ) -> BTreeMap<usize, Started> {
-        let cancel = |reason| runners.session.iter().for_each(|session| session.cancel(reason));
+        let turns = self.turns.clone();
+        let cancel = |reason| {
+            turns.cancel(reason);
+            runners.session.iter().for_each(|session| session.cancel(reason));
+        };
         let deadline = tokio::time::sleep(timeout);
         tokio::pin!(deadline);
         let (mut late, mut interrupted) = (false, false);
@@ -297,6 +325,13 @@ impl Starting {
         let in_order = self.done.iter().enumerate().take_while(|(at, (place, _))| at == *place);
         in_order.into_iter().any(|(_, (_, started))| started.is_err())
     }
+}
+
+fn process(name: &str, command: &[String], host: &str, notes: &Notes) -> Result<Running> {
+    let (process, target) = Process::start(name, command, host)?;
+    notes.debug("Function runs as a program", &[("address", &target), ("function", name)]);
+    let ended = Some(process.ended());
+    Ok(Running { runner: Arc::new(process), target: Some(target), ended })
 }
 
 fn development(target: &str) -> Result<Running> {

@@ -14,7 +14,7 @@ use super::super::engine::{self, What};
 use super::super::flags::EngineFlags;
 use super::super::runners::{Runners, Running};
 use super::super::{print, structs, summary};
-use super::{CompositionRender, Inputs, Say};
+use super::{CompositionRender, Inputs, Say, owned};
 
 /// What the engine made of a composite resource.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ impl CompositionRender {
         timeout: Duration,
     ) -> Result<Answer> {
         let composite = inputs.composite.id();
+        let given = (inputs.composite.clone(), inputs.observed.clone());
         let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
         let mut runners = runners.clone();
         let mut composition = inputs.composition;
@@ -81,7 +82,8 @@ impl CompositionRender {
         let timing = summary::Timing::new(self.output.timing);
         let wrap = |runner| timing.wrap(runner);
         let flags = EngineFlags { timeout, ..self.engine.clone() };
-        let response = engine::render(What::Composite, request, &runners, &flags, wrap).await?;
+        let response = engine::render(What::Composite, request, &runners, &flags, wrap).await;
+        let response = response.map_err(|error| owned::explain(error, &given.0, &given.1))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };

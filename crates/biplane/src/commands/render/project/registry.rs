@@ -1,14 +1,21 @@
 //! Asks a registry which versions of a package there are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Error, Result, anyhow, bail};
 use bollard::auth::DockerCredentials;
+use jiff::Timestamp;
 use oci_client::client::{ClientConfig, ClientProtocol};
+use oci_client::errors::OciDistributionError;
 use oci_client::secrets::RegistryAuth;
 use oci_client::{Client, Reference};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
+use super::cache::{Answer, Cache};
+use super::versions::{self, Range};
 use crate::commands::render::asynchronous;
 use crate::commands::render::docker::{Environment, credentials};
 
@@ -17,14 +24,82 @@ const PAGE: usize = 1000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// All tags of a repository.
-pub(super) fn tags(repository: &str) -> Result<Vec<String>> {
+/// What is known about the tags of some repositories, each by itself. Registries are asked as many
+/// questions at a time as is allowed, and none that was answered a moment ago with something that
+/// is in the range.
+pub(super) fn tags(
+    repositories: &BTreeMap<&str, &Range>,
+    cache: &Cache,
+    at_once: usize,
+) -> Result<BTreeMap<String, Known>> {
     // On a thread of its own, since the caller may already be waiting for something.
-    std::thread::scope(|scope| {
-        scope.spawn(|| asynchronous(false)?.block_on(list(repository))).join()
-    })
-    .map_err(|_| anyhow!("asking the registry ended early"))?
-    .with_context(|| format!("cannot list versions for {repository}"))
+    let ask = || asynchronous(false)?.block_on(ask_all(repositories, cache, at_once));
+    std::thread::scope(|scope| scope.spawn(ask).join())
+        .map_err(|_| anyhow!("asking the registry ended early"))?
+}
+
+/// What is known about the tags of a repository.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// The tags that count.
+    pub(super) tags: Result<Vec<String>>,
+    /// When they were asked for, unless that was just now.
+    pub(super) asked: Option<Timestamp>,
+    /// Why they were not asked for anew although they are old.
+    pub(super) stale: Option<Error>,
+}
+
+async fn ask_all(
+    repositories: &BTreeMap<&str, &Range>,
+    cache: &Cache,
+    at_once: usize,
+) -> Result<BTreeMap<String, Known>> {
+    let allowed = Arc::new(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS)));
+    let mut asking = JoinSet::new();
+    for (&repository, &range) in repositories {
+        let (repository, range) = (repository.to_owned(), range.clone());
+        let (cache, allowed) = (cache.clone(), allowed.clone());
+        asking.spawn(async move {
+            let _permit = allowed.acquire_owned().await;
+            let known = ask(&repository, &range, &cache).await;
+            (repository, known)
+        });
+    }
+    let mut known = BTreeMap::new();
+    while let Some(answer) = asking.join_next().await {
+        known.extend([answer.context("asking the registry ended early")?]);
+    }
+    Ok(known)
+}
+
+async fn ask(repository: &str, range: &Range, cache: &Cache) -> Known {
+    let before = cache.read(repository);
+    let will_do = |answer: &&Answer| {
+        answer.is_fresh(Timestamp::now()) && versions::newest(&answer.tags, range).is_some()
+    };
+    if let Some(answer) = before.as_ref().filter(will_do) {
+        let asked = Some(answer.asked);
+        return Known { tags: Ok(answer.tags.clone()), asked, stale: None };
+    }
+    match (list(repository).await, before) {
+        (Ok(tags), _) => {
+            cache.write(&Answer::new(repository, tags.clone()));
+            Known { tags: Ok(tags), asked: None, stale: None }
+        }
+        // Without a network, what was said once is better than nothing.
+        (Err(error), Some(answer)) if is_out_of_reach(&error) => {
+            Known { tags: Ok(answer.tags), asked: Some(answer.asked), stale: Some(error) }
+        }
+        (Err(error), _) => Known { tags: Err(error), asked: None, stale: None },
+    }
+}
+
+/// Whether nobody answered, as opposed to someone who refused.
+fn is_out_of_reach(error: &Error) -> bool {
+    match error.downcast_ref() {
+        Some(OciDistributionError::RequestError(error)) => error.is_connect() || error.is_timeout(),
+        _ => false,
+    }
 }
 
 async fn list(repository: &str) -> Result<Vec<String>> {

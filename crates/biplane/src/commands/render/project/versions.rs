@@ -114,11 +114,11 @@ fn parse_partial(text: &str) -> Option<Partial> {
 }
 
 /// Which versions are allowed: any of several lists of bounds, each of which must hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Range(Vec<Vec<Bound>>);
 
 /// An operator and what it is about.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Bound {
     operator: Operator,
     than: Partial,

@@ -1,0 +1,216 @@
+//! How the packages of a project are looked up: what is kept, and how much happens at the same time.
+
+use std::path::PathBuf;
+
+use crate::project::render;
+use crate::registry::Registry;
+use crate::support::{Folder, Ran};
+
+const TAGS: &[&str] = &["latest", "v1.2.0", "v1.10.0", "v2.0.0"];
+const NAME: &str = "acme-function-auto-ready";
+const KNOWN: &str = "\tDEBUG\tVersions are known from before\t";
+
+/// A project that depends on functions at a registry.
+fn project(registry: &str, packages: &[(&str, &str)]) -> String {
+    let dependency = |(package, version): &(&str, &str)| {
+        format!(
+            "  - type: xpkg\n    xpkg:\n      apiVersion: pkg.crossplane.io/v1\n      kind: Function\n      package: {registry}/{package}\n      version: '{version}'\n"
+        )
+    };
+    let dependencies: String = packages.iter().map(dependency).collect();
+    format!(
+        "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata:\n  name: apps\nspec:\n  repository: example.org/acme/apps\n  dependencies:\n{dependencies}"
+    )
+}
+
+fn resolve(folder: &Folder, registry: &str, range: &str) -> Ran {
+    let project = project(registry, &[("acme/function-auto-ready", range)]);
+    render(folder, &project, &[NAME], &["--verbose", "-a=render.crossplane.io/runtime=InProcess"])
+}
+
+#[track_caller]
+fn found(ran: &Ran, version: &str) {
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("/acme/function-auto-ready:{version}\"")), "{ran:?}");
+}
+
+fn kept(folder: &Folder) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(folder.at("cache/biplane-tags")).unwrap();
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn a_registry_is_not_asked_twice_in_a_row() {
+    let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);
+    let folder = Folder::new();
+    let first = resolve(&folder, registry.address(), "^1");
+    found(&first, "v1.10.0");
+    assert!(!first.stderr.contains(KNOWN));
+    assert_eq!(registry.asked().0, 1);
+    // Another range of the same repository needs no other answer.
+    for (range, version) in [("^1", "v1.10.0"), ("^2", "v2.0.0")] {
+        let again = resolve(&folder, registry.address(), range);
+        found(&again, version);
+        assert!(again.stderr.contains(KNOWN), "{}", again.stderr);
+    }
+    assert_eq!(registry.asked().0, 1);
+    // What was not there may be there now.
+    assert_eq!(resolve(&folder, registry.address(), "^3").exit, 1);
+    assert_eq!(registry.asked().0, 2);
+    found(&resolve(&Folder::new(), registry.address(), "^1"), "v1.10.0");
+    assert_eq!(registry.asked().0, 3, "another folder knows nothing");
+}
+
+#[test]
+fn an_answer_that_is_old_is_asked_for_anew() {
+    let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);
+    let folder = Folder::new();
+    found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    let [file] = kept(&folder).try_into().unwrap();
+    age(&file, registry.address(), "v1.11.0");
+    found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    assert_eq!(registry.asked().0, 2);
+}
+
+/// Replaces what is kept by an answer of long ago.
+fn age(file: &PathBuf, registry: &str, tag: &str) {
+    let answer = serde_json::json!({
+        "repository": format!("{registry}/acme/function-auto-ready"),
+        "asked": "2024-01-01T00:00:00Z",
+        "tags": [tag],
+    });
+    std::fs::write(file, answer.to_string()).unwrap();
+}
+
+#[test]
+fn an_old_answer_is_used_when_nobody_answers() {
+    let folder = Folder::new();
+    // Nobody listens there any more.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = gone.to_string();
+    assert_eq!(resolve(&folder, &gone, "^1").exit, 1);
+    let name = format!(
+        "cache/biplane-tags/{}%2Facme%2Ffunction-auto-ready.json",
+        gone.replace(':', "%3A")
+    );
+    age(&PathBuf::from(folder.write(&name, "")), &gone, "v1.11.0");
+    let ran = resolve(&folder, &gone, "^1");
+    found(&ran, "v1.11.0");
+    let warning =
+        format!("biplane: warning: cannot list versions for {gone}/acme/function-auto-ready: ");
+    let warning = ran.stderr.lines().find(|line| line.starts_with(&warning)).unwrap();
+    assert!(warning.ends_with("; those of 2024-01-01T00:00:00Z are used"), "{warning}");
+
+    // Someone who refuses has answered.
+    let registry = Registry::start(&[]);
+    let folder = Folder::new();
+    let name = name.replace(&gone.replace(':', "%3A"), &registry.address().replace(':', "%3A"));
+    age(&PathBuf::from(folder.write(&name, "")), registry.address(), "v1.11.0");
+    assert_eq!(resolve(&folder, registry.address(), "^1").exit, 1);
+}
+
+#[test]
+fn broken_files_and_a_folder_that_is_none_do_no_harm() {
+    let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);
+    let folder = Folder::new();
+    found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    let [file] = kept(&folder).try_into().unwrap();
+    for text in ["", "{\"repository\":", "[]"] {
+        std::fs::write(&file, text).unwrap();
+        found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    }
+    assert_eq!(registry.asked().0, 4);
+    let folder = Folder::new();
+    folder.write("cache", "a file");
+    found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    assert_eq!(registry.asked().0, 5);
+}
+
+#[test]
+fn commands_that_run_at_the_same_time_share_a_folder() {
+    let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);
+    let folder = Folder::new();
+    // Files of the render itself are written once, before anybody reads them.
+    found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
+    let [file] = kept(&folder).try_into().unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for turn in 0..50 {
+                let text = if turn % 2 == 0 { "{" } else { "null" };
+                std::fs::write(&file, text).unwrap();
+            }
+        });
+        let run = || {
+            let (xr, composition) = (folder.at("xr.yaml"), folder.at("composition.yaml"));
+            let project = folder.at("crossplane-project.yaml");
+            let cache = format!("--cache-dir={}", folder.at("cache").display());
+            let words = [&xr, &composition].map(|path| path.to_str().unwrap());
+            let flags = ["-f", project.to_str().unwrap(), &cache, "--verbose"];
+            let own = "-a=render.crossplane.io/runtime=InProcess";
+            for _ in 0..5 {
+                let ran = crate::support::run(&[&["render"], &words[..], &flags, &[own]].concat());
+                found(&ran, "v1.10.0");
+            }
+        };
+        let readers: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+        writer.join().unwrap();
+        for reader in readers {
+            reader.join().unwrap();
+        }
+    });
+    assert_eq!(kept(&folder), [file], "nothing unfinished is left");
+}
+
+#[test]
+fn no_more_registries_are_asked_at_the_same_time_than_allowed() {
+    let names = ["auto-ready", "dummy", "patch-and-transform", "environment-configs"];
+    let paths = names.map(|name| format!("acme/function-{name}"));
+    let known: Vec<_> = paths.iter().map(|path| (path.as_str(), TAGS)).collect();
+    let packages: Vec<_> = paths.iter().map(|path| (path.as_str(), "^1")).collect();
+    let functions = names.map(|name| format!("acme-function-{name}"));
+    let functions = functions.each_ref().map(String::as_str);
+    for (flags, peak) in [(&["--max-concurrency=2"][..], 2), (&[], 4)] {
+        let registry = Registry::together(peak, &known);
+        let project = project(registry.address(), &packages);
+        // Where they then run does not matter.
+        let flags = [flags, &["-a=render.crossplane.io/runtime=Nowhere"]].concat();
+        let ran = render(&Folder::new(), &project, &functions, &flags);
+        assert!(ran.stderr.contains("✓ Resolving function dependencies"), "{}", ran.stderr);
+        assert_eq!(registry.asked(), (4, peak));
+    }
+}
+
+#[test]
+fn no_more_programs_are_started_at_the_same_time_than_allowed() {
+    let folder = Folder::new();
+    // Stands in for the interpreter: says that it begins, and takes its time to listen.
+    let interpreter = format!(
+        "#!/bin/sh\necho begins >> ../../log\nwhile [ ! -e ../../go ]; do sleep 0.05; done\nshift 2\nexec '{}' function serve auto-ready --metrics-address= \"$@\"\n",
+        env!("CARGO_BIN_EXE_biplane")
+    );
+    for name in ["one", "two", "three"] {
+        folder.write(&format!("functions/{name}/pyproject.toml"), "");
+        folder.write(&format!("functions/{name}/function/main.py"), "");
+        let path = folder.write(&format!("functions/{name}/.venv/bin/python"), &interpreter);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).unwrap();
+    }
+    let begun = || std::fs::read_to_string(folder.at("log")).unwrap_or_default().lines().count();
+    let functions = ["acme-appsone", "acme-appstwo", "acme-appsthree"];
+    let flags = ["--allow-process", "--max-concurrency=2"];
+    let own = project("example.org", &[("acme/unused", "v1.0.0")]);
+    std::thread::scope(|scope| {
+        let rendering = scope.spawn(|| render(&folder, &own, &functions, &flags));
+        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
+        while begun() < 2 && !rendering.is_finished() {
+            pause();
+        }
+        // The third would have begun by now.
+        (0..15).for_each(|_| pause());
+        assert_eq!(begun(), 2);
+        folder.write("go", "");
+        let ran = rendering.join().unwrap();
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+    });
+    assert_eq!(begun(), 3);
+}
