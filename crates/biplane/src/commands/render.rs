@@ -4,6 +4,8 @@
 //! and the engine's answer becomes documents. [`composition`] and [`operation`] are the two
 //! commands; what they share is here and below.
 
+mod archive;
+mod build;
 mod checks;
 mod composition;
 mod context;

@@ -1,7 +1,7 @@
 //! A Docker engine, from the distribution's package, for the tests alone.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use bollard::query_parameters::{
 use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::runtime::Runtime;
 
-use crate::images;
+use crate::{images, remote};
 
 /// An engine that runs, with the images that tests use.
 #[derive(Debug)]
@@ -45,10 +45,14 @@ impl Daemon {
         if !mounted.map_err(text)?.success() {
             return Err("a file system in memory cannot be mounted".into());
         }
+        remote::certify(folder.path());
         let at = |name: &str| folder.path().join(name).display().to_string();
         let mut child = Command::new("dockerd")
             .args(["--data-root", &at("data"), "--exec-root", &at("exec"), "--pidfile", &at("pid")])
             .args(["--host", &format!("unix://{}", at("docker.sock"))])
+            .args(["--host", remote::HOST, "--tlsverify"])
+            .args(["--tlscacert", &at("ca.pem"), "--tlscert", &at("server.pem")])
+            .args(["--tlskey", &at("server-key.pem")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -65,7 +69,7 @@ impl Daemon {
         let mut last = String::new();
         loop {
             match log.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) if line.contains("API listen on") => break,
+                Ok(line) if line.contains("API listen on") && line.contains("docker.sock") => break,
                 Ok(line) => last = line,
                 Err(_) => {
                     let _ = child.kill();
@@ -96,8 +100,13 @@ impl Daemon {
         format!("unix://{}", self.socket().display())
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("docker.sock")
+    }
+
+    /// The folder with the certificates of the engine and of those who may use it.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Every container, whether it runs or not.

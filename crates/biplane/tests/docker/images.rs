@@ -1,6 +1,7 @@
 //! Images around the program under test. They are made once, from its file and the libraries that it
 //! needs.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +14,24 @@ use tokio_stream::StreamExt;
 use crate::daemon::Daemon;
 
 const REPOSITORY: &str = "biplane.example/tests";
+/// What tests find in all images besides programs: users, and what stands in for the tools of Python.
+const FILES: &[(&str, &str)] = &[
+    ("etc/passwd", "root:x:0:0::/:/bin/sh\nnonroot:x:65532:65532::/:/bin/sh\n"),
+    ("etc/group", "root:x:0:\nnonroot:x:65532:\n"),
+    ("bin/apt-get", "#!/bin/sh\n"),
+    (
+        "bin/python3",
+        "#!/bin/sh\n[ \"$1 $2\" = '-m venv' ] && mkdir -p \"$3/bin\" && cp /tools/* \"$3/bin\"\n",
+    ),
+    (
+        "tools/hatch",
+        "#!/bin/sh\nmkdir \"$4\" && cp function/main.py \"$4/function.whl\" && cp ../../schemas/python/types \"$4\"\n",
+    ),
+    (
+        "tools/pip",
+        "#!/bin/sh\n[ \"$2\" = --quiet ] && exit\nfor word; do case $word in --target=*) into=${word#--target=} ;; esac; done\nmkdir -p \"$into/bin\" && cp \"$word\" \"$into/bin/function\" && cp /whl/types \"$into\"\n",
+    ),
+];
 
 /// The program as a function.
 pub(crate) const FUNCTION: &str = "biplane.example/tests:function";
@@ -36,6 +55,17 @@ pub(crate) fn provide(daemon: &Daemon) {
         copy_libraries(&program, root);
         copy(&program, &root.join(name));
     }
+    for name in ["sh", "mkdir", "cp"] {
+        let program = Path::new("/bin").join(name);
+        copy_libraries(&program, root);
+        copy(&program, &root.join("bin").join(name));
+    }
+    for (path, text) in FILES {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
     let archive = Command::new("tar").arg("-C").arg(root).args(["-c", "."]).output().unwrap();
     assert!(archive.status.success());
     import(daemon, archive.stdout);
@@ -45,7 +75,7 @@ pub(crate) fn provide(daemon: &Daemon) {
         ("deaf", r#"["/sh", "-c", "/sleep 600"]"#),
         ("engine", r#"["/biplane"]"#),
     ] {
-        tag_with(daemon, tag, entry_point);
+        tag_with(daemon, REPOSITORY, tag, entry_point);
     }
 }
 
@@ -80,7 +110,7 @@ fn import(daemon: &Daemon, archive: Vec<u8>) {
 }
 
 /// The same image with another entry point.
-fn tag_with(daemon: &Daemon, tag: &str, entry_point: &str) {
+pub(crate) fn tag_with(daemon: &Daemon, repository: &str, tag: &str, entry_point: &str) {
     let docker = daemon.docker();
     daemon.wait(async {
         let body = ContainerCreateBody {
@@ -92,7 +122,7 @@ fn tag_with(daemon: &Daemon, tag: &str, entry_point: &str) {
         let container = container.unwrap().id;
         let options = CommitContainerOptions {
             container: Some(container.clone()),
-            repo: Some(REPOSITORY.into()),
+            repo: Some(repository.into()),
             tag: Some(tag.into()),
             changes: Some(format!("ENTRYPOINT {entry_point}\nCMD []")),
             ..CommitContainerOptions::default()

@@ -5,11 +5,15 @@
 
 #![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
 
+mod between;
 mod daemon;
 mod engines;
 mod functions;
 mod images;
+mod interrupts;
+mod project;
 mod registry;
+mod remote;
 mod work;
 
 use std::os::unix::process::CommandExt;
@@ -30,7 +34,15 @@ type Case = (&'static str, fn(&Daemon));
 #[allow(clippy::print_stdout)] // beside what the harness prints
 fn main() {
     let mut arguments = Arguments::from_args();
-    let cases = [functions::CASES, engines::CASES, registry::CASES].concat();
+    let cases = [
+        functions::CASES,
+        engines::CASES,
+        interrupts::CASES,
+        project::CASES,
+        registry::CASES,
+        remote::CASES,
+    ];
+    let cases = cases.concat();
     if arguments.list {
         libtest_mimic::run(&arguments, trials(&cases, None)).exit();
     }

@@ -145,9 +145,18 @@ pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
 }
 
 /// Asks a program to stop, and says what came of it.
-pub(crate) fn stop(mut child: Child, signal: &str) -> (Option<i32>, String) {
+pub(crate) fn stop(child: Child, signal: &str) -> (Option<i32>, String) {
+    send(&child, signal);
+    end(child)
+}
+
+pub(crate) fn send(child: &Child, signal: &str) {
     let status = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
     assert!(status.success());
+}
+
+/// Waits for the end of a program, and says what came of it.
+pub(crate) fn end(mut child: Child) -> (Option<i32>, String) {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     (child.wait().unwrap().code(), stderr)

@@ -45,6 +45,22 @@ const UNRESOLVED: &str = "Resolving function dependencies...\n✗ Resolving func
 
 /// Renders a pipeline of the named functions in a project.
 pub(crate) fn render(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Ran {
+    let line = line(folder, project, functions, flags);
+    let mut ran = run(&line.iter().map(String::as_str).collect::<Vec<_>>());
+    ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
+    ran
+}
+
+/// The same where there is no Docker engine.
+fn render_without_docker(folder: &Folder, functions: &[&str]) -> (Option<i32>, String) {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_biplane"));
+    program.args(line(folder, PROJECT, functions, &[])).env("DOCKER_HOST", "unix:///nowhere");
+    let output = program.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A command line, and the files that it names.
+fn line(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Vec<String> {
     let steps: Vec<_> = functions
         .iter()
         .enumerate()
@@ -58,10 +74,8 @@ pub(crate) fn render(folder: &Folder, project: &str, functions: &[&str], flags: 
     let composition = folder.write("composition.yaml", &composition);
     let project = folder.write("crossplane-project.yaml", project);
     let cache = format!("--cache-dir={}", folder.at("cache").display());
-    let usual = ["render", &xr, &composition, "-f", &project, &cache];
-    let mut ran = run(&[&usual, flags].concat());
-    ran.stderr = ran.stderr.replace(folder.path().to_str().unwrap(), "DIR");
-    ran
+    let words = [&["render", &xr, &composition, "-f", &project, &cache], flags].concat();
+    words.into_iter().map(ToOwned::to_owned).collect()
 }
 
 fn fails(project: &str, functions: &[&str], flags: &[&str], said: &str) {
@@ -185,28 +199,25 @@ fn functions_in_the_project_run_in_place_if_allowed() {
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, RESOLVED));
     assert!(ran.stdout.starts_with("---\napiVersion: example.org/v1\nkind: XApp\n"));
 
-    let ran = render(&folder, PROJECT, &["acme-appscompose"], &[]);
-    assert_eq!(ran.exit, 1);
+    let nowhere =
+        "Cannot connect to the Docker daemon at unix:///nowhere. Is the docker daemon running?";
+    let (exit, stderr) = render_without_docker(&folder, &["acme-appscompose"]);
+    assert_eq!(exit, Some(1));
     assert_eq!(
-        ran.stderr,
+        stderr,
         format!(
-            "{RESOLVED}biplane: error: cannot start function runtimes: cannot start Function \"acme-appscompose\": it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs\n"
+            "{RESOLVED}biplane: error: cannot start function runtimes: cannot start Function \"acme-appscompose\": it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs\n                Or have it built and run in Docker, which cannot be reached: {nowhere}\n"
         )
     );
 
     folder.write("functions/model/kcl.mod", "");
     folder.write("functions/unknown/README.md", "");
-    for (function, error) in [
-        (
-            "model",
-            "KCL runs in the image of function-kcl, which is not built here; run it as a function of its own and pass a functions argument",
-        ),
-        ("unknown", "failed to find a builder: no suitable builder found"),
-    ] {
-        let ran =
-            render(&folder, PROJECT, &[&format!("acme-apps{function}")], &["--allow-process"]);
+    for (function, error) in
+        [("model", nowhere), ("unknown", "failed to find a builder: no suitable builder found")]
+    {
+        let (_, stderr) = render_without_docker(&folder, &[&format!("acme-apps{function}")]);
         assert_eq!(
-            ran.stderr,
+            stderr,
             format!(
                 "{RESOLVED}biplane: error: cannot build embedded functions: failed to build function {function:?}: {error}\n"
             )

@@ -1,12 +1,16 @@
 //! Containers for one command: whatever is started in a Docker engine is recorded here, and cleaned
 //! up when the record goes away, however the command ends.
 
+mod build;
 mod client;
 mod container;
+mod create;
 mod credentials;
 mod environment;
+mod image_file;
 mod options;
 mod pull;
+mod python;
 mod reference;
 mod run;
 
@@ -19,7 +23,7 @@ use anyhow::{Context, Result, anyhow};
 use biplane_engine::{Ids, SystemIds};
 use biplane_model::gojson::quote;
 use bollard::Docker;
-use bollard::models::{NetworkCreateRequest, NetworkDisconnectRequest};
+use bollard::models::NetworkDisconnectRequest;
 use bollard::query_parameters::{RemoveContainerOptions, StopContainerOptions};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
@@ -52,8 +56,17 @@ pub(super) struct Session {
 #[derive(Debug, Default)]
 struct Left {
     containers: Vec<Container>,
+    /// Containers that the engine has been asked for, by name, and has not answered yet.
+    asked_for: BTreeMap<usize, String>,
     /// The network of this command, if it has one of its own.
-    network: Option<String>,
+    network: Option<Network>,
+}
+
+/// A network, and whether the engine has said that it is there.
+#[derive(Debug)]
+struct Network {
+    name: String,
+    exists: bool,
 }
 
 /// A container, and what becomes of it.
@@ -135,25 +148,9 @@ impl Session {
         }
     }
 
-    /// Makes a network for this command.
-    pub(super) async fn create_network(&self) -> Result<String> {
-        let name = unique_name();
-        let request = NetworkCreateRequest {
-            name: name.clone(),
-            driver: Some("bridge".to_owned()),
-            ..NetworkCreateRequest::default()
-        };
-        let created = self.docker.create_network(request).await;
-        created
-            .map_err(|error| client::explain(&error))
-            .with_context(|| format!("cannot create Docker network {}", quote(&name)))?;
-        self.left().network = Some(name.clone());
-        Ok(name)
-    }
-
     /// Whether a network goes away with this command.
     fn is_own(&self, network: &str) -> bool {
-        self.left().network.as_deref() == Some(network)
+        self.left().network.as_ref().is_some_and(|own| own.name == network)
     }
 
     /// Records a container. Functions may share one, which is cleaned up once.
@@ -179,7 +176,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let left = std::mem::take(&mut *self.left());
-        if left.containers.is_empty() && left.network.is_none() {
+        if left.containers.is_empty() && left.asked_for.is_empty() && left.network.is_none() {
             return;
         }
         let docker = self.docker.clone();
@@ -211,8 +208,16 @@ fn unique_name() -> String {
 async fn clean_up(docker: Docker, left: Left) -> Vec<String> {
     let mut failures = Vec::new();
     let mut cleaning = JoinSet::new();
+    for name in left.asked_for.into_values() {
+        let docker = docker.clone();
+        cleaning.spawn(async move {
+            let removed = create::remove_late(&docker, &name).await;
+            removed.with_context(|| format!("cannot remove Docker container {}", quote(&name)))
+        });
+    }
     for container in left.containers {
-        let (docker, network) = (docker.clone(), left.network.clone());
+        let network = left.network.as_ref().map(|network| network.name.clone());
+        let docker = docker.clone();
         cleaning.spawn(async move {
             let cleaned = container.clean_up(&docker, network).await;
             let Container { function, target, .. } = &container;
@@ -227,10 +232,9 @@ async fn clean_up(docker: Docker, left: Left) -> Vec<String> {
             failures.push(format!("{error:#}"));
         }
     }
-    if let Some(network) = left.network {
-        let removed = tokio::time::timeout(CLEANUP, docker.remove_network(&network)).await;
-        if let Ok(Err(error)) = removed {
-            let error = client::explain(&error).context("cannot remove Docker network");
+    if let Some(Network { name, exists }) = left.network {
+        let removed = create::remove_network(&docker, &name, exists).await;
+        if let Err(error) = removed.context("cannot remove Docker network") {
             failures.push(format!("{error:#}"));
         }
     }

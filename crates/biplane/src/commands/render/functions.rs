@@ -82,7 +82,8 @@ fn unlisted(
             }
         }
         let annotation = (RUNTIME.to_owned(), "InProcess".to_owned());
-        functions.push(Function { package: name.clone(), name, annotations: [annotation].into() });
+        let (package, annotations) = (name.clone(), [annotation].into());
+        functions.push(Function { name, package, annotations, build: None });
     }
     if functions.is_empty() {
         bail!(REQUIRED);

@@ -4,6 +4,7 @@ mod cache;
 mod embedded;
 mod file;
 mod registry;
+mod rewrites;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use anyhow::{Context as _, Error, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 use jiff::Timestamp;
 
+use super::build::NotBuilt;
 use super::flags::FunctionFlags;
 use super::runtime::Function;
 use crate::streams::Streams;
@@ -48,8 +50,7 @@ pub(super) fn functions(
         let fields = [("function", function.name.as_str()), ("package", &function.package)];
         streams.debug("Resolved function dependency", &fields);
     }
-    let embedded = embedded::functions(&project, root, used);
-    functions.extend(embedded.context("cannot build embedded functions")?);
+    functions.extend(embedded::functions(&project, root, used, flags).context(NotBuilt)?);
     Ok(functions)
 }
 
@@ -85,14 +86,14 @@ fn dependencies(
 ) -> Result<Vec<Function>> {
     let mut functions: Vec<Function> = Vec::new();
     // By place among the functions.
-    let mut ranges: BTreeMap<usize, (&Package, Range)> = BTreeMap::new();
+    let mut ranges: BTreeMap<usize, (&Package, Range, String)> = BTreeMap::new();
     for package in &project.packages {
         let name = dns_label(repository_path(&package.repository));
         if !used.contains(&name) {
             continue;
         }
         let mut function =
-            Function { name, package: package.repository.clone(), annotations: BTreeMap::new() };
+            Function { name, package: package.repository.clone(), ..Function::default() };
         if let Some(other) = functions.iter().find(|other| other.name == function.name) {
             bail!(
                 "packages {} and {} both give Function {}",
@@ -106,7 +107,8 @@ fn dependencies(
             match reference(package) {
                 Reference::Exact(reference) => function.package = reference,
                 Reference::Range(range) => {
-                    ranges.insert(functions.len(), (package, range));
+                    let at = rewrites::rewrite(&project.rewrites, &package.repository)?;
+                    ranges.insert(functions.len(), (package, range, at));
                 }
             }
         }
@@ -114,11 +116,11 @@ fn dependencies(
     }
     let cache = Cache::at(flags.cache_dir.as_deref().map(Path::new));
     let wanted: BTreeMap<_, _> =
-        ranges.values().map(|(package, range)| (package.repository.as_str(), range)).collect();
+        ranges.values().map(|(_, range, at)| (at.as_str(), range)).collect();
     let mut known = registry::tags(&wanted, &cache, flags.max_concurrency)?;
-    for (place, (package, range)) in &ranges {
+    for (place, (package, range, at)) in &ranges {
         let Package { repository, version } = package;
-        let newest = match known.remove(repository) {
+        let newest = match known.remove(at) {
             Some(known) => newest(repository, version, range, known, notes),
             None => Err(anyhow!("nobody was asked")),
         };

@@ -1,10 +1,12 @@
 //! Where a Function says that it runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use biplane_model::{Object, Value, gojson::quote};
 
+use super::build::Build;
 use super::docker;
 
 pub(super) const RUNTIME: &str = "render.crossplane.io/runtime";
@@ -12,11 +14,13 @@ const DEVELOPMENT_TARGET: &str = "render.crossplane.io/runtime-development-targe
 pub(super) const PROCESS_COMMAND: &str = "render.crossplane.io/runtime-process-command";
 
 /// A Function of the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Function {
     pub name: String,
     pub package: String,
     pub annotations: BTreeMap<String, String>,
+    /// What it is made of, if it is part of a project.
+    pub build: Option<Arc<Build>>,
 }
 
 /// Where a function runs.
@@ -44,6 +48,7 @@ impl Function {
                 .flatten()
                 .map(|(key, value)| (key.clone(), text(value)))
                 .collect(),
+            build: None,
         }
     }
 

@@ -13,6 +13,7 @@ use biplane_model::{Object, gojson::quote};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use super::build::NotBuilt;
 use super::docker::{Cancelled, Environment, Options, Session};
 use super::engine::{Engine, Image};
 use super::flags::FunctionFlags;
@@ -27,6 +28,9 @@ use super::waiting;
 use crate::streams::Streams;
 
 const WITHOUT_DOCKER: &str = "\nFunctions also run without Docker: where you start them yourself (render.crossplane.io/runtime: Development), as a program (Process), or in this process if they are in the box (InProcess).";
+
+const NEEDS_LEAVE: &str = "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs";
+const ELSE_DOCKER: &str = "\nOr have it built and run in Docker, which cannot be reached: ";
 
 /// Starts those functions that the pipeline calls, as many at the same time as is allowed. When several
 /// cannot be started, the first of them in the input is reported; the others are cleaned up.
@@ -75,6 +79,7 @@ pub(super) async fn start(
         };
         let started = match started {
             Err(error) if error.is::<Interrupted>() => return Err(Interrupted.into()),
+            Err(error) if error.is::<NotBuilt>() => return Err(error),
             started => started.with_context(|| cannot_start(function)),
         };
         if let Some(running) = started? {
@@ -113,9 +118,7 @@ fn plan<'a>(
             continue;
         }
         let refused = match runtime {
-            Runtime::Process(_) if !flags.allow_process => {
-                "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs"
-            }
+            Runtime::Process(_) if !flags.allow_process => NEEDS_LEAVE,
             Runtime::Process(_) | Runtime::InProcess(_) if remote => {
                 "it runs on this machine, where an engine in a remote Docker daemon cannot reach it"
             }
@@ -151,13 +154,31 @@ async fn open_session(
         }
     };
     if let Engine::Image(image) = engine {
-        let attempted = "cannot create Docker network for rendering";
-        let session = open().await.context(attempted)?;
+        let cannot = |error: Error| {
+            if error.is::<Interrupted>() {
+                return error;
+            }
+            error.context("cannot create Docker network for rendering")
+        };
+        let session = open().await.map_err(cannot)?;
         runners.session = Some(session.clone());
-        runners.network = Some(match &image.network {
-            Some(network) => network.clone(),
-            None => session.create_network().await.context(attempted)?,
-        });
+        runners.network.clone_from(&image.network);
+        if runners.network.is_none() {
+            let create = session.create_network();
+            tokio::pin!(create);
+            let created = tokio::select! {
+                created = &mut create => created,
+                () = interrupt::requested(interrupted.as_ref()) => {
+                    session.cancel(Cancelled::Interrupted);
+                    create.await
+                }
+                () = tokio::time::sleep(timeout) => {
+                    session.cancel(Cancelled::Deadline);
+                    create.await
+                }
+            };
+            runners.network = Some(created.map_err(cannot)?);
+        }
         return Ok(());
     }
     let first = planned.iter().find(|(_, runtime)| matches!(runtime, Runtime::Docker(_)));
@@ -166,9 +187,19 @@ async fn open_session(
             if error.is::<Interrupted>() {
                 return error;
             }
-            anyhow!("{error:#}{WITHOUT_DOCKER}")
+            match &function.build {
+                Some(build) if build.is_program() => {
+                    let error = anyhow!("{NEEDS_LEAVE}{ELSE_DOCKER}{error:#}");
+                    error.context(cannot_start(function))
+                }
+                Some(build) => {
+                    let attempted = format!("failed to build function {}", quote(&build.name));
+                    error.context(attempted).context(NotBuilt)
+                }
+                None => anyhow!("{error:#}{WITHOUT_DOCKER}").context(cannot_start(function)),
+            }
         });
-        runners.session = Some(session.with_context(|| cannot_start(function))?);
+        runners.session = Some(session?);
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Uri};
 
 use super::environment::Environment;
+use crate::cli::values::reason;
 
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 /// In seconds. What takes longer has a deadline of its own.
@@ -29,8 +30,16 @@ pub(super) async fn connect(environment: &Environment) -> Result<Docker> {
         Place::Socket(path) => Docker::connect_with_unix(&path, TIMEOUT, API_DEFAULT_VERSION),
         Place::Plain(address) => Docker::connect_with_http(&address, TIMEOUT, API_DEFAULT_VERSION),
         Place::Tls(address, certificates) => {
-            let file = |name| certificates.join(name);
-            let (key, certificate, ca) = (file("key.pem"), file("cert.pem"), file("ca.pem"));
+            let [ca, certificate, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| {
+                let file = certificates.join(name);
+                // The client would only notice in the middle of a handshake, or not at all.
+                std::fs::File::open(&file)
+                    .map_err(|error| anyhow!("open {}: {}", file.display(), reason(&error)))?;
+                Ok::<_, anyhow::Error>(file)
+            });
+            let (ca, certificate, key) = (ca?, certificate?, key?);
+            // Whoever comes first decides; all of them want the same.
+            let _ = rustls::crypto::ring::default_provider().install_default();
             let version = API_DEFAULT_VERSION;
             // Functions that are linked in may bring a second provider: one of them must be chosen.
             let _ = rustls::crypto::ring::default_provider().install_default();
@@ -103,7 +112,8 @@ pub(super) fn explain(error: &Error) -> anyhow::Error {
         Error::DockerStreamError { error } => anyhow!("{error}"),
         Error::RequestTimeoutError => anyhow!("the Docker engine does not answer"),
         other => {
-            let causes: Vec<_> = causes(other).map(ToString::to_string).collect();
+            let mut causes: Vec<_> = causes(other).map(ToString::to_string).collect();
+            causes.dedup();
             anyhow!("{}", causes.join(": "))
         }
     }
@@ -127,6 +137,10 @@ fn unreachable(host: &str, error: &Error) -> anyhow::Error {
             "permission denied while trying to connect to the Docker daemon socket at {host}"
         );
     }
+    // Somebody is there, but they do not trust each other.
+    if let Some(cause) = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+        return anyhow!("cannot connect to the Docker daemon at {host}: {cause}");
+    }
     match error {
         Error::SocketNotFoundError(_)
         | Error::HyperLegacyError { .. }
@@ -138,10 +152,13 @@ fn unreachable(host: &str, error: &Error) -> anyhow::Error {
     }
 }
 
-/// An error and what is behind it, each text once.
+/// An error and what is behind it, also where that takes the words of what is behind it for its own.
 fn causes<'a>(error: &'a Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     let first: &'a (dyn std::error::Error + 'static) = error;
-    std::iter::successors(Some(first), |error| error.source())
+    std::iter::successors(Some(first), |error| {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        inner.map(|inner| inner as &(dyn std::error::Error + 'static)).or_else(|| error.source())
+    })
 }
 
 #[cfg(test)]

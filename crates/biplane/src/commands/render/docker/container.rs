@@ -13,13 +13,16 @@ use bollard::models::{
     NetworkConnectRequest, NetworkingConfig, PortBinding,
 };
 use bollard::query_parameters::{
-    CreateContainerOptions, InspectContainerOptions, LogsOptions, StartContainerOptions,
+    InspectContainerOptions, LogsOptions, StartContainerOptions, UploadToContainerOptions,
     WaitContainerOptions,
 };
+use prost::bytes::Bytes;
 use tokio::sync::watch;
 use tokio_stream::StreamExt;
 
+use super::build::Parts;
 use super::client::{explain, status};
+use super::create::NotCreated;
 use super::options::{NETWORK, Options, PullPolicy};
 use super::{Container, Session, unique_name};
 use crate::commands::render::notes::Notes;
@@ -31,6 +34,14 @@ const PORT: u16 = 9443;
 /// How often to look for a container that is just being made, and how long to wait in between.
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// A container that is to be made.
+struct New<'a> {
+    options: &'a Options,
+    parts: Parts,
+    network: Option<&'a str>,
+    record: Container,
+}
 
 impl Session {
     /// Starts a function's container, or uses the one that there is.
@@ -45,17 +56,23 @@ impl Session {
             notes.debug("Ignoring invalid environment variables", &[("function", function)]);
         }
         let network = options.network.as_deref().or(network);
-        let id = match self.find(options).await? {
-            Some(id) => id,
-            None => self.create(options, network, notes).await?,
-        };
-        self.own(Container {
-            id: id.clone(),
+        let record = Container {
+            id: String::new(),
             function: function.to_owned(),
             target: String::new(),
             cleanup: options.cleanup,
             gently: true,
-        });
+        };
+        let id = if let Some(id) = self.find(options).await? {
+            self.own(Container { id: id.clone(), ..record });
+            id
+        } else {
+            let parts = match &options.build {
+                Some(build) => self.build(build, options.pull, notes).await?,
+                None => Parts::of(&options.image, options.pull),
+            };
+            self.create(&New { options, parts, network, record }, notes).await?
+        };
         if let Some(network) = network.filter(|network| self.is_own(network)) {
             self.join(&id, network).await?;
         }
@@ -101,35 +118,39 @@ impl Session {
         }
     }
 
-    async fn create(
-        &self,
-        options: &Options,
-        network: Option<&str>,
-        notes: &Notes,
-    ) -> Result<String> {
-        let image = &options.image;
+    async fn create(&self, new: &New<'_>, notes: &Notes) -> Result<String> {
+        let New { options, parts, network, .. } = new;
+        let image = &parts.image;
         let cannot_pull = || format!("cannot pull Docker image {}", quote(image));
-        if options.pull == PullPolicy::Always {
+        if parts.pull == PullPolicy::Always {
             self.pull(image, notes).await.with_context(cannot_pull)?;
         }
         // A container with a name may be met again by a command that has no network, or another.
         let network = network.filter(|n| options.name.is_none() || !self.is_own(n));
-        let missing = match self.create_now(options, network).await {
-            Err(error) if status(&error) == Some(404) && self.lacks(image).await => error,
-            created => return created.map_err(|error| cannot_create(image, network, &error)),
+        let cannot_create = |error: NotCreated| error.or(|e| cannot_create(image, network, e));
+        let missing = match self.create_now(new, network).await {
+            Err(NotCreated::Refused(error))
+                if status(&error) == Some(404) && self.lacks(image).await =>
+            {
+                error
+            }
+            created => return created.map_err(cannot_create),
         };
-        if options.pull == PullPolicy::Never {
+        if parts.pull == PullPolicy::Never {
             return Err(explain(&missing).context(format!(
                 "cannot create Docker container: image {} not found and pull policy is \"Never\"",
                 quote(image)
             )));
         }
         self.pull(image, notes).await.with_context(cannot_pull)?;
-        let created = self.create_now(options, network).await;
-        created.map_err(|error| cannot_create(image, network, &error))
+        self.create_now(new, network).await.map_err(cannot_create)
     }
 
-    async fn create_now(&self, options: &Options, network: Option<&str>) -> Result<String, Error> {
+    async fn create_now(
+        &self,
+        New { options, parts, record, .. }: &New<'_>,
+        network: Option<&str>,
+    ) -> Result<String, NotCreated> {
         let port = format!("{PORT}/tcp");
         let binding = PortBinding {
             host_ip: Some(options.publish_address.clone()),
@@ -140,24 +161,43 @@ impl Session {
             endpoints_config: Some([(network.to_owned(), EndpointSettings::default())].into()),
         });
         let body = ContainerCreateBody {
-            image: Some(options.image.clone()),
+            image: Some(parts.image.clone()),
+            entrypoint: parts.entry_point.clone(),
+            user: parts.user.clone(),
+            working_dir: parts.working_dir.clone(),
             cmd: Some(vec!["--insecure".to_owned()]),
             exposed_ports: Some(vec![port]),
-            env: Some(options.env.clone()),
+            env: Some(parts.env(&options.env)),
             host_config: Some(HostConfig { port_bindings: published, ..HostConfig::default() }),
             networking_config: attached,
             ..ContainerCreateBody::default()
         };
-        // Engines before version 25 do not let containers find each other by names that they made up.
-        let name = options.name.clone().or_else(|| network.map(|_| unique_name()));
-        let name = CreateContainerOptions { name, ..CreateContainerOptions::default() };
-        let created = self.docker().create_container(Some(name), body).await;
-        match (created, &options.name) {
-            (Err(error), Some(name)) if status(&error) == Some(409) => {
-                self.made_by_another(name).await.ok_or(error)
+        let name = options.name.clone().unwrap_or_else(unique_name);
+        let id = match self.create_container(&name, body, record.clone()).await {
+            Err(NotCreated::Refused(error))
+                if options.name.is_some() && status(&error) == Some(409) =>
+            {
+                let id = self.made_by_another(&name).await.ok_or(NotCreated::Refused(error))?;
+                self.own(Container { id: id.clone(), ..record.clone() });
+                return Ok(id);
             }
-            (created, _) => created.map(|container| container.id),
+            created => created?,
+        };
+        if let Some(files) = &parts.files {
+            let copied = self.copy_into(&id, files.clone()).await;
+            copied.map_err(NotCreated::GivenUp)?;
         }
+        Ok(id)
+    }
+
+    /// Puts files into a container, at their places below its root.
+    pub(super) async fn copy_into(&self, id: &str, files: Bytes) -> Result<()> {
+        let root = UploadToContainerOptions {
+            path: "/".to_owned(),
+            ..UploadToContainerOptions::default()
+        };
+        let copied = self.docker().upload_to_container(id, Some(root), bollard::body_full(files));
+        copied.await.map_err(|e| explain(&e)).context("failed to copy files to container path /")
     }
 
     /// The container whose name is already taken, once it can be seen.
@@ -276,7 +316,7 @@ async fn watch_for_end(
 }
 
 /// The end of a container's log.
-async fn last_lines(docker: &Docker, id: &str) -> String {
+pub(super) async fn last_lines(docker: &Docker, id: &str) -> String {
     let options = LogsOptions {
         stdout: true,
         stderr: true,

@@ -1,9 +1,12 @@
 //! What a Function says about its container.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
 use biplane_model::gojson::quote;
 use clap::ValueEnum;
 
+use super::super::build::Build;
 use super::super::runtime::Function;
 
 const CLEANUP: &str = "render.crossplane.io/runtime-docker-cleanup";
@@ -56,6 +59,8 @@ pub(crate) struct Options {
     /// Where to call it, if not where it is published.
     pub target: Option<String>,
     pub network: Option<String>,
+    /// What the image is made of, if there is none yet.
+    pub build: Option<Arc<Build>>,
 }
 
 impl Options {
@@ -87,6 +92,7 @@ impl Options {
             publish_address: owned(PUBLISH_ADDRESS).unwrap_or_else(|| "127.0.0.1".to_owned()),
             target: owned(TARGET),
             network: network(function).map(str::to_owned),
+            build: function.build.clone().filter(|_| set(IMAGE).is_none()),
         })
     }
 }
@@ -116,6 +122,7 @@ mod tests {
             annotations: annotations
                 .map(|(k, v)| (format!("render.crossplane.io/runtime-docker-{k}"), (*v).into()))
                 .collect(),
+            build: None,
         };
         Options::of(&function).unwrap()
     }
@@ -131,6 +138,7 @@ mod tests {
             publish_address: "127.0.0.1".into(),
             target: None,
             network: None,
+            build: None,
         }
     }
 
@@ -166,6 +174,7 @@ mod tests {
             publish_address: "0.0.0.0".into(),
             target: Some("docker.example.org".into()),
             network: Some("mine".into()),
+            build: None,
         };
         assert_eq!(found, want);
     }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
 use bollard::models::{ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig};
 use bollard::query_parameters::{
-    AttachContainerOptions, CreateContainerOptions, RemoveContainerOptions, StartContainerOptions,
-    WaitContainerOptions,
+    AttachContainerOptions, RemoveContainerOptions, StartContainerOptions, WaitContainerOptions,
 };
 use tokio::io::AsyncWriteExt;
 use tokio_stream::StreamExt;
@@ -17,7 +16,7 @@ use tokio_stream::StreamExt;
 use super::client::explain;
 use super::options::{Cleanup, PullPolicy};
 use super::reference::Reference;
-use super::{Container, Session};
+use super::{Container, Session, unique_name};
 use crate::commands::render::notes::Notes;
 
 /// What a container came to.
@@ -78,26 +77,43 @@ impl Session {
             }),
             ..ContainerCreateBody::default()
         };
-        let created = self.docker().create_container(None::<CreateContainerOptions>, body).await;
-        let id = created.map_err(|e| explain(&e)).context("failed to create container")?.id;
-        self.own(Container {
-            id: id.clone(),
+        let run = async {
+            let id = self.create_to_run(image, body).await?;
+            let ran = tokio::select! {
+                ran = self.run_created(&id, stdin) => ran?,
+                reason = self.cancelled() => return Err(reason),
+            };
+            Ok((id, ran))
+        };
+        let late = || anyhow!("context deadline exceeded");
+        let (id, ran) = tokio::time::timeout(limit, run).await.map_err(|_| late())??;
+        self.remove(&id).await;
+        Ok(ran)
+    }
+
+    /// Makes a container that is removed without much ado.
+    pub(super) async fn create_to_run(
+        &self,
+        image: &str,
+        body: ContainerCreateBody,
+    ) -> Result<String> {
+        let record = Container {
+            id: String::new(),
             function: image.to_owned(),
             target: String::new(),
             cleanup: Cleanup::Remove,
             gently: false,
-        });
-        // Only now that it is recorded may it be given up.
-        let ran = tokio::select! {
-            ran = self.run_created(&id, stdin) => ran?,
-            reason = self.cancelled() => return Err(reason),
-            () = tokio::time::sleep(limit) => bail!("context deadline exceeded"),
         };
+        let created = self.create_container(&unique_name(), body, record).await;
+        created.map_err(|error| error.or(|e| explain(e).context("failed to create container")))
+    }
+
+    /// Removes a container now, and not only in the end.
+    pub(super) async fn remove(&self, id: &str) {
         let force = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
-        if self.docker().remove_container(&id, Some(force)).await.is_ok() {
-            self.disown(&id);
+        if self.docker().remove_container(id, Some(force)).await.is_ok() {
+            self.disown(id);
         }
-        Ok(ran)
     }
 
     async fn run_created(&self, id: &str, stdin: &[u8]) -> Result<Ran> {
@@ -138,13 +154,18 @@ impl Session {
         let ((), read) = tokio::join!(write, read);
         let (stdout, stderr) = read?;
 
-        let mut wait = std::pin::pin!(docker.wait_container(id, None::<WaitContainerOptions>));
-        let code = match wait.next().await {
-            Some(Ok(ended)) => ended.status_code,
-            Some(Err(Error::DockerContainerWaitError { code, .. })) => code,
-            Some(Err(error)) => return Err(explain(&error).context("error waiting for container")),
-            None => bail!("error waiting for container: there was no answer"),
-        };
+        let code = self.exit_code_of(id).await.context("error waiting for container")?;
         Ok(Ran { code, stdout, stderr })
+    }
+
+    /// Waits for a container to end.
+    pub(super) async fn exit_code_of(&self, id: &str) -> Result<i64> {
+        let wait = self.docker().wait_container(id, None::<WaitContainerOptions>);
+        match std::pin::pin!(wait).next().await {
+            Some(Ok(ended)) => Ok(ended.status_code),
+            Some(Err(Error::DockerContainerWaitError { code, .. })) => Ok(code),
+            Some(Err(error)) => Err(explain(&error)),
+            None => bail!("there was no answer"),
+        }
     }
 }

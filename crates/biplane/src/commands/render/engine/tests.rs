@@ -17,6 +17,7 @@ fn chosen(flags: &[&str], networks: &[&str]) -> Engine {
         name: "fn".into(),
         package: "fn:v1".into(),
         annotations: [(key.to_owned(), (*network).to_owned())].into(),
+        build: None,
     });
     let functions: Vec<_> = functions.collect();
     Engine::of(&line.flags, What::Composite, &functions)

@@ -1,54 +1,87 @@
-//! Functions whose source is in the project, run in place.
+//! Functions whose source is in the project.
 //!
-//! A control plane runs them from images. For a look at what they do, a program on this machine is
-//! enough, and it is there sooner: what has a Go module or a Python package is started from its
-//! folder. What only exists inside the image of another function cannot be.
+//! A control plane runs them from images, and so does this in a Docker engine: with what upstream's
+//! builders put there, but without an image of their own. What runs in the image of another function is
+//! copied into a container of that image before it starts, which needs nobody who builds images and
+//! leaves none behind. For a look at what they do, a program on this machine is enough, and it is
+//! there sooner: those who allow it have Go modules and Python packages started from their folders.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 
 use super::file::{Listed, Project};
-use super::{dns_label, repository_path};
+use super::{dns_label, repository_path, rewrites};
 use crate::cli::values::reason;
+use crate::commands::render::archive::Packer;
+use crate::commands::render::build::{Build, Python, Source};
+use crate::commands::render::flags::FunctionFlags;
 use crate::commands::render::runtime::{Function, PROCESS_COMMAND, RUNTIME};
+
+/// What runs KCL, and as whom.
+const KCL_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-kcl:v0.12.1";
+const KCL_ENV: &[&str] = &["FUNCTION_KCL_DEFAULT_SOURCE=/src", "KCL_PKG_PATH=/src"];
+const KCL_USER: u64 = 2000;
+/// What runs templates.
+const TEMPLATES_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.0";
+const TEMPLATES_ENV: &[&str] = &["FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=/src"];
+/// What compiled programs run on.
+const GO_BASE: &str = "gcr.io/distroless/static-debian12@sha256:a9329520abc449e3b14d5bc3a6ffae065bdde0f02667fa10880c49b35c109fd1";
+/// Where Python packages are installed, and what they run on. Both have the same Python.
+const PYTHON_BUILDER: &str = "docker.io/library/debian:13-slim";
+const PYTHON_BASE: &str = "gcr.io/distroless/python3-debian13:nonroot";
 
 /// What a folder with the source of a function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum Kind {
     Kcl,
     Python,
     Go,
     Templates,
 }
 
-/// The functions of the project that are used, as programs to start.
-pub(super) fn functions(project: &Project, root: &Path, used: &[String]) -> Result<Vec<Function>> {
+/// The functions of the project that are used.
+pub(super) fn functions(
+    project: &Project,
+    root: &Path,
+    used: &[String],
+    flags: &FunctionFlags,
+) -> Result<Vec<Function>> {
     let folder = root.join(&project.functions_path);
     let mut functions = Vec::new();
     for listed in names(project, &folder)? {
-        let (Listed::Directory(name) | Listed::Tarball(name)) = &listed;
-        let repository = format!("{}_{name}", project.repository);
-        let function = dns_label(repository_path(&repository));
+        let name = listed.name().to_owned();
+        let package = format!("{}_{name}", project.repository);
+        let function = dns_label(repository_path(&package));
         if !used.contains(&function) {
             continue;
         }
-        let command = match listed {
-            Listed::Directory(ref name) => command(&folder.join(name)),
-            Listed::Tarball(_) => Err(elsewhere("it is an image in files")),
+        let attempted = || format!("failed to build function {}", quote(&name));
+        let mut function = Function { name: function, package, ..Function::default() };
+        let source = match listed {
+            Listed::Tarball { prefix, .. } => {
+                let (root, repository) = (root.to_owned(), function.package.clone());
+                Source::Tarball { root, prefix, repository }
+            }
+            Listed::Directory(ref name) => {
+                let folder = folder.join(name);
+                let kind = identify(&folder).with_context(attempted)?;
+                let command = flags.allow_process.then(|| command(&folder, kind)).transpose();
+                if let Some(command) = command.with_context(attempted)?.flatten() {
+                    function.annotations = [
+                        (RUNTIME.to_owned(), "Process".to_owned()),
+                        (PROCESS_COMMAND.to_owned(), serde_json::to_string(&command)?),
+                    ]
+                    .into();
+                }
+                let source = source(kind, project, root, &folder);
+                source.context("failed to build runtime images").with_context(attempted)?
+            }
         };
-        let command =
-            command.with_context(|| format!("failed to build function {}", quote(name)))?;
-        functions.push(Function {
-            name: function,
-            package: repository,
-            annotations: [
-                (RUNTIME.to_owned(), "Process".to_owned()),
-                (PROCESS_COMMAND.to_owned(), serde_json::to_string(&command)?),
-            ]
-            .into(),
-        });
+        function.build = Some(Arc::new(Build { name, source }));
+        functions.push(function);
     }
     Ok(functions)
 }
@@ -56,11 +89,7 @@ pub(super) fn functions(project: &Project, root: &Path, used: &[String]) -> Resu
 /// The functions that the project lists, else those that are in its folder.
 fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
     if let Some(listed) = &project.listed {
-        let same = |listed: &Listed| match listed {
-            Listed::Directory(name) => Listed::Directory(name.clone()),
-            Listed::Tarball(name) => Listed::Tarball(name.clone()),
-        };
-        return Ok(listed.iter().map(same).collect());
+        return Ok(listed.clone());
     }
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -79,44 +108,75 @@ fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
     Ok(names.into_iter().map(Listed::Directory).collect())
 }
 
-/// How the function in a folder is started. The command is told where to listen.
-fn command(folder: &Path) -> Result<Vec<String>> {
+/// What a function is made of in a container.
+fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<Source> {
+    let image = |image: &str, what: &str| {
+        rewrites::rewrite(&project.rewrites, image)
+            .with_context(|| format!("failed to rewrite {what} image"))
+    };
+    let pack = |packer: Packer| {
+        let packed = packer.folder(folder, "src", None).and_then(Packer::finish);
+        packed.context("failed to tar layer contents")
+    };
+    Ok(match kind {
+        Kind::Kcl => Source::Files {
+            language: "KCL",
+            base: image(KCL_BASE, "KCL base")?,
+            env: KCL_ENV,
+            files: pack(Packer::new().owned_by(KCL_USER))?,
+        },
+        Kind::Templates => Source::Files {
+            language: "go-templating",
+            base: image(TEMPLATES_BASE, "base")?,
+            env: TEMPLATES_ENV,
+            files: pack(Packer::new())?,
+        },
+        Kind::Go => Source::Go { folder: folder.to_owned(), base: image(GO_BASE, "base")? },
+        Kind::Python => {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            Source::Python(Python {
+                root: root.to_owned(),
+                folder: format!("{}/{name}", project.functions_path),
+                schemas: format!("{}/python", project.schemas_path),
+                builder: image(PYTHON_BUILDER, "build")?,
+                base: image(PYTHON_BASE, "runtime")?,
+            })
+        }
+    })
+}
+
+/// How the function in a folder is started in place, if it can be. The command is told where to
+/// listen.
+fn command(folder: &Path, kind: Kind) -> Result<Option<Vec<String>>> {
     let path = folder.to_str().ok_or_else(|| anyhow!("the path of its folder is not text"))?;
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    match identify(folder)? {
-        Source::Go => Ok(words(&["go", "-C", path, "run", "."])),
-        Source::Python => {
+    let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
+    Ok(match kind {
+        Kind::Go => words(&["go", "-C", path, "run", "."]),
+        Kind::Python => {
             let script = "cd \"$1\" && shift && exec \"$@\"";
             let own = folder.join(".venv/bin/python");
             let python = if own.exists() { own } else { PathBuf::from("python3") };
             let python = python.to_string_lossy();
-            Ok(words(&["sh", "-c", script, "sh", path, &python, "-m", "function.main"]))
+            words(&["sh", "-c", script, "sh", path, &python, "-m", "function.main"])
         }
-        Source::Kcl => Err(elsewhere("KCL runs in the image of function-kcl")),
-        Source::Templates => Err(elsewhere("templates run in the image of function-go-templating")),
-    }
-}
-
-fn elsewhere(why: &str) -> anyhow::Error {
-    anyhow!(
-        "{why}, which is not built here; run it as a function of its own and pass a functions argument"
-    )
+        Kind::Kcl | Kind::Templates => None,
+    })
 }
 
 /// What upstream's builders would take a folder for, in their order.
-fn identify(folder: &Path) -> Result<Source> {
+fn identify(folder: &Path) -> Result<Kind> {
     let has = |name: &str| folder.join(name).exists();
     if !folder.is_dir() {
         bail!("there is no folder {}", quote(&folder.display().to_string()));
     }
     if has("kcl.mod") {
-        Ok(Source::Kcl)
+        Ok(Kind::Kcl)
     } else if has("pyproject.toml") && folder.join("function").is_dir() {
-        Ok(Source::Python)
+        Ok(Kind::Python)
     } else if has("go.mod") {
-        Ok(Source::Go)
+        Ok(Kind::Go)
     } else if templates_only(folder).unwrap_or(false) {
-        Ok(Source::Templates)
+        Ok(Kind::Templates)
     } else {
         bail!("failed to find a builder: no suitable builder found")
     }
@@ -161,11 +221,11 @@ mod tests {
     #[test]
     fn folders_are_told_by_their_files() {
         for (files, want) in [
-            (&["kcl.mod", "go.mod"][..], Some(Source::Kcl)),
-            (&["pyproject.toml", "function/main.py"], Some(Source::Python)),
+            (&["kcl.mod", "go.mod"][..], Some(Kind::Kcl)),
+            (&["pyproject.toml", "function/main.py"], Some(Kind::Python)),
             (&["pyproject.toml"], None),
-            (&["go.mod", "main.go", "a.tmpl"], Some(Source::Go)),
-            (&["a.yaml.gotmpl", "more/b.tmpl"], Some(Source::Templates)),
+            (&["go.mod", "main.go", "a.tmpl"], Some(Kind::Go)),
+            (&["a.yaml.gotmpl", "more/b.tmpl"], Some(Kind::Templates)),
             (&["a.gotmpl", "README.md"], None),
             (&[], None),
         ] {
@@ -183,18 +243,19 @@ mod tests {
     /// PJ-3
     #[test]
     fn programs_start_in_their_folder() {
+        let line = |folder: &Path| command(folder, identify(folder).unwrap()).unwrap();
         let go = folder(&["go.mod"]);
         let path = go.path().to_str().unwrap();
-        assert_eq!(command(go.path()).unwrap(), ["go", "-C", path, "run", "."]);
+        assert_eq!(line(go.path()).unwrap(), ["go", "-C", path, "run", "."]);
         let python = folder(&["pyproject.toml", "function/main.py"]);
         let path = python.path().to_str().unwrap();
-        let line = command(python.path()).unwrap();
-        assert_eq!(line[4..], [path, "python3", "-m", "function.main"]);
+        let words = line(python.path()).unwrap();
+        assert_eq!(words[4..], [path, "python3", "-m", "function.main"]);
         let own = folder(&["pyproject.toml", "function/main.py", ".venv/bin/python"]);
-        let line = command(own.path()).unwrap();
-        assert_eq!(line[5], own.path().join(".venv/bin/python").to_str().unwrap());
-        let kcl = folder(&["kcl.mod"]);
-        let text = command(kcl.path()).unwrap_err().to_string();
-        assert!(text.starts_with("KCL runs in the image of function-kcl"), "{text}");
+        let words = line(own.path()).unwrap();
+        assert_eq!(words[5], own.path().join(".venv/bin/python").to_str().unwrap());
+        for files in [&["kcl.mod"], &["a.gotmpl"]] {
+            assert_eq!(line(folder(files).path()), None, "{files:?} runs in an image only");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::{Object, Value, gojson::quote, yaml};
 
+use super::rewrites::Rewrite;
 use crate::cli::values::reason;
 
 const API_VERSION: &str = "dev.crossplane.io/v1alpha1";
@@ -17,10 +18,14 @@ pub(super) struct Project {
     pub repository: String,
     /// The folder of the functions whose source is in the project.
     pub functions_path: String,
+    /// The folder of the types that are generated for them.
+    pub schemas_path: String,
     /// The functions whose source is in the project, if they are listed and not to be found.
     pub listed: Option<Vec<Listed>>,
     /// Packages of functions that run.
     pub packages: Vec<Package>,
+    /// Where images are fetched instead.
+    pub rewrites: Vec<Rewrite>,
 }
 
 /// A package that a project depends on.
@@ -31,12 +36,19 @@ pub(super) struct Package {
 }
 
 /// A function that a project lists.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Listed {
     /// Its source is in a folder of that name.
     Directory(String),
-    /// Its images are in files.
-    Tarball(String),
+    /// Its images are in files whose path begins like this.
+    Tarball { name: String, prefix: String },
+}
+
+impl Listed {
+    pub(super) fn name(&self) -> &str {
+        let (Self::Directory(name) | Self::Tarball { name, .. }) = self;
+        name
+    }
 }
 
 impl Project {
@@ -69,23 +81,28 @@ impl Project {
             bail!("invalid project file: {problem}");
         }
         let spec = object.get("spec").unwrap_or(&Value::Null);
-        let functions_path = match text_at(spec, "/paths/functions") {
-            "" => "functions",
-            path => path,
+        let path = |of: &str| match text_at(spec, &format!("/paths/{of}")) {
+            "" => of.to_owned(),
+            path => path.to_owned(),
         };
         let listed = spec.get("functions").and_then(Value::as_array).map(|all| {
             all.iter()
                 .map(|function| match text_at(function, "/source") {
-                    "Tarball" => Listed::Tarball(text_at(function, "/tarball/name").to_owned()),
+                    "Tarball" => Listed::Tarball {
+                        name: text_at(function, "/tarball/name").to_owned(),
+                        prefix: text_at(function, "/tarball/pathPrefix").to_owned(),
+                    },
                     _ => Listed::Directory(text_at(function, "/directory/name").to_owned()),
                 })
                 .collect::<Vec<_>>()
         });
         Ok(Self {
             repository: text_at(spec, "/repository").to_owned(),
-            functions_path: functions_path.to_owned(),
+            functions_path: path("functions"),
+            schemas_path: path("schemas"),
             listed: listed.filter(|listed| !listed.is_empty()),
             packages: list(spec, "dependencies").iter().filter_map(package).collect(),
+            rewrites: list(spec, "imageConfigs").iter().filter_map(Rewrite::of).collect(),
         })
     }
 }
@@ -240,11 +257,11 @@ fn joined(problems: &[String]) -> Option<String> {
     }
 }
 
-fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

@@ -10,6 +10,7 @@ fn function(package: &str, annotations: &[(&str, &str)]) -> Function {
             .iter()
             .map(|(key, value)| (format!("render.crossplane.io/{key}"), (*value).to_owned()))
             .collect(),
+        build: None,
     }
 }
 

@@ -8,7 +8,8 @@ use crate::commands::render::runtime::Function;
 fn options(annotations: &[(&str, &str)]) -> Options {
     let annotations = annotations.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
     let (name, package) = ("fn".to_owned(), "fn:v1".to_owned());
-    Options::of(&Function { name, package, annotations: annotations.collect() }).unwrap()
+    let annotations = annotations.collect();
+    Options::of(&Function { name, package, annotations, build: None }).unwrap()
 }
 
 fn container(settings: &Value) -> ContainerInspectResponse {

@@ -35,11 +35,13 @@ dependencies:
     let want = Project {
         repository: "example.org/acme/p".to_owned(),
         functions_path: "functions".to_owned(),
+        schemas_path: "schemas".to_owned(),
         listed: None,
         packages: vec![Package {
             repository: "example.org/a/f".to_owned(),
             version: "v1.0.0".to_owned(),
         }],
+        rewrites: Vec::new(),
     };
     assert_eq!(project, want);
 }
@@ -57,7 +59,8 @@ functions:
 ",
     )
     .unwrap();
-    let listed = [Listed::Directory("a".to_owned()), Listed::Tarball("b".to_owned())];
+    let tarball = Listed::Tarball { name: "b".to_owned(), prefix: "out/b".to_owned() };
+    let listed = [Listed::Directory("a".to_owned()), tarball];
     assert_eq!(project.listed, Some(listed.into()));
     assert_eq!(project.functions_path, "fns");
     assert_eq!(parse("repository: r\nfunctions: []\n").unwrap().listed, None);

@@ -1,0 +1,130 @@
+//! Makes containers and networks such that none is forgotten.
+//!
+//! An engine makes what it was asked for, whether or not somebody still waits for its answer. So
+//! everything has a name before the engine hears of it, is on record from then on, and is looked for by
+//! that name in the end if there was no answer.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use biplane_model::gojson::quote;
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
+use bollard::query_parameters::{CreateContainerOptions, RemoveContainerOptions};
+use tokio::time::Instant;
+
+use super::client::{explain, status};
+use super::{CLEANUP, Container, Network, Session, done, unique_name};
+
+/// How long an engine may still answer once nobody has use for it.
+const LATE: Duration = Duration::from_secs(2);
+/// How often to look for what may be there any moment.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why there is no container.
+#[derive(Debug)]
+pub(super) enum NotCreated {
+    /// The engine does not want to.
+    Refused(Error),
+    /// The engine does not answer, and there is no time to wait for it.
+    GivenUp(anyhow::Error),
+}
+
+impl NotCreated {
+    /// The whole error, with what there is to say about a refusal.
+    pub(super) fn or(self, refused: impl FnOnce(&Error) -> anyhow::Error) -> anyhow::Error {
+        match self {
+            Self::Refused(error) => refused(&error),
+            Self::GivenUp(reason) => reason,
+        }
+    }
+}
+
+impl Session {
+    /// Creates a container, and records it under its id.
+    pub(super) async fn create_container(
+        &self,
+        name: &str,
+        body: ContainerCreateBody,
+        record: Container,
+    ) -> Result<String, NotCreated> {
+        let place = {
+            let mut left = self.left();
+            let place = left.asked_for.last_key_value().map_or(0, |(last, _)| last + 1);
+            left.asked_for.insert(place, name.to_owned());
+            place
+        };
+        let named = CreateContainerOptions {
+            name: Some(name.to_owned()),
+            ..CreateContainerOptions::default()
+        };
+        let created = tokio::select! {
+            created = self.docker().create_container(Some(named), body) => created,
+            reason = self.given_up() => return Err(NotCreated::GivenUp(reason)),
+        };
+        self.left().asked_for.remove(&place);
+        let id = created.map_err(NotCreated::Refused)?.id;
+        self.own(Container { id: id.clone(), ..record });
+        Ok(id)
+    }
+
+    /// Makes a network for this command.
+    pub(crate) async fn create_network(&self) -> Result<String> {
+        let name = unique_name();
+        let request = NetworkCreateRequest {
+            name: name.clone(),
+            driver: Some("bridge".to_owned()),
+            ..NetworkCreateRequest::default()
+        };
+        self.left().network = Some(Network { name: name.clone(), exists: false });
+        let created = tokio::select! {
+            created = self.docker().create_network(request) => created,
+            reason = self.given_up() => return Err(reason),
+        };
+        let exists = created.is_ok();
+        self.left().network = exists.then(|| Network { name: name.clone(), exists });
+        created
+            .map_err(|error| explain(&error))
+            .with_context(|| format!("cannot create Docker network {}", quote(&name)))?;
+        Ok(name)
+    }
+
+    /// Returns once work is given up, and the engine has had time to answer all the same: what it
+    /// has answered needs no looking for.
+    async fn given_up(&self) -> anyhow::Error {
+        let reason = self.cancelled().await;
+        tokio::time::sleep(LATE).await;
+        reason
+    }
+}
+
+/// Removes a container that may not be there yet.
+pub(super) async fn remove_late(docker: &Docker, name: &str) -> Result<()> {
+    let force = || RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
+    done(appearing(|| docker.remove_container(name, Some(force())))).await
+}
+
+/// Removes a network, which may not be there yet.
+pub(super) async fn remove_network(docker: &Docker, name: &str, exists: bool) -> Result<()> {
+    if exists {
+        return done(docker.remove_network(name)).await;
+    }
+    done(appearing(|| docker.remove_network(name))).await
+}
+
+/// Tries until there is something to do it with, or there is no sign of it.
+async fn appearing<F>(mut attempt: impl FnMut() -> F) -> Result<(), Error>
+where
+    F: Future<Output = Result<(), Error>>,
+{
+    let end = Instant::now() + CLEANUP - 2 * PAUSE;
+    loop {
+        match attempt().await {
+            Err(error) if status(&error) == Some(404) && Instant::now() < end => {
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Images in files, as `docker save` and many builders write them.
+//!
+//! They have names of their own, which the engine would take for theirs. Loaded as part of a project
+//! they have the name that the project gives them, and whatever had theirs keeps it.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use biplane_model::gojson::quote;
+use bollard::query_parameters::ImportImageOptions;
+use flate2::read::MultiGzDecoder;
+use prost::bytes::Bytes;
+use serde_json::{Value, json};
+use tar::{Archive, Builder, EntryType, Header};
+use tokio::sync::mpsc::{Sender, channel};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Session;
+use super::client::explain;
+use crate::cli::values::reason;
+
+/// What says which image there is.
+const MANIFEST: &str = "manifest.json";
+/// What says so in other words, names included.
+const OTHERS: [&str; 3] = ["repositories", "index.json", "oci-layout"];
+/// How much is sent at once, and how much may wait to be sent.
+const PART: usize = 1 << 18;
+const PARTS: usize = 4;
+
+impl Session {
+    /// Loads the image of a project that is meant for an architecture, and returns its name.
+    pub(super) async fn load(
+        &self,
+        root: &Path,
+        prefix: &str,
+        repository: &str,
+        architecture: &str,
+    ) -> Result<String> {
+        let name = format!("{repository}:{architecture}");
+        let file = ImageFile::find(root, prefix, architecture)?;
+        let (send, parts) = channel(PARTS);
+        let (wanted, new_name) = (architecture.to_owned(), name.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            file.check(&wanted)?;
+            let attempted = || file.attempted(&wanted);
+            let mut out = BufWriter::with_capacity(PART, Pipe(send.clone()));
+            let read = file.rename(&new_name, &mut out).and_then(|()| Ok(out.flush()?));
+            if read.is_err() {
+                // The engine must not take what there is for all of it.
+                let _ = send.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
+            }
+            read.with_context(attempted)
+        });
+        let quiet = ImportImageOptions { quiet: true, ..ImportImageOptions::default() };
+        let parts = ReceiverStream::new(parts);
+        let mut loading = std::pin::pin!(self.docker().import_image_stream(quiet, parts, None));
+        let mut loaded = Ok(());
+        while let Some(step) = loading.next().await {
+            let refused = step.map(|step| step.error_detail.and_then(|detail| detail.message));
+            match refused {
+                Ok(None) => {}
+                Ok(Some(reason)) => loaded = Err(anyhow!(reason)),
+                Err(error) => loaded = Err(explain(&error)),
+            }
+        }
+        // What is wrong with the file says more than that the engine did not get all of it.
+        reading.await.context("reading the runtime image ended early")??;
+        loaded.with_context(|| format!("cannot push image {name} to daemon"))?;
+        Ok(name)
+    }
+}
+
+/// An image in a file.
+struct ImageFile {
+    file: std::path::PathBuf,
+    /// The path within the project.
+    path: String,
+    compressed: bool,
+}
+
+impl ImageFile {
+    /// The file for an architecture, the plain one if there are both.
+    fn find(root: &Path, prefix: &str, architecture: &str) -> Result<Self> {
+        let path = |extension: &str| format!("{prefix}-{architecture}{extension}");
+        let all = [(path(".tar"), false), (path(".tar.gz"), true)];
+        for (path, compressed) in &all {
+            let file = root.join(path);
+            if file.exists() {
+                return Ok(Self { file, path: path.clone(), compressed: *compressed });
+            }
+        }
+        let tried = all.map(|(path, _)| path).join(" ");
+        bail!(
+            "no runtime image found for architecture {}: looked for [{tried}]",
+            quote(architecture)
+        )
+    }
+
+    fn attempted(&self, architecture: &str) -> String {
+        let (architecture, path) = (quote(architecture), quote(&self.path));
+        format!("failed to load runtime image for architecture {architecture} from {path}")
+    }
+
+    fn open(&self) -> Result<Archive<Box<dyn Read>>> {
+        let file = File::open(&self.file)
+            .map_err(|error| anyhow!("open {}: {}", self.file.display(), reason(&error)))?;
+        let file = BufReader::with_capacity(PART, file);
+        let file: Box<dyn Read> =
+            if self.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+        Ok(Archive::new(file))
+    }
+
+    /// A document in the archive.
+    fn document(&self, name: &str) -> Result<Value> {
+        for entry in self.open()?.entries()? {
+            let entry = entry?;
+            if plain(&entry.path()?) == Path::new(name) {
+                return serde_json::from_reader(entry)
+                    .with_context(|| format!("cannot read {name}"));
+            }
+        }
+        bail!("file {name} not found in tar")
+    }
+
+    /// The only image in the file, as its manifest describes it.
+    fn image(&self) -> Result<Value> {
+        match self.document(MANIFEST)? {
+            Value::Array(images) if images.len() == 1 => Ok(images.into_iter().collect()),
+            _ => bail!("tarball must contain only a single image"),
+        }
+    }
+
+    /// Whether the image is for the architecture that its name speaks of.
+    fn check(&self, wanted: &str) -> Result<()> {
+        let config = || {
+            let image = self.image()?;
+            let config = image.pointer("/0/Config").and_then(Value::as_str).unwrap_or_default();
+            self.document(config)
+        };
+        let config = config().with_context(|| self.attempted(wanted))?;
+        let found = config.get("architecture").and_then(Value::as_str).unwrap_or_default();
+        if found != wanted {
+            bail!(
+                "runtime image {} reports architecture {} but was expected to be {}",
+                quote(&self.path),
+                quote(found),
+                quote(wanted)
+            );
+        }
+        Ok(())
+    }
+
+    /// Writes the image under another name.
+    fn rename(&self, name: &str, to: impl Write) -> Result<()> {
+        let mut to = Builder::new(to);
+        let mut image = self.image()?;
+        if let Some(image) = image.pointer_mut("/0").and_then(Value::as_object_mut) {
+            image.insert("RepoTags".to_owned(), json!([name]));
+        }
+        let text = image.to_string();
+        let mut header = Header::new_gnu();
+        header.set_mode(0o644);
+        header.set_size(text.len() as u64);
+        to.append_data(&mut header, MANIFEST, text.as_bytes())?;
+        for entry in self.open()?.entries()? {
+            let entry = entry?;
+            let path = entry.path()?.into_owned();
+            let known = |name: &&str| plain(&path) == Path::new(name);
+            if known(&MANIFEST) || OTHERS.iter().any(known) {
+                continue;
+            }
+            let mut header = entry.header().clone();
+            match header.entry_type() {
+                EntryType::Symlink | EntryType::Link => {
+                    let target = entry.link_name()?.unwrap_or_default().into_owned();
+                    to.append_link(&mut header, &path, target)?;
+                }
+                _ => to.append_data(&mut header, &path, entry)?,
+            }
+        }
+        Ok(to.finish()?)
+    }
+}
+
+fn plain(path: &Path) -> &Path {
+    path.strip_prefix("./").unwrap_or(path)
+}
+
+/// Hands what is written to it on to whoever sends it.
+struct Pipe(Sender<io::Result<Bytes>>);
+
+impl Write for Pipe {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(Bytes::copy_from_slice(part)));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    /// An archive of files, with the texts that are in them.
+    fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+        let mut archive = Builder::new(Vec::new());
+        for (path, text) in files {
+            let mut header = Header::new_gnu();
+            header.set_mode(0o600);
+            header.set_size(text.len() as u64);
+            archive.append_data(&mut header, path, text.as_bytes()).unwrap();
+        }
+        archive.into_inner().unwrap()
+    }
+
+    const IMAGE: &str =
+        r#"[{"Config":"c.json","RepoTags":["someones:own"],"Layers":["l/layer.tar"]}]"#;
+
+    fn image(manifest: &str) -> Vec<u8> {
+        archive(&[
+            ("repositories", "{}"),
+            ("index.json", "{}"),
+            ("l/layer.tar", "layer"),
+            ("c.json", r#"{"architecture":"arm64"}"#),
+            (MANIFEST, manifest),
+        ])
+    }
+
+    /// PJ-2
+    #[test]
+    fn the_plain_file_of_the_architecture_is_taken_first() {
+        let root = tempfile::tempdir().unwrap();
+        let find = |architecture| ImageFile::find(root.path(), "out/b", architecture);
+        let error = find("amd64").err().unwrap().to_string();
+        assert_eq!(
+            error,
+            r#"no runtime image found for architecture "amd64": looked for [out/b-amd64.tar out/b-amd64.tar.gz]"#
+        );
+        std::fs::create_dir(root.path().join("out")).unwrap();
+        for (extension, compressed) in [("tar.gz", true), ("tar", false)] {
+            std::fs::write(root.path().join(format!("out/b-arm64.{extension}")), "").unwrap();
+            let found = find("arm64").unwrap();
+            assert_eq!(
+                (found.path, found.compressed),
+                (format!("out/b-arm64.{extension}"), compressed)
+            );
+        }
+    }
+
+    /// PJ-2
+    #[test]
+    fn an_image_is_renamed_whether_it_is_compressed_or_not() {
+        let root = tempfile::tempdir().unwrap();
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&image(IMAGE)).unwrap();
+        for (extension, bytes) in [("tar.gz", gzip.finish().unwrap()), ("tar", image(IMAGE))] {
+            std::fs::write(root.path().join(format!("b-arm64.{extension}")), bytes).unwrap();
+            let file = ImageFile::find(root.path(), "b", "arm64").unwrap();
+            file.check("arm64").unwrap();
+            let error = file.check("amd64").unwrap_err().to_string();
+            let want = format!(
+                r#"runtime image "b-arm64.{extension}" reports architecture "arm64" but was expected to be "amd64""#
+            );
+            assert_eq!(error, want);
+            let mut renamed = Vec::new();
+            file.rename("example.org/acme/apps_b:arm64", &mut renamed).unwrap();
+            let mut renamed = Archive::new(renamed.as_slice());
+            let files = renamed.entries().unwrap().map(|entry| {
+                let mut entry = entry.unwrap();
+                let mut text = String::new();
+                entry.read_to_string(&mut text).unwrap();
+                (entry.path().unwrap().display().to_string(), text)
+            });
+            let files: Vec<_> = files.collect();
+            let text = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+            let manifest = r#"[{"Config":"c.json","Layers":["l/layer.tar"],"RepoTags":["example.org/acme/apps_b:arm64"]}]"#;
+            let want = [
+                text(MANIFEST, manifest),
+                text("l/layer.tar", "layer"),
+                text("c.json", r#"{"architecture":"arm64"}"#),
+            ];
+            assert_eq!(files, want);
+        }
+    }
+
+    #[test]
+    fn files_that_are_no_image_are_reported() {
+        let root = tempfile::tempdir().unwrap();
+        let two = IMAGE.replace("}]", "},{}]");
+        for (bytes, want) in [
+            (archive(&[("index.json", "{}")]), "file manifest.json not found in tar"),
+            (image(&two), "tarball must contain only a single image"),
+            (image("[{}]"), "file  not found in tar"),
+            (b"no archive".repeat(99), ""),
+        ] {
+            std::fs::write(root.path().join("b-arm64.tar"), bytes).unwrap();
+            let file = ImageFile::find(root.path(), "b", "arm64").unwrap();
+            let error = format!("{:#}", file.check("arm64").unwrap_err());
+            let attempted =
+                r#"failed to load runtime image for architecture "arm64" from "b-arm64.tar": "#;
+            assert!(error.starts_with(&format!("{attempted}{want}")), "{error}");
+        }
+    }
+}

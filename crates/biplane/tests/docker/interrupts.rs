@@ -1,0 +1,65 @@
+//! Commands that are stopped while the engine makes something for them.
+
+use std::process::Stdio;
+
+use crate::Case;
+use crate::between::{Between, Fate};
+use crate::daemon::Daemon;
+use crate::images::{ENGINE, FUNCTION};
+use crate::work::{Work, end, send};
+
+pub(crate) const CASES: &[Case] = &[
+    ("a_container_that_is_just_made_is_removed", a_container_that_is_just_made_is_removed),
+    ("a_container_nobody_heard_of_is_removed", a_container_nobody_heard_of_is_removed),
+    ("a_container_that_comes_late_is_removed", a_container_that_comes_late_is_removed),
+    ("a_network_that_comes_late_is_removed", a_network_that_comes_late_is_removed),
+];
+
+/// The body of the request for the engine's container, and for that of a function.
+const ENGINE_BODY: &str = r#""Image":"biplane.example/tests:engine""#;
+const FUNCTION_BODY: &str = r#""Image":"biplane.example/tests:function""#;
+/// How what has a name of the program's own is removed. Other containers have ids.
+const REMOVAL: &str = "/containers/crossplane-render-";
+const NETWORK_REMOVAL: &str = "/networks/crossplane-render-";
+
+/// Interrupts a command once a request for something has been met.
+fn interrupt(daemon: &Daemon, text: &'static str, fate: Fate, flags: &[&str]) {
+    let between = Between::new(daemon, text, fate);
+    let work = Work::with(daemon, FUNCTION, &[]);
+    let mut command = work.command(flags);
+    command.env("DOCKER_HOST", between.host());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    between.meet();
+    send(&child, "-INT");
+    if let Fate::Waits = fate {
+        between.let_through();
+    }
+    let (code, stderr) = end(child);
+    assert_eq!((code, stderr.as_str()), (Some(130), "biplane: error: interrupted\n"));
+    daemon.assert_empty();
+}
+
+/// RX-13
+fn a_container_that_is_just_made_is_removed(daemon: &Daemon) {
+    let engine = format!("--crossplane-image={ENGINE}");
+    interrupt(daemon, ENGINE_BODY, Fate::Waits, &[&engine]);
+}
+
+/// RX-13
+fn a_container_nobody_heard_of_is_removed(daemon: &Daemon) {
+    let engine = format!("--crossplane-image={ENGINE}");
+    interrupt(daemon, ENGINE_BODY, Fate::StaysUnanswered, &[&engine]);
+    interrupt(daemon, FUNCTION_BODY, Fate::StaysUnanswered, &[]);
+}
+
+/// RX-13
+fn a_container_that_comes_late_is_removed(daemon: &Daemon) {
+    let engine = format!("--crossplane-image={ENGINE}");
+    interrupt(daemon, ENGINE_BODY, Fate::WaitsFor(REMOVAL), &[&engine]);
+}
+
+/// RX-13, ENG-4
+fn a_network_that_comes_late_is_removed(daemon: &Daemon) {
+    let engine = format!("--crossplane-image={ENGINE}");
+    interrupt(daemon, "/networks/create", Fate::WaitsFor(NETWORK_REMOVAL), &[&engine]);
+}
