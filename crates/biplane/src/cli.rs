@@ -91,33 +91,48 @@ enum Command {
     Internal(Internal),
 }
 
-/// The commands that are run in loops, without the others: to build the whole tree takes longer than to
+/// A command that is run in loops, without the others: to build the whole tree takes longer than to
 /// render a little.
 #[derive(Debug, Parser)]
 #[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true)]
-struct Brief {
+struct Alone<C: Subcommand> {
     #[arg(long, global = true)]
     config: Option<PathBuf>,
     #[arg(long, global = true)]
     verbose: bool,
     #[command(subcommand)]
-    command: Frequent,
+    command: C,
 }
 
 #[derive(Debug, Subcommand)]
-enum Frequent {
+enum Rendering {
     Render(Box<CompositionRender>),
+}
+
+#[derive(Debug, Subcommand)]
+enum ForPrograms {
     #[command(subcommand)]
     Internal(Internal),
 }
 
-impl From<Brief> for Cli {
-    fn from(Brief { config, verbose, command }: Brief) -> Self {
-        let command = match command {
-            Frequent::Render(render) => Command::Render(render),
-            Frequent::Internal(internal) => Command::Internal(internal),
-        };
-        Self { config, verbose, command }
+impl From<Rendering> for Command {
+    fn from(Rendering::Render(render): Rendering) -> Self {
+        Self::Render(render)
+    }
+}
+
+impl From<ForPrograms> for Command {
+    fn from(ForPrograms::Internal(internal): ForPrograms) -> Self {
+        Self::Internal(internal)
+    }
+}
+
+impl<C: Subcommand + Into<Command>> Alone<C> {
+    /// Nothing if the arguments are not understood: only the whole tree can say what is wrong.
+    fn parse_line(arguments: &[OsString]) -> Option<Cli> {
+        let matches = booleans::with_values(Self::command()).try_get_matches_from(arguments);
+        let Self { config, verbose, command } = Self::from_arg_matches(&matches.ok()?).ok()?;
+        Some(Cli { config, verbose, command: command.into() })
     }
 }
 
@@ -230,13 +245,14 @@ where
 }
 
 fn parse(arguments: &[OsString], features: Features) -> Result<Cli, clap::Error> {
-    let frequent = arguments.get(1).is_some_and(|first| first == "render" || first == "internal");
-    if frequent
-        && let Ok(matches) = booleans::with_values(Brief::command()).try_get_matches_from(arguments)
-    {
-        return Brief::from_arg_matches(&matches).map(Cli::from);
+    let alone = match arguments.get(1).and_then(|first| first.to_str()) {
+        Some("render") => Alone::<Rendering>::parse_line(arguments),
+        Some("internal") => Alone::<ForPrograms>::parse_line(arguments),
+        _ => None,
+    };
+    if let Some(cli) = alone {
+        return Ok(cli);
     }
-    // Only the whole tree can say what is wrong.
     let matches = booleans::with_values(shown(features)).try_get_matches_from(arguments)?;
     Cli::from_arg_matches(&matches)
 }
