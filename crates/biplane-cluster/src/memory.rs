@@ -22,7 +22,7 @@ use crate::cluster::{
 };
 use apiserver::Endpoint;
 pub use apiserver::{Counted, RegisterError, Sources};
-pub use faults::{Fault, When};
+pub use faults::{Answer, Fault, When};
 
 /// How a write changes what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,9 +176,9 @@ impl MemoryCluster {
 
     fn read<T>(&self, run: impl FnOnce(&Store) -> Result<T, ReadError>) -> Result<T, ReadError> {
         let mut store = self.store();
-        let ticket = store.faults.enter().map_err(ReadError::Unavailable)?;
+        let ticket = store.faults.enter()?;
         let answer = run(&store);
-        store.faults.leave(ticket).map_err(ReadError::Unavailable)?;
+        store.faults.leave(ticket)?;
         answer
     }
 
@@ -187,9 +187,9 @@ impl MemoryCluster {
         run: impl FnOnce(&mut Store) -> Result<T, WriteError>,
     ) -> Result<T, WriteError> {
         let mut store = self.store();
-        let ticket = store.faults.enter().map_err(WriteError::Unavailable)?;
+        let ticket = store.faults.enter()?;
         let answer = run(&mut store);
-        store.faults.leave(ticket).map_err(WriteError::Unavailable)?;
+        store.faults.leave(ticket)?;
         answer
     }
 }
@@ -245,9 +245,7 @@ impl Store {
 
 fn matches(object: &Object, query: &ListQuery) -> bool {
     (query.namespace.is_empty() || object.namespace() == query.namespace)
-        && query.labels.iter().all(|(key, value)| {
-            object.at(&["metadata", "labels", key]).and_then(|v| v.as_str()) == Some(value)
-        })
+        && object.has_labels(query.labels.iter().map(|(key, value)| (&**key, &**value)))
 }
 
 /// As a client that does not know plurals says it.

@@ -50,6 +50,7 @@ pub const COMPOSITION_NAME_LABEL: &str = "crossplane.io/composition-name";
 const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
 const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
 const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
+const HANDLED_REQUEST: [&str; 2] = ["status", "lastHandledReconcileAt"];
 
 /// Says whether we may do what a failed write wanted.
 #[async_trait]
@@ -101,6 +102,9 @@ pub struct Deps {
     pub watches: Option<Arc<dyn WatchDependencies>>,
     /// Explains refused writes.
     pub authorizer: Option<Arc<dyn Authorize>>,
+    /// Whether a request to reconcile stays noted in the status once it is handled. Otherwise composing
+    /// loses it, and with every reconcile the request counts as new.
+    pub notes_requests: bool,
     /// Whether dependencies are watched, so that there is no need to poll them.
     pub realtime: bool,
     /// How often to look without being asked; zero for never.
@@ -133,13 +137,15 @@ pub enum Requeue {
 pub struct ReconcileError {
     /// The whole chain.
     pub text: String,
+    /// What it means.
+    pub class: Class,
     /// The fatal result that is to blame.
     pub fatal: Option<Fatal>,
 }
 
 impl From<Failure> for ReconcileError {
-    fn from(failure: Failure) -> Self {
-        Self { text: failure.text, fatal: None }
+    fn from(Failure { text, class }: Failure) -> Self {
+        Self { text, class, fatal: None }
     }
 }
 
@@ -172,25 +178,37 @@ impl XR {
             return Ok(());
         }
         let pending = conditions(&self.object);
-        let token = self.object.at(&["status", "lastHandledReconcileAt"]).cloned();
+        let token = self.object.at(&HANDLED_REQUEST).cloned();
         let written = deps.ports.cluster.update(&self.object).await;
         self.object = written.attempted("cannot update composite resource")?;
         if conditions(&self.object) != pending {
             replace_conditions(&mut self.object, &pending);
         }
         if let Some(token) = token {
-            self.object.set_at(&["status", "lastHandledReconcileAt"], token);
+            self.object.set_at(&HANDLED_REQUEST, token);
         }
         Ok(())
     }
 }
 
 /// Brings one composite resource a step closer to what its Composition wants.
+///
+/// That someone else was faster is no failure, wherever it shows: the next try sees what they did.
 pub async fn reconcile(
     deps: &Deps,
     namespace: &str,
     name: &str,
 ) -> Result<Requeue, ReconcileError> {
+    match attempt(deps, namespace, name).await {
+        Err(error) if error.class == Class::Conflict => {
+            tracing::debug!(namespace, name, %error, "trying again");
+            Ok(Requeue::Now)
+        }
+        answer => answer,
+    }
+}
+
+async fn attempt(deps: &Deps, namespace: &str, name: &str) -> Result<Requeue, ReconcileError> {
     let cluster = &deps.ports.cluster;
     let deadline = Instant::now() + deps.timeout.min(Deps::TIMEOUT);
     let id = ObjectId::new(deps.gvk.clone(), namespace, name);
@@ -211,7 +229,7 @@ pub async fn reconcile(
         mark(deps, &mut xr, [Condition::reconcile_paused().with_message(text)]);
         return write_status(deps, &xr).await.map(|()| Requeue::No);
     }
-    note_request(deps, &mut xr).await;
+    let request = note_request(deps, &mut xr).await;
     if xr.object.is_being_deleted() {
         return finalize(deps, xr).await;
     }
@@ -223,6 +241,9 @@ pub async fn reconcile(
         Ok(composition) => composition,
         Err(error) => return composing_failed(deps, xr, error).await,
     };
+    if deps.notes_requests && !request.is_empty() {
+        xr.object.set_at(&HANDLED_REQUEST, request);
+    }
     settle(deps, xr, before.as_ref(), composition).await
 }
 
@@ -315,11 +336,11 @@ async fn composing_failed(
     if failure.class == Class::Conflict {
         return Ok(Requeue::Now);
     }
-    let invalid = failure.class == Class::Invalid;
+    let class = failure.class;
     let mut text = failure.wrap(WHAT).text;
     event(deps, &xr, EventType::Warning, "ComposeResources", &text).await;
     let mut blamed = resource;
-    if invalid {
+    if class == Class::Invalid {
         // The API server's words can change from call to call, and a condition should not.
         text = format!("{WHAT}: some resources were invalid, check events");
         blamed = None;
@@ -348,7 +369,7 @@ async fn composing_failed(
         .collect();
     set_conditions(&mut xr.object, unknown);
     write_status_if_possible(deps, &xr).await;
-    Err(ReconcileError { text, fatal })
+    Err(ReconcileError { text, class, fatal })
 }
 
 const PUBLISH: &str = "PublishConnectionSecret";
@@ -455,12 +476,11 @@ fn responsiveness(deps: &Deps, id: &ObjectId) -> Condition {
     }
 }
 
-/// Someone asked for this reconcile.
-async fn note_request(deps: &Deps, xr: &mut XR) {
+/// Someone asked for this reconcile, or an earlier one: returns the token of the request, if any.
+async fn note_request(deps: &Deps, xr: &mut XR) -> String {
     let token = xr.object.annotation(REQUEST_ANNOTATION).to_owned();
-    let handled = ["status", "lastHandledReconcileAt"];
-    if token.is_empty() || xr.object.str_at(&handled) == token {
-        return;
+    if token.is_empty() || xr.object.str_at(&HANDLED_REQUEST) == token {
+        return token;
     }
     let mut annotations = annotations(deps);
     annotations.insert("token".into(), token.clone());
@@ -472,7 +492,8 @@ async fn note_request(deps: &Deps, xr: &mut XR) {
         annotations,
     };
     deps.ports.cluster.record(event).await;
-    xr.object.set_at(&handled, token);
+    xr.object.set_at(&HANDLED_REQUEST, token.clone());
+    token
 }
 
 /// Sets conditions of our own: they carry time and generation.

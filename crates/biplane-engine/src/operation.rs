@@ -132,7 +132,7 @@ pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), R
             }
             mark(deps, &mut operation, conditions);
             write_status_if_possible(deps, &mut operation).await;
-            Err(ReconcileError { text: failure.text, fatal })
+            Err(ReconcileError { fatal, ..failure.into() })
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use biplane_model::gotime::GoDuration;
 use jiff::Timestamp;
 
 /// Knows what time it is.
@@ -71,32 +72,7 @@ impl Ids for CountingIds {
 /// A duration as Go writes it (`1h30m`, `1.5s`, `300ms`); `None` for anything else, and for less
 /// than nothing.
 pub fn parse_duration(text: &str) -> Option<std::time::Duration> {
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Some(std::time::Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let (number, tail) = rest.split_at(digits);
-        let unit = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at(unit);
-        let scale = match unit {
-            "ns" => 1e-9,
-            "us" | "µs" | "μs" => 1e-6,
-            "ms" => 1e-3,
-            "s" => 1.0,
-            "m" => 60.0,
-            "h" => 3600.0,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * scale;
-        rest = tail;
-    }
-    std::time::Duration::try_from_secs_f64(seconds).ok()
+    text.parse::<GoDuration>().ok()?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use biplane_proto::function::v1::{
 };
 use tonic::Status;
 
-pub use crate::go_types::time::{DurationError, GoDuration};
+pub use biplane_model::gotime::{DurationError, GoDuration};
 pub use gates::GateError;
 
 /// The function. [`Default`] is how it runs without flags.

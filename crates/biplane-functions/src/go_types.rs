@@ -5,12 +5,11 @@
 //! walk over the value beside its type.
 
 mod quantity;
-pub(crate) mod time;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use biplane_model::{Map, Value, gojson, gonum};
+use biplane_model::{Map, Value, gojson, gonum, gotime};
 
 /// The kinds whose readiness upstream derives from a fully decoded object.
 pub(crate) const KUBERNETES: &str = include_str!("go_types/kubernetes.txt");
@@ -136,7 +135,7 @@ impl Types {
                 Some(_) => Ok(()),
                 None => content(gojson::to_string(value), "uint64"),
             },
-            (Type::Time, Value::String(text)) => match time::instant(text) {
+            (Type::Time, Value::String(text)) => match gotime::instant(text) {
                 Some(_) => Ok(()),
                 None => content(gojson::quote(text), "v1.Time"),
             },

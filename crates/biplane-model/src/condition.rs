@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::Object;
+use crate::gotime::{Instant, instant};
 
 /// `Ready`.
 pub const READY: &str = "Ready";
@@ -59,8 +60,8 @@ where
 
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
-    let time: jiff::Timestamp = text.parse().map_err(serde::de::Error::custom)?;
-    Ok(Some(seconds(time)))
+    let time = instant(&text).and_then(Instant::timestamp);
+    time.map(|time| Some(seconds(time))).ok_or_else(|| serde::de::Error::custom("not a time"))
 }
 
 /// A moment as conditions hold it.

@@ -16,6 +16,7 @@ use regex::bytes::RegexBuilder;
 pub struct GoRegex {
     pattern: String,
     regex: regex::bytes::Regex,
+    large: bool,
 }
 
 /// Why a pattern does not compile.
@@ -31,6 +32,9 @@ pub struct RegexError {
 /// Room for a class of a thousand characters, a thousand times.
 const SIZE_LIMIT: usize = 256 << 20;
 
+/// What hardly any pattern exceeds.
+const USUAL_SIZE: usize = 1 << 20;
+
 /// How deep groups may nest, within what the stack of any thread can hold.
 const NEST_LIMIT: u32 = 400;
 
@@ -38,18 +42,24 @@ impl GoRegex {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, RegexError> {
         let translated = translate::translate(pattern)?;
-        let regex = RegexBuilder::new(&translated)
-            .size_limit(SIZE_LIMIT)
-            .nest_limit(NEST_LIMIT)
-            .build()
-            .map_err(|error| RegexError {
-                what: match error {
-                    regex::Error::CompiledTooBig(_) => "expression too large",
-                    _ => "expression nests too deeply",
-                },
-                fragment: pattern.to_owned(),
-            })?;
-        Ok(Self { pattern: pattern.to_owned(), regex })
+        let build =
+            |limit| RegexBuilder::new(&translated).size_limit(limit).nest_limit(NEST_LIMIT).build();
+        let usual = build(USUAL_SIZE);
+        let large = matches!(usual, Err(regex::Error::CompiledTooBig(_)));
+        let regex = if large { build(SIZE_LIMIT) } else { usual };
+        let regex = regex.map_err(|error| RegexError {
+            what: match error {
+                regex::Error::CompiledTooBig(_) => "expression too large",
+                _ => "expression nests too deeply",
+            },
+            fragment: pattern.to_owned(),
+        })?;
+        Ok(Self { pattern: pattern.to_owned(), regex, large })
+    }
+
+    /// Whether it takes more memory than one would keep without need.
+    pub fn is_large(&self) -> bool {
+        self.large
     }
 
     /// The pattern.

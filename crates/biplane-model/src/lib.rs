@@ -10,6 +10,7 @@ pub mod gojson;
 pub mod gonum;
 pub mod goregex;
 pub mod gotext;
+pub mod gotime;
 pub mod merge;
 pub mod names;
 pub mod object;

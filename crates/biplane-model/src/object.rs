@@ -127,7 +127,7 @@ impl Object {
 
     /// Whether `metadata.deletionTimestamp` is set to a moment.
     pub fn is_being_deleted(&self) -> bool {
-        self.str_at(&["metadata", "deletionTimestamp"]).parse::<jiff::Timestamp>().is_ok()
+        crate::gotime::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
     }
 
     /// A label's value, empty when absent.
@@ -157,6 +157,16 @@ impl Object {
         map.values()
             .all(is_text)
             .then(|| map.iter().map(|(key, value)| (key.clone(), text(value))).collect())
+    }
+
+    /// Whether it has all of these labels, read as [`Self::texts`] reads them.
+    pub fn has_labels<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
+        let labels = self.at(&["metadata", "labels"]).and_then(Value::as_object);
+        let labels = labels.filter(|map| map.values().all(is_text));
+        wanted.into_iter().all(|(key, value)| {
+            let label = labels.and_then(|map| map.get(key));
+            label.is_some_and(|label| label.as_str().unwrap_or_default() == value)
+        })
     }
 
     /// Sets a field of `metadata`; an empty text removes it.
@@ -362,6 +372,16 @@ mod tests {
         assert_eq!(texts.map(Value::Object), Some(json!({"a": "b", "c": ""})));
         assert_eq!(with(json!({"a": "b", "c": 1})).label("a"), "");
         assert_eq!(with(json!({"a": "b", "c": 1})).texts("labels"), None);
+        // And so are they selected by.
+        for (labels, wanted, has) in [
+            (json!({"a": "b", "c": "d"}), vec![("a", "b"), ("c", "d")], true),
+            (json!({"a": "b", "c": null}), vec![("c", "")], true),
+            (json!({"a": "b"}), vec![("c", "")], false),
+            (json!({"a": "b", "c": 1}), vec![("a", "b")], false),
+            (json!({"a": "b", "c": 1}), vec![], true),
+        ] {
+            assert_eq!(with(labels.clone()).has_labels(wanted.clone()), has, "{labels} {wanted:?}");
+        }
     }
 
     #[test]

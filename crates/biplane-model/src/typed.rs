@@ -9,6 +9,7 @@ pub mod tables;
 use serde_json::{Map, Value, json};
 
 use crate::gonum::format_general;
+use crate::gotime::{Instant, instant};
 use crate::object::integer;
 use crate::{Object, gojson};
 
@@ -140,8 +141,8 @@ pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn time(text: &str) -> Result<String, String> {
-    let time: Result<jiff::Timestamp, _> = text.parse();
-    time.map(crate::condition::seconds).map_err(|_| {
+    let time = instant(text).and_then(Instant::timestamp);
+    time.map(crate::condition::seconds).ok_or_else(|| {
         format!(
             "parsing time {0} as \"2006-01-02T15:04:05Z07:00\": cannot parse {0} as \"2006\"",
             gojson::quote(text)
@@ -150,9 +151,15 @@ fn time(text: &str) -> Result<String, String> {
 }
 
 /// Makes texts of the numbers and booleans that stand where the type has texts, as the reader of YAML
-/// files does.
+/// files does. It does not mind the case of keys either.
 pub fn text_scalars(object: &mut Map<String, Value>, fields: &[Field]) {
     for (key, shape, _) in fields {
+        if !object.contains_key(*key) {
+            let other = object.keys().rfind(|other| other.eq_ignore_ascii_case(key)).cloned();
+            if let Some(value) = other.and_then(|other| object.remove(&other)) {
+                object.insert((*key).to_owned(), value);
+            }
+        }
         if let Some(value) = object.get_mut(*key) {
             scalars(value, shape);
         }

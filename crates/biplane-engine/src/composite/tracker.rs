@@ -96,10 +96,7 @@ fn selects(selector: &ResourceSelector, id: &ObjectId, object: &Object) -> bool 
                 _ => Vec::new(),
             };
             (namespace.is_empty() || namespace == id.namespace)
-                && labels.iter().all(|(key, value)| {
-                    object.at(&["metadata", "labels", key]).and_then(|v| v.as_str())
-                        == Some(value.as_str())
-                })
+                && object.has_labels(labels.iter().map(|(key, value)| (&***key, &***value)))
         }
     }
 }

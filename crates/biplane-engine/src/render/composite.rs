@@ -73,6 +73,8 @@ pub(super) async fn render(
         breaker: Arc::new(AlwaysClosed),
         watches: None,
         authorizer: None,
+        // The reference's output does not have it.
+        notes_requests: false,
         realtime: false,
         poll_interval: Duration::ZERO,
         min_poll_interval: Duration::ZERO,
@@ -91,7 +93,7 @@ pub(super) async fn render(
     };
     match reconciled {
         Ok(_) => Ok(output),
-        Err(composite::ReconcileError { text, fatal: Some(fatal) }) => {
+        Err(composite::ReconcileError { text, fatal: Some(fatal), .. }) => {
             Err(Partial::Fatal(fatal, text, output))
         }
         Err(error) => Err(Partial::Failed(format!("reconcile failed: {error}"))),

@@ -51,7 +51,7 @@ pub(super) async fn render(
     };
     match reconciled {
         Ok(()) => Ok(output),
-        Err(ReconcileError { text, fatal: Some(fatal) }) => {
+        Err(ReconcileError { text, fatal: Some(fatal), .. }) => {
             Err(Partial::Fatal(fatal, text, output))
         }
         Err(error) => Err(Partial::Failed(format!("reconcile failed: {error}"))),

@@ -82,6 +82,7 @@ fn inside(
     depth: usize,
 ) -> Result<Value, String> {
     let mut flat = schema.clone();
+    drop_empty(&mut flat);
     if let Some(properties) = flat.get_mut("properties").and_then(Value::as_object_mut) {
         for property in properties.values_mut() {
             *property = flatten(all, property, path, depth)?;
@@ -93,6 +94,55 @@ fn inside(
         }
     }
     Ok(flat)
+}
+
+/// Keywords that are nothing when they are empty.
+const EMPTY_IS_ABSENT: [&str; 23] = [
+    "$ref",
+    "$schema",
+    "allOf",
+    "anyOf",
+    "definitions",
+    "dependencies",
+    "description",
+    "discriminator",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "id",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "properties",
+    "readOnly",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
+];
+
+/// Takes away what says nothing, as reading a schema into a type and writing it again does.
+fn drop_empty(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    map.retain(|key, value| {
+        let absent = match value {
+            Value::Null => true,
+            Value::Bool(set) => !*set,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            Value::Object(members) => members.is_empty(),
+            Value::Number(_) => false,
+        };
+        !(absent && EMPTY_IS_ABSENT.contains(&key.as_str()))
+    });
+    for key in ["allOf", "anyOf", "oneOf"] {
+        map.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten().for_each(drop_empty);
+    }
+    if let Some(not) = map.get_mut("not") {
+        drop_empty(not);
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +158,26 @@ mod tests {
 
     fn gvk(kind: &str) -> Value {
         json!([{"group": "example.org", "version": "v1", "kind": kind}])
+    }
+
+    #[test]
+    fn keywords_that_say_nothing_are_gone() {
+        // FN-S5
+        let empty = json!({
+            "type": "string", "description": "", "enum": [], "nullable": false, "default": "",
+            "readOnly": false, "anyOf": [{"title": "", "type": "integer"}],
+        });
+        let left = json!({"type": "string", "default": "", "anyOf": [{"type": "integer"}]});
+        check(
+            &json!({"thing": {
+                "x-kubernetes-group-version-kind": gvk("Thing"), "required": [],
+                "properties": {"a": empty, "b": {"type": "object", "properties": {}}},
+            }}),
+            Some(&json!({
+                "x-kubernetes-group-version-kind": gvk("Thing"),
+                "properties": {"a": left, "b": {"type": "object"}},
+            })),
+        );
     }
 
     #[test]

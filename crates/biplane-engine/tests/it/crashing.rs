@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_cluster::MemoryCluster;
-use biplane_cluster::memory::{Counted, Fault, When};
+use biplane_cluster::memory::{Answer, Counted, Fault, When};
 use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
@@ -144,7 +144,7 @@ async fn check(steps: usize, first: Option<&[Object]>, second: usize) {
     let (want, calls) = run(steps, first, second, None).await;
     for call in 0..calls {
         for when in [When::Before, When::After] {
-            let fault = Fault { call, when, crash: true };
+            let fault = Fault { call, when, crash: true, answer: Answer::Unavailable };
             let (got, _) = run(steps, first, second, Some(fault)).await;
             assert!(
                 got == want,

@@ -6,5 +6,6 @@ mod composing;
 mod crashing;
 mod operations;
 mod reconciling;
+mod refusals;
 mod selecting;
 mod world;

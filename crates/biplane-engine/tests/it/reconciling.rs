@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_cluster::memory::{Fault, When};
+use biplane_cluster::memory::Fault;
 use biplane_engine::composite::{Authorize, Layout, Requeue};
 use biplane_model::Gvk;
 use serde_json::json;
@@ -24,7 +24,7 @@ async fn an_absent_composite_resource_is_no_trouble() {
 async fn a_read_that_fails_is_returned_and_nothing_is_written() {
     // XR-1, T-2
     let world = World::new(1);
-    world.cluster.inject(Fault { call: 0, when: When::Before, crash: false });
+    world.cluster.inject(Fault::before(0));
     let error = world.reconcile().await.unwrap_err();
     assert_eq!(error.text, "cannot get composite resource: injected fault before call 0");
     assert!(world.writes().is_empty());
@@ -99,7 +99,7 @@ async fn a_finalizer_that_cannot_be_removed_is_reported() {
         xr.set_at(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
         xr.set_at(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
     });
-    world.cluster.inject(Fault { call: 1, when: When::Before, crash: false });
+    world.cluster.inject(Fault::before(1));
     let text = "cannot remove composite resource finalizer: cannot update object: injected fault before call 1";
     assert_eq!(world.reconcile().await.unwrap_err().text, text);
     assert_eq!(
@@ -223,7 +223,7 @@ async fn a_write_that_is_refused_is_explained_by_our_rights() {
         let mut world = World::new(1);
         world.deps.authorizer = Some(Arc::new(Refuse));
         world.respond([wants(&["a"])]);
-        world.cluster.inject(Fault { call, when: When::Before, crash: false });
+        world.cluster.inject(Fault::before(call));
         let Err(error) = world.reconcile().await else { continue };
         let blamed = error.text.contains("cannot apply composed resource \"a\"");
         assert_eq!(error.text.ends_with(", not allowed]"), blamed, "{error}");
@@ -339,12 +339,17 @@ async fn a_claim_hears_what_is_meant_for_it_without_the_step() {
 #[tokio::test]
 async fn a_reconcile_that_was_asked_for_is_noted() {
     // XR-5
-    let world = World::new(1);
+    let world = World::live(Layout::Modern, "ns", 1);
     world.change_xr(|xr| {
         xr.set_at(&["metadata", "annotations", "crossplane.io/reconcile-requested-at"], "token");
     });
-    world.reconcile().await.unwrap();
-    assert_eq!(world.events()[0], "Normal ReconcileRequestHandled: Handling reconcile request");
+    let handled = "Normal ReconcileRequestHandled: Handling reconcile request";
+    for _ in 0..2 {
+        world.respond([wants(&["a"])]);
+        world.reconcile().await.unwrap();
+        assert_eq!(world.xr().str_at(&["status", "lastHandledReconcileAt"]), "token");
+    }
+    assert_eq!(world.events().iter().filter(|event| *event == handled).count(), 1);
 }
 
 #[tokio::test]

@@ -136,6 +136,7 @@ impl World {
             breaker: Arc::new(AlwaysClosed),
             watches: None,
             authorizer: None,
+            notes_requests: true,
             realtime: false,
             poll_interval: Duration::from_mins(10),
             min_poll_interval: Duration::from_secs(1),

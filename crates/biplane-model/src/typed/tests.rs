@@ -64,17 +64,21 @@ fn a_type_drops_what_it_does_not_know_and_adds_what_it_always_has() {
 }
 
 #[test]
-fn scalars_become_texts_where_the_type_has_texts() {
+fn scalars_become_texts_where_the_type_has_texts_and_keys_are_found_in_any_case() {
     let mut composition = json!({
         "metadata": {"name": 12, "labels": {"a": true, "b": 1.50, "c": "x"}},
-        "spec": {"mode": false, "pipeline": [{"step": 1, "input": {"kept": 1}}]},
+        "Spec": {"mode": false, "pipeline": [
+            {"step": 1, "functionref": {"NAME": 2}, "input": {"kept": 1, "functionref": 3}},
+        ]},
     });
     text_scalars(composition.as_object_mut().unwrap(), tables::COMPOSITION);
     assert_eq!(
         composition,
         json!({
             "metadata": {"name": "12", "labels": {"a": "true", "b": "1.5", "c": "x"}},
-            "spec": {"mode": "false", "pipeline": [{"step": "1", "input": {"kept": 1}}]},
+            "spec": {"mode": "false", "pipeline": [
+                {"step": "1", "functionRef": {"name": "2"}, "input": {"kept": 1, "functionref": 3}},
+            ]},
         })
     );
 }

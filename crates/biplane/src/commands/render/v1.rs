@@ -222,9 +222,7 @@ impl Pipeline<'_> {
                 return Resources { items: vec![item(object)] };
             }
             if let Some(resource_selector::Match::MatchLabels(wanted)) = &selector.r#match
-                && wanted.labels.iter().all(|(key, value)| {
-                    object.at(&["metadata", "labels", key]).and_then(Value::as_str) == Some(value)
-                })
+                && object.has_labels(wanted.labels.iter().map(|(key, value)| (&**key, &**value)))
             {
                 items.push(item(object));
             }

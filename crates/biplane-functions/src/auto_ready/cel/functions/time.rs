@@ -3,7 +3,7 @@
 use super::super::eval::{Outcome, no_such_overload};
 use super::super::value::Value;
 use super::overflow;
-use crate::go_types::time::{self, GoDuration};
+use biplane_model::gotime::{self, GoDuration};
 
 const SECOND: i128 = 1_000_000_000;
 const DAY: i64 = 86_400;
@@ -12,7 +12,7 @@ const DAY: i64 = 86_400;
 pub(super) fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
     match (function, value) {
         // Here, other than elsewhere in Go, hours have two digits and fractions a point.
-        ("timestamp", Value::Text(text)) => match time::instant(text)
+        ("timestamp", Value::Text(text)) => match gotime::instant(text)
             .filter(|_| text.as_bytes().get(13) == Some(&b':') && !text.contains(','))
         {
             Some(instant) => Ok(Value::Timestamp(instant.nanos())),
@@ -87,7 +87,7 @@ pub(super) fn get<'a>(function: &str, value: &Value<'a>, zone: Option<&Value<'a>
         "getMonth" => month - 1,
         "getDate" => date,
         "getDayOfMonth" => date - 1,
-        "getDayOfYear" => day - time::days(year, 1, 1),
+        "getDayOfYear" => day - gotime::days(year, 1, 1),
         "getDayOfWeek" => (day + 4).rem_euclid(7),
         "getHours" => second / 3600,
         "getMinutes" => second / 60 % 60,

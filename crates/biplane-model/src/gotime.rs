@@ -4,21 +4,26 @@ use std::time::Duration;
 
 /// A point in time: seconds since 1970 and nanoseconds, ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Instant {
+pub struct Instant {
     seconds: i64,
     nanos: u32,
 }
 
 impl Instant {
+    /// The same moment, where the calendar has it.
+    pub fn timestamp(self) -> Option<jiff::Timestamp> {
+        jiff::Timestamp::new(self.seconds, i32::try_from(self.nanos).ok()?).ok()
+    }
+
     /// Nanoseconds since 1970.
-    pub(crate) fn nanos(self) -> i128 {
+    pub fn nanos(self) -> i128 {
         i128::from(self.seconds) * 1_000_000_000 + i128::from(self.nanos)
     }
 }
 
 /// Reads what Go's parser takes for RFC 3339, which is slightly more than the standard allows: an
 /// hour of one digit, a comma before the fraction, offsets of 24 hours.
-pub(crate) fn instant(text: &str) -> Option<Instant> {
+pub fn instant(text: &str) -> Option<Instant> {
     let mut rest = text.as_bytes();
     let year = number(&mut rest, 4)?;
     expect(&mut rest, b'-')?;
@@ -99,7 +104,7 @@ fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Days since 1970-01-01 in the proleptic Gregorian calendar.
-pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
+pub fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years that begin in March put the leap day last, where it shifts nothing.
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;
@@ -134,13 +139,22 @@ pub struct GoDuration(i64);
 
 impl GoDuration {
     /// All of it.
-    pub(crate) fn nanos(self) -> i64 {
+    pub fn nanos(self) -> i64 {
         self.0
     }
 
     /// Whole seconds and the nanoseconds beyond them, both with the duration's sign.
-    pub(crate) fn parts(self) -> (i64, i32) {
+    pub fn parts(self) -> (i64, i32) {
         (self.0 / 1_000_000_000, (self.0 % 1_000_000_000) as i32)
+    }
+}
+
+impl TryFrom<GoDuration> for Duration {
+    type Error = std::num::TryFromIntError;
+
+    /// Fails for less than nothing.
+    fn try_from(duration: GoDuration) -> Result<Self, Self::Error> {
+        u64::try_from(duration.0).map(Self::from_nanos)
     }
 }
 
