@@ -131,7 +131,8 @@ impl Handler {
 }
 
 /// Runs a function in a task of its own: a panic fails this call only, and a caller that goes away
-/// takes its call with it. What only computes does so where it holds up nobody's input and output.
+/// takes its call with it, unless the function only computes: that is done where it holds up nobody's
+/// input and output, and runs to its end, which is near.
 async fn run(
     function: Arc<dyn Function>,
     request: RunFunctionRequest,

@@ -136,6 +136,9 @@ impl Listener {
     }
 }
 
+/// How long a client may take to say who it is, as long as Go's servers wait.
+const HANDSHAKE_LIMIT: Duration = Duration::from_mins(2);
+
 async fn admit(
     io: Box<dyn Io>,
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -143,13 +146,20 @@ async fn admit(
 ) {
     let io = match tls {
         None => io,
-        Some(config) => match tokio_rustls::TlsAcceptor::from(config).accept(io).await {
-            Ok(stream) => Box::new(stream),
-            Err(error) => {
-                tracing::debug!(%error, "refused a connection");
-                return;
+        Some(config) => {
+            let handshake = tokio_rustls::TlsAcceptor::from(config).accept(io);
+            match tokio::time::timeout(HANDSHAKE_LIMIT, handshake).await {
+                Ok(Ok(stream)) => Box::new(stream),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "refused a connection");
+                    return;
+                }
+                Err(_) => {
+                    tracing::debug!("refused a connection: no handshake");
+                    return;
+                }
             }
-        },
+        }
     };
     let _ = sender.send(Ok(Connection(io))).await;
 }
@@ -213,5 +223,28 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::server::ResolvesServerCertUsingSni;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_says_nothing_is_sent_away() {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
+        let (mut client, server) = tokio::io::duplex(64);
+        let (sender, mut receiver) = mpsc::channel(1);
+        admit(Box::new(server), Some(Arc::new(config)), sender).await;
+        assert!(receiver.recv().await.is_none(), "it was let in");
+        assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

@@ -7,7 +7,8 @@ use biplane_proto::Struct;
 
 use super::plan::Plan;
 
-/// How many plans are kept: more than one control plane's compositions have steps.
+/// How many plans are kept: more than one control plane's compositions have steps. Those that would
+/// take much memory are not.
 const CAPACITY: usize = 128;
 
 type Made = Result<Arc<Plan>, String>;
@@ -24,6 +25,9 @@ impl Plans {
         }
         // Made outside the lock, because patterns take their time.
         let plan = Plan::new(input).map(Arc::new);
+        if plan.as_ref().is_ok_and(|plan| plan.is_large()) {
+            return plan;
+        }
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if plans.len() >= CAPACITY {
             drop(plans.remove(0));
@@ -47,5 +51,35 @@ impl Plans {
 impl fmt::Debug for Plans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plans").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use biplane_model::Object;
+    use serde_json::json;
+
+    use super::*;
+
+    fn input(pattern: &str) -> Struct {
+        let transform =
+            json!({"type": "string", "string": {"type": "Regexp", "regexp": {"match": pattern}}});
+        let patch = json!({
+            "type": "FromCompositeFieldPath", "fromFieldPath": "spec.a", "toFieldPath": "spec.b",
+            "transforms": [transform],
+        });
+        Object::from_value(json!({"resources": [{"name": "a", "patches": [patch]}]}))
+            .unwrap()
+            .into()
+    }
+
+    #[test]
+    fn a_plan_is_made_once_unless_it_is_large() {
+        for (pattern, kept) in [("[a-z]+", true), (r"\pL{400}", false)] {
+            let plans = Plans::default();
+            let first = plans.get(&input(pattern)).unwrap();
+            let second = plans.get(&input(pattern)).unwrap();
+            assert_eq!(Arc::ptr_eq(&first, &second), kept, "{pattern}");
+        }
     }
 }

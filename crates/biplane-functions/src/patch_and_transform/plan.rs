@@ -108,6 +108,18 @@ pub(super) enum ReadinessCheck {
 }
 
 impl Plan {
+    /// Whether it takes more memory than one would keep without need.
+    pub(super) fn is_large(&self) -> bool {
+        let secret = self.secret.iter().flat_map(|secret| &secret.patches);
+        let templates = self.templates.iter().flat_map(|template| &template.patches);
+        self.environment
+            .iter()
+            .chain(templates)
+            .chain(secret)
+            .flat_map(|patch| &patch.transforms)
+            .any(Transform::is_large)
+    }
+
     /// Reads, validates and prepares the input. The error is the whole text of a fatal result.
     pub(super) fn new(input: &Map<String, Value>) -> Result<Self, String> {
         let input =

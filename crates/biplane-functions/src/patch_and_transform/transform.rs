@@ -88,6 +88,18 @@ impl Transform {
         }
     }
 
+    /// Whether it takes more memory than one would keep without need.
+    pub(super) fn is_large(&self) -> bool {
+        let large = |regex: &Result<GoRegex, String>| regex.as_ref().is_ok_and(GoRegex::is_large);
+        match self {
+            Self::Resolve(_, Op::Match(Match { patterns, .. })) => patterns
+                .iter()
+                .any(|(pattern, _)| matches!(pattern, Pattern::Regexp(regex) if large(regex))),
+            Self::Resolve(_, Op::Text(text::Text::Regexp { regex, .. })) => large(regex),
+            _ => false,
+        }
+    }
+
     fn run(&self, value: Val) -> Result<Val, String> {
         match self {
             Self::Fail(error) => Err(error.clone()),

@@ -15,6 +15,7 @@ use clap::Args;
 use prost::Message;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 use tonic::transport::Server;
 use tonic::{Code, Request, Response, Status};
@@ -154,14 +155,15 @@ impl RenderService for Engine {
         let request = request.into_inner();
         let functions: Arc<dyn FunctionRunner> = Arc::new(self.dial(&request)?);
         let settings = self.settings.clone();
-        // A panic in one render is that render's alone.
-        let rendered = tokio::spawn(async move { render(request, functions, &settings).await });
-        match rendered.await {
-            Ok(Ok(response)) => Ok(Response::new(response)),
-            Ok(Err(RenderError::Fatal { text, partial, .. })) => Err(fatal(&text, &partial)),
-            Ok(Err(RenderError::Failed(text))) => Err(Status::failed_precondition(text)),
-            Err(error) => {
-                tracing::error!(%error, "render died");
+        // A panic in one render is that render's alone, and a caller that goes away ends its own.
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { render(request, functions, &settings).await });
+        match tasks.join_next().await {
+            Some(Ok(Ok(response))) => Ok(Response::new(response)),
+            Some(Ok(Err(RenderError::Fatal { text, partial, .. }))) => Err(fatal(&text, &partial)),
+            Some(Ok(Err(RenderError::Failed(text)))) => Err(Status::failed_precondition(text)),
+            died => {
+                tracing::error!(?died, "render died");
                 Err(Status::internal("the render engine failed unexpectedly"))
             }
         }
