@@ -5,6 +5,7 @@
 
 pub mod condition;
 pub mod fieldpath;
+pub mod gobase64;
 pub mod gofmt;
 pub mod gojson;
 pub mod gonum;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::gonum::format_general;
 use crate::gotime::{Instant, instant};
 use crate::object::integer;
-use crate::{Object, gojson};
+use crate::{Object, gobase64, gojson};
 
 /// What a field holds.
 #[derive(Debug)]
@@ -124,20 +124,8 @@ fn mismatch(value: &Value, shape: &Shape, reader: Reader) -> String {
 
 /// Decodes base64 as Go does. The text of a failure never holds a value.
 pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    use base64::Engine as _;
-    // Line breaks are passed over.
-    let plain: Vec<_> = text.bytes().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
-    base64::engine::general_purpose::STANDARD.decode(&plain).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(at, _)
-            | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            // What is missing is missed at the start of the last, incomplete group.
-            base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
-                plain.len()
-            }
-        };
-        format!("illegal base64 data at input byte {at}")
-    })
+    gobase64::decode(text.as_bytes())
+        .map_err(|at| format!("illegal base64 data at input byte {at}"))
 }
 
 fn time(text: &str) -> Result<String, String> {

@@ -23,7 +23,7 @@ use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
 use crate::progress::Progress;
-use crate::streams::Streams;
+use crate::streams::{Reader, Streams};
 use environment::Environment;
 
 /// Exit code of a mistake on the command line.
@@ -228,9 +228,18 @@ where
         Ok(cli) => cli,
         Err(error) => return explain(error, &arguments, features, streams),
     };
-    streams.verbose = cli.verbose;
-    match dispatch(cli.command, config_file.as_deref(), environment, streams) {
+    let mut stdout = Reader::new(&mut *streams.stdout);
+    let mut inner = Streams {
+        stdin: &mut *streams.stdin,
+        stdout: &mut stdout,
+        stderr: &mut *streams.stderr,
+        verbose: cli.verbose,
+        progress: streams.progress.clone(),
+    };
+    match dispatch(cli.command, config_file.as_deref(), environment, &mut inner) {
         Ok(()) => 0,
+        // Whoever read the output has seen enough.
+        Err(_) if stdout.gone => 0,
         Err(error) => {
             if !error.to_string().is_empty() {
                 streams.say(&error_text(&error));

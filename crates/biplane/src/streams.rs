@@ -1,7 +1,7 @@
 //! Where a command reads from and writes to: documents on stdout, everything else on stderr.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use crate::progress::Progress;
 
@@ -40,6 +40,36 @@ pub fn debug_line(message: &str, fields: &[(&str, &str)]) -> String {
     let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
     let fields = serde_json::Value::Object(fields);
     format!("{time}\tDEBUG\t{message}\t{fields}")
+}
+
+/// Passes on what is written, and remembers whether there is nobody left to read it.
+pub(crate) struct Reader<'a> {
+    out: &'a mut dyn Write,
+    /// Whether whoever read has gone away.
+    pub gone: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
+        Self { out, gone: false }
+    }
+
+    fn note<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        self.gone |= done.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
+        done
+    }
+}
+
+impl Write for Reader<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.note(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.note(done)
+    }
 }
 
 impl fmt::Debug for Streams<'_> {

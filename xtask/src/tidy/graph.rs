@@ -10,10 +10,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-function", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
-    ("biplane-provider", 2),
-    ("biplane-controlplane", 3),
     ("biplane-devenv", 3),
-    ("biplane-recorder", 3),
     ("biplane", 4),
     ("biplane-testkit", TOOLS),
     ("xtask", TOOLS),
@@ -27,10 +24,9 @@ const SAME_LEVEL: &[(&str, &str)] = &[("biplane-proto", "biplane-model")];
 
 /// Crates that only the named ones may use directly; `deny.toml` says the same to cargo-deny.
 const BANS: &[(&str, &[&str])] = &[
-    ("kube", &["biplane-cluster", "kube-lease-manager"]),
-    ("rusqlite", &["biplane-recorder"]),
+    ("kube", &["biplane-cluster"]),
     ("bollard", &["biplane"]),
-    ("oci-client", &["biplane", "biplane-controlplane"]),
+    ("oci-client", &["biplane"]),
     // TLS is rustls everywhere.
     ("openssl-sys", &[]),
     // Unmaintained, and no match for Go's reading of YAML.
@@ -72,9 +68,7 @@ fn levels(package: &Value) -> Vec<String> {
 }
 
 fn level(name: &str) -> Option<u8> {
-    let listed = LEVELS.iter().find(|(listed, _)| *listed == name).map(|(_, level)| *level);
-    // Providers are programs, each on its own.
-    listed.or_else(|| name.starts_with("provider-").then_some(4))
+    LEVELS.iter().find(|(listed, _)| *listed == name).map(|(_, level)| *level)
 }
 
 /// `resolved` are the packages of the lock file: an optional dependency nobody turns on is none.
@@ -147,7 +141,7 @@ mod tests {
         assert_eq!(check("biplane-cluster", "kube", None), [""; 0]);
         assert_eq!(
             check("biplane-engine", "kube", Some("dev")),
-            ["biplane-engine: uses kube, which only biplane-cluster and kube-lease-manager may"]
+            ["biplane-engine: uses kube, which only biplane-cluster may"]
         );
         assert_eq!(
             check("biplane-model", "serde_yaml", None),

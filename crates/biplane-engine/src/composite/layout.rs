@@ -167,6 +167,10 @@ fn labels(selector: &Value) -> Option<BTreeMap<String, String>> {
     let selector: &Map<String, Value> = selector.as_object()?;
     match selector.get("matchLabels") {
         None | Some(Value::Null) => Some(BTreeMap::new()),
-        Some(labels) => BTreeMap::deserialize(labels).ok(),
+        Some(labels) => {
+            let labels: BTreeMap<String, Option<String>> = BTreeMap::deserialize(labels).ok()?;
+            let filled = |(key, value): (String, Option<String>)| (key, value.unwrap_or_default());
+            Some(labels.into_iter().map(filled).collect())
+        }
     }
 }

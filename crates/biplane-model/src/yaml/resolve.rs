@@ -2,13 +2,9 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::alphabet;
-use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
-
 use super::error::Problem;
 use super::timestamp::is_timestamp;
-use crate::gonum;
+use crate::{gobase64, gonum};
 
 /// The meaning of a plain scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,12 +109,7 @@ pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
 /// Decodes a `!!binary` scalar to text, as JSON would carry it: bytes that are not UTF-8 are
 /// replaced one by one.
 pub(super) fn binary(text: &str) -> Result<String, Problem> {
-    const LENIENT: GeneralPurpose = GeneralPurpose::new(
-        &alphabet::STANDARD,
-        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-    );
-    let packed: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = LENIENT.decode(packed).map_err(|_| Problem::InvalidBase64)?;
+    let bytes = gobase64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)?;
     let mut decoded = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         decoded.push_str(chunk.valid());

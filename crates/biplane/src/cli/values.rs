@@ -104,19 +104,25 @@ pub fn pairs(text: &str) -> Result<String, String> {
     map(&[text.to_owned()]).map(|_| text.to_owned())
 }
 
+/// The items of a text. Nothing after the last separator is no item; nothing before it is one.
 fn split(text: &str, separator: char) -> Vec<String> {
-    let mut items = vec![String::new()];
-    let mut chars = text.chars().peekable();
+    let mut items = Vec::new();
+    let mut item = String::new();
+    let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        if c == separator {
-            items.push(String::new());
-            continue;
+        match c {
+            '\\' => match chars.next() {
+                Some(escaped) if escaped == separator => item.push(escaped),
+                // Anything else keeps its backslash, another backslash included.
+                Some(other) => item.extend(['\\', other]),
+                None => item.push('\\'),
+            },
+            c if c == separator => items.push(std::mem::take(&mut item)),
+            c => item.push(c),
         }
-        let escaped = c == '\\' && chars.peek() == Some(&separator);
-        let c = if escaped { chars.next().unwrap_or(c) } else { c };
-        if let Some(item) = items.last_mut() {
-            item.push(c);
-        }
+    }
+    if !item.is_empty() {
+        items.push(item);
     }
     items
 }
@@ -135,6 +141,21 @@ mod tests {
         assert_eq!(list(&owned(&["a=1,b=2", "c=3"])), ["a=1", "b=2", "c=3"]);
         assert_eq!(list(&owned(&[r"a\,b,c"])), ["a,b", "c"]);
         assert_eq!(list(&[]), Vec::<String>::new());
+    }
+
+    /// CLI-13, CLI-14: scripts pass variables that may be empty.
+    #[test]
+    fn nothing_after_the_last_separator_is_no_item() {
+        assert_eq!(list(&owned(&["", "a,", ",b"])), ["a", "", "b"]);
+        assert_eq!(map(&owned(&["", "a=1;"])).unwrap(), [("a".to_owned(), "1".to_owned())].into());
+        let error = map(&owned(&["a=1;;b=2"])).unwrap_err();
+        assert_eq!(error, r#"expected "<key>=<value>" but got """#);
+    }
+
+    /// CLI-13, CLI-14
+    #[test]
+    fn a_backslash_escapes_the_next_character_whatever_it_is() {
+        assert_eq!(list(&owned(&[r"a\\,b", r"c\n", r"d\"])), [r"a\\", "b", r"c\n", r"d\"]);
     }
 
     /// CLI-14, T-14

@@ -17,6 +17,7 @@ mod progress;
 mod project;
 mod registry;
 mod resolving;
+mod secrets;
 mod stable;
 mod support;
 mod tree;

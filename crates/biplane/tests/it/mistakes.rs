@@ -126,7 +126,7 @@ fn files_that_cannot_be_used_are_named() {
             "s.yaml",
             "data: {k: '%'}\n",
             &["--function-credentials=DIR/s.yaml"],
-            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: data.k is not base64: Invalid symbol 37, offset 0.",
+            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: data.k is not base64: illegal base64 data at input byte 0",
         ),
         (
             "e/readme.md",
@@ -145,6 +145,12 @@ fn files_that_cannot_be_used_are_named() {
             "{",
             &["-s=DIR/s"],
             "cannot load required schemas from \"DIR/s\": cannot parse OpenAPI JSON from \"DIR/s/a.json\": EOF while parsing an object at line 1 column 1",
+        ),
+        (
+            "unused",
+            "",
+            &["--context-files=k=none.yaml"],
+            "cannot build context data: cannot read context value for key \"k\": open none.yaml: no such file or directory",
         ),
         (
             "unused",
@@ -223,6 +229,62 @@ fn mistakes_on_the_command_line_are_usage_errors() {
     let ran = run(&["rendr"]);
     assert_eq!(ran.exit, 80);
     assert!(ran.stderr.starts_with("biplane: error: unexpected argument rendr, did you mean"));
+}
+
+/// CLI-13, CLI-14: as scripts write it that pass on variables which may be empty.
+#[test]
+fn lists_may_be_empty_and_end_with_a_separator() {
+    let e = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    for flags in [
+        &["--context-values=a=1;"][..],
+        &["--context-values="],
+        &["--context-files="],
+        &["-a", ""],
+        &["-a", "example.org/a=b,"],
+        &["-e", ""],
+        &["-e", "DIR/e.yaml,"],
+        &["--extra-resources=DIR/e.yaml,"],
+    ] {
+        let ran = render(&[("e.yaml", e)], flags);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{flags:?}");
+    }
+}
+
+/// T-4
+#[test]
+fn a_selector_that_cannot_be_read_selects_nothing() {
+    for (labels, error) in [
+        ("{env: 5}", ""),
+        ("[env]", ""),
+        ("{env: null}", "composition \"apps\" is missing required label \"env\""),
+        ("{env: '5'}", "composition \"apps\" is missing required label \"env\""),
+    ] {
+        let selector = format!("{{compositionSelector: {{matchLabels: {labels}}}}}");
+        let modern = XR.replace("spec: {}", &format!("spec: {{crossplane: {selector}}}"));
+        let legacy = XR.replace("spec: {}", &format!("spec: {selector}"));
+        for (xr, flag) in [(modern, "--output-format=v2"), (legacy, "--output-format=v1")] {
+            let files = [("xr.yaml", xr.as_str())];
+            if error.is_empty() {
+                let ran = render(&files, &[flag]);
+                assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{xr}");
+            } else {
+                fails(&files, &[flag], 1, error);
+            }
+        }
+    }
+}
+
+/// RL-2
+#[test]
+fn the_v1_line_refuses_input_that_is_no_object() {
+    for (input, token) in [("5", "5"), ("text", "\"text\""), ("[1]", "[")] {
+        let composition = format!("{COMPOSITION}    input: {input}\n");
+        let error = format!(
+            "cannot render composite resource: cannot unmarshal input for Composition pipeline step \"ready\": proto: syntax error (line 1:1): unexpected token {token}"
+        );
+        let flags = ["--output-format=v1"];
+        fails(&[("composition.yaml", &composition)], &flags, 1, &error);
+    }
 }
 
 /// T-8

@@ -1,7 +1,7 @@
 //! Mistakes in files are shown where they are: file, document, line, column and the line itself.
 
 use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, render};
-use crate::support::{Folder, run, run_with};
+use crate::support::{Folder, example, run, run_on, run_with, shown};
 
 /// Renders with one file replaced, and checks all that is said about it.
 fn shows(file: &str, text: &str, flags: &[&str], error: &str) {
@@ -50,11 +50,6 @@ fn broken_yaml_is_shown_in_every_kind_of_file() {
             "e.yaml",
             "--extra-resources=DIR/e.yaml",
             "cannot load extra resources from \"DIR/e.yaml\": cannot parse YAML resource manifest",
-        ),
-        (
-            "s.yaml",
-            "--function-credentials=DIR/s.yaml",
-            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest",
         ),
         (
             "xrd.yaml",
@@ -172,19 +167,20 @@ fn what_has_the_wrong_type_is_shown() {
     ] {
         shows("functions.yaml", &text, &[], &format!("{functions}{problem}"));
     }
+    // Of Secrets the place alone is told.
     let secrets = "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: ";
     for (text, problem) in [
         (
             "kind: Secret\ndata:\n  key: 5\n",
-            "data.key must be a string but is a number; put it in quotes\n--> DIR/s.yaml, document 1, line 3, column 8\n 3 |   key: 5\n   |        ^",
+            "data.key must be a string but is a number; put it in quotes\n--> DIR/s.yaml, document 1, line 3, column 8",
         ),
         (
             "kind: Secret\ndata: [key]\n",
-            "data must be an object but is a list\n--> DIR/s.yaml, document 1, line 2, column 7\n 2 | data: [key]\n   |       ^",
+            "data must be an object but is a list\n--> DIR/s.yaml, document 1, line 2, column 7",
         ),
         (
             "kind: Secret\ndata:\n  key: '%'\n",
-            "data.key is not base64: Invalid symbol 37, offset 0.\n--> DIR/s.yaml, document 1, line 3, column 8\n 3 |   key: '%'\n   |        ^",
+            "data.key is not base64: illegal base64 data at input byte 0\n--> DIR/s.yaml, document 1, line 3, column 8",
         ),
     ] {
         let flags = ["--function-credentials=DIR/s.yaml"];
@@ -224,15 +220,57 @@ metadata:
     crossplane.io/composition-resource-name: map
 ";
 
+/// RE-17
 #[test]
-fn an_observed_resource_may_be_there_once() {
-    let twice = format!("{MAP}---\n{MAP}data:\n  k: v\n");
-    shows(
-        "o.yaml",
-        &twice,
-        &["-o=DIR/o.yaml"],
-        "cannot load observed composed resources from \"DIR/o.yaml\": observed resource ConfigMap a is there twice, the first time in DIR/o.yaml\n--> DIR/o.yaml, document 2, line 11, column 9\n 11 |   name: a\n    |         ^",
+fn of_two_versions_of_an_observed_resource_the_last_counts_and_not_in_silence() {
+    let composition = COMPOSITION.replace(
+        "  - step: ready\n    functionRef:\n      name: function-auto-ready\n",
+        "  - step: patch
+    functionRef:
+      name: function-patch-and-transform
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: map
+        base: {apiVersion: v1, kind: ConfigMap}
+        patches:
+        - {type: ToCompositeFieldPath, fromFieldPath: data.k, toFieldPath: status.k}
+",
     );
+    let functions = FUNCTIONS.replace("function-auto-ready", "function-patch-and-transform");
+    let version = |value: &str| format!("{MAP}data:\n  k: {value}\n");
+    let usual = [("composition.yaml", composition.as_str()), ("functions.yaml", &functions)];
+    let flags = ["-o=DIR/o"];
+    for format in ["v2", "v1"] {
+        let format = format!("--output-format={format}");
+        let flags = [flags[0], &format];
+        let alone = render(&[&usual[..], &[("o/a.yaml", &version("two"))]].concat(), &flags);
+        assert_eq!((alone.exit, alone.stderr.as_str()), (0, ""));
+        assert!(alone.stdout.contains("\n  k: two\n"), "{}", alone.stdout);
+        let both = format!("{}---\n{}", version("one"), version("two"));
+        let ran = render(&[&usual[..], &[("o/a.yaml", &both)]].concat(), &flags);
+        assert_eq!(ran.stdout, alone.stdout);
+        assert_eq!(
+            (ran.exit, ran.stderr.as_str()),
+            (
+                0,
+                "biplane: warning: observed resource ConfigMap a is there twice, in DIR/o/a.yaml, document 1 and in DIR/o/a.yaml, document 2, line 13; the last one counts\n"
+            )
+        );
+        let (one, two) = (version("one"), version("two"));
+        let files = [("o/a.yaml", one.as_str()), ("o/b.yaml", &two)];
+        let ran = render(&[&usual[..], &files].concat(), &flags);
+        assert_eq!(ran.stdout, alone.stdout);
+        assert_eq!(
+            ran.stderr,
+            "biplane: warning: observed resource ConfigMap a is there twice, in DIR/o/a.yaml, document 1 and in DIR/o/b.yaml, document 1, line 4; the last one counts\n"
+        );
+    }
+}
+
+#[test]
+fn observed_resources_that_are_there_twice_but_the_same_are_no_matter() {
     let same = render(&[("o.yaml", &format!("{MAP}---\n{MAP}"))], &["-o=DIR/o.yaml"]);
     assert_eq!((same.exit, same.stderr.as_str()), (0, ""));
 
@@ -384,4 +422,46 @@ spec:
         "{}",
         ran.stderr
     );
+}
+
+#[test]
+fn the_documented_mistake_is_shown_as_documented() {
+    let file = |name: &str| std::fs::read_to_string(example("first-composition", name)).unwrap();
+    let misspelt = file("composition.yaml").replace("kind: Composition", "kind: Compositon");
+    let ran = run_on(
+        &[
+            ("xr.yaml", &file("xr.yaml")),
+            ("misspelt.yaml", &misspelt),
+            ("functions.yaml", &file("functions.yaml")),
+        ],
+        &["render", "DIR/xr.yaml", "DIR/misspelt.yaml", "DIR/functions.yaml"],
+    );
+    let command = "biplane render xr.yaml misspelt.yaml functions.yaml";
+    assert_eq!(ran.stderr.replace("DIR/", ""), shown("render.md", command));
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+}
+
+/// A link may lead back up, or to what is not meant.
+#[test]
+fn links_to_directories_are_not_followed() {
+    let folder = Folder::new();
+    folder.write("elsewhere/broken.yaml", "a: b: c\n");
+    folder.write("elsewhere/broken.json", "{");
+    for (name, text) in [
+        ("xr.yaml", XR),
+        ("composition.yaml", COMPOSITION),
+        ("functions.yaml", FUNCTIONS),
+        ("apis/composition.yaml", &COMPOSITION.replace("name: apps", "name: parts")),
+        ("schemas/a.json", "{}"),
+    ] {
+        folder.write(name, text);
+    }
+    for directory in ["apis", "schemas"] {
+        for (link, target) in [("link", "../elsewhere"), ("up", "..")] {
+            std::os::unix::fs::symlink(target, folder.at(directory).join(link)).unwrap();
+        }
+    }
+    let [apis, schemas] = ["apis", "schemas"].map(|name| folder.at(name).display().to_string());
+    let ran = folder.render(&["--until-stable", "--compositions", &apis, "-s", &schemas]);
+    assert_eq!(ran.exit, 0, "{}", ran.stderr);
 }

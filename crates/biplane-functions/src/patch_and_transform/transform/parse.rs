@@ -1,4 +1,4 @@
-//! Reading numbers, truth values and base64 as Go reads them.
+//! Reading numbers and truth values as Go reads them.
 
 use biplane_model::gofmt::quote_bytes;
 
@@ -165,71 +165,4 @@ fn scale(mut mantissa: u64, lost: bool, mut power: i64) -> f64 {
         power += step;
     }
     number
-}
-
-/// Bytes from padded base64 with line breaks anywhere; the error is where it stops making sense.
-pub(crate) fn base64(text: &[u8]) -> Result<Vec<u8>, usize> {
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let mut at = 0;
-    while at < text.len() {
-        at = quantum(text, at, &mut out)?;
-    }
-    Ok(out)
-}
-
-fn sextet(byte: u8) -> Option<u32> {
-    Some(u32::from(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    }))
-}
-
-/// Reads up to four characters from `at` on. Returns where the next ones are.
-fn quantum(text: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize, usize> {
-    let skip_breaks = |mut at: usize| {
-        while matches!(text.get(at), Some(b'\n' | b'\r')) {
-            at += 1;
-        }
-        at
-    };
-    let (mut bits, mut count) = (0, 0);
-    let mut padded = false;
-    while count < 4 {
-        let Some(byte) = text.get(at) else {
-            return if count == 0 { Ok(at) } else { Err(at - count) };
-        };
-        at += 1;
-        match (sextet(*byte), byte, count) {
-            (Some(sextet), ..) => {
-                bits = bits << 6 | sextet;
-                count += 1;
-                continue;
-            }
-            (None, b'\n' | b'\r', _) => continue,
-            (None, b'=', 2) => {
-                at = skip_breaks(at);
-                match text.get(at) {
-                    None => return Err(text.len()),
-                    Some(b'=') => at += 1,
-                    Some(_) => return Err(at - 1),
-                }
-            }
-            (None, b'=', 3) => {}
-            _ => return Err(at - 1),
-        }
-        at = skip_breaks(at);
-        padded = true;
-        break;
-    }
-    if padded && at < text.len() {
-        return Err(at);
-    }
-    bits <<= 6 * (4 - count);
-    let bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
-    out.extend(bytes.iter().take(count - 1));
-    Ok(at)
 }

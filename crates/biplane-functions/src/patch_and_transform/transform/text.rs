@@ -3,10 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use biplane_model::goregex::GoRegex;
-use biplane_model::{gofmt, gojson, gotext};
+use biplane_model::{gobase64, gofmt, gojson, gotext};
 
 use super::hash::{self, Hash};
-use super::parse;
 use crate::patch_and_transform::input;
 use crate::patch_and_transform::value::Val;
 
@@ -172,7 +171,7 @@ impl Conversion {
             Self::ToLower => Ok(gotext::to_lower(&value.display())),
             Self::ToJson => hash::json(value).map(String::into_bytes),
             Self::ToBase64 => Ok(STANDARD.encode(value.display()).into_bytes()),
-            Self::FromBase64 => parse::base64(&value.display()).map_err(|at| {
+            Self::FromBase64 => gobase64::decode(&value.display()).map_err(|at| {
                 format!("string is not valid base64: illegal base64 data at input byte {at}")
             }),
             Self::Hash(hash) => hash.run(value).map(String::into_bytes),

@@ -1,7 +1,8 @@
 //! Whether a composite resource and a Composition belong together.
 
 use anyhow::{Result, bail};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_engine::composite::Layout;
+use biplane_model::{Object, gojson::quote};
 
 use super::flags::OutputFormat;
 use super::v1;
@@ -26,21 +27,22 @@ pub(super) fn check(composite: &Object, composition: &Object, format: OutputForm
         v1::validation::validate(composition)?;
     }
     let name = quote(composition.name());
-    let selector: &[&str] = match format {
-        OutputFormat::V1 => &["spec", "compositionSelector", "matchLabels"],
-        _ => &["spec", "crossplane", "compositionSelector", "matchLabels"],
+    let layout = match format {
+        OutputFormat::V1 => Layout::Legacy,
+        _ => Layout::Modern,
     };
-    for (key, value) in composite.at(selector).and_then(Value::as_object).into_iter().flatten() {
-        let want = value.as_str().unwrap_or_default();
-        match composition.at(&["metadata", "labels", key]).and_then(Value::as_str) {
-            None => bail!("composition {name} is missing required label {}", quote(key)),
-            Some(got) if got != want => bail!(
+    for (key, want) in layout.composition_selector(composite).unwrap_or_default() {
+        let Some(got) = composition.at(&["metadata", "labels", &key]) else {
+            bail!("composition {name} is missing required label {}", quote(&key));
+        };
+        let got = got.as_str().unwrap_or_default();
+        if got != want {
+            bail!(
                 "composition {name} has incorrect value for label {}: want {}, got {}",
-                quote(key),
-                quote(want),
+                quote(&key),
+                quote(&want),
                 quote(got)
-            ),
-            Some(_) => {}
+            );
         }
     }
     if composition.str_at(&["spec", "mode"]) != "Pipeline" {

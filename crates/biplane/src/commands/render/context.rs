@@ -15,7 +15,6 @@ use serde_json::json;
 use super::engine::check_context_support;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::load::Loader;
-use crate::cli::values;
 
 /// The helper's name, as a function.
 pub(super) const FUNCTION: &str = "crossplane-render-context";
@@ -129,8 +128,7 @@ fn texts(
 ) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
     for (key, file) in files {
-        let file = values::path(&file).unwrap_or_else(|_| Path::new(&file).to_owned());
-        let text = loader.read(&file);
+        let text = loader.read(Path::new(&file));
         let text =
             text.with_context(|| format!("cannot read context value for key {}", quote(&key)))?;
         texts.insert(key, text);

@@ -137,7 +137,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             shape::secret(object, source).context(attempted)
         };
         let secrets = self
-            .stream(path, attempted, check)
+            .documents(path, attempted, true, check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
         for secret in secrets.iter().filter(|secret| secret.contains_key("stringData")) {
             self.warn(&format!(
@@ -155,7 +155,8 @@ impl<'a, 'b> Loader<'a, 'b> {
         let attempted = "cannot parse YAML composed resource manifest";
         let objects = self.stream(path, attempted, |object, source| {
             shape::object(object, source).context(attempted)?;
-            observed.add(object, source)
+            observed.add(object, source);
+            Ok(())
         });
         let objects = objects.with_context(|| {
             format!("cannot load observed composed resources from {}", quoted(path))
@@ -217,7 +218,7 @@ impl<'a, 'b> Loader<'a, 'b> {
                 name(path)
             ));
         }
-        let source = Source { file: path, text, document: document.index };
+        let source = Source { file: path, text, document: document.index, secret: false };
         Ok((object(document, &source)?, source))
     }
 
@@ -247,15 +248,26 @@ impl<'a, 'b> Loader<'a, 'b> {
         &mut self,
         path: &Path,
         attempted: &str,
+        check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
+    ) -> Result<Vec<Object>> {
+        self.documents(path, attempted, false, check)
+    }
+
+    /// The same, with a word on whether the text holds secrets.
+    fn documents(
+        &mut self,
+        path: &Path,
+        attempted: &str,
+        secret: bool,
         mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
         for file in files(path).context("cannot load YAML stream from file")? {
             let text = self.read(&file).context("cannot load YAML stream from file")?;
             for document in yaml::parse_documents(&name(&file), &text)
-                .map_err(|e| parse_failure(&e, attempted))?
+                .map_err(|e| parse_failure(&e, attempted, secret))?
             {
-                let source = Source { file: &file, text: &text, document: document.index };
+                let source = Source { file: &file, text: &text, document: document.index, secret };
                 let mut object = object(document, &source).with_context(|| attempted.to_owned())?;
                 check(&mut object, &source)?;
                 objects.push(object);
@@ -265,10 +277,11 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 }
 
-fn parse_failure(error: &yaml::YamlError, attempted: &str) -> anyhow::Error {
+fn parse_failure(error: &yaml::YamlError, attempted: &str, secret: bool) -> anyhow::Error {
+    let text = if secret { source::without_text(error) } else { error.to_string() };
     match error.problem {
-        yaml::Problem::Separator(_) => anyhow!("cannot parse YAML stream: {error}"),
-        _ => anyhow!("{attempted}: {error}"),
+        yaml::Problem::Separator(_) => anyhow!("cannot parse YAML stream: {text}"),
+        _ => anyhow!("{attempted}: {text}"),
     }
 }
 
@@ -301,11 +314,13 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
     let failed = |e: std::io::Error| anyhow!("open {}: {}", directory.display(), reason(&e));
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
-        entries.push(entry.map_err(failed)?.path());
+        let entry = entry.map_err(failed)?;
+        // A link may lead back up; it is not followed.
+        entries.push((entry.path(), entry.file_type().map_err(failed)?.is_dir()));
     }
     entries.sort();
-    for entry in entries {
-        if entry.is_dir() {
+    for (entry, is_directory) in entries {
+        if is_directory {
             walk(&entry, extensions, found)?;
         } else if extensions.iter().any(|known| entry.extension().is_some_and(|e| e == *known)) {
             found.push(entry);

@@ -9,42 +9,57 @@ use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::gojson::quote;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::watch;
 
 use super::watched::{self, Ended, Watched};
 
 /// Stands for the address in a command; without it the address is appended as a flag.
 const PLACEHOLDER: &str = "{address}";
+/// How much of a line of its log is kept.
+const LINE: usize = 8 * 1024;
 
 /// A program that runs.
 #[derive(Debug)]
 pub(super) struct Process {
     watched: Watched,
-    _group: Group,
+    group: Arc<Group>,
 }
 
 type Log = Arc<Mutex<VecDeque<String>>>;
 
 /// A program that leads a group of its own, with everything that it started: ended when this is
-/// dropped.
+/// dropped, if not before.
 #[derive(Debug)]
-pub(super) struct Group(Option<u32>);
+pub(super) struct Group(Mutex<Option<u32>>);
 
 impl Group {
     /// The group of a program that has just been started as the leader of one.
     pub(super) fn of(leader: &tokio::process::Child) -> Self {
-        Self(leader.id())
+        Self(Mutex::new(leader.id()))
+    }
+
+    /// Ends what is left of the group, once: later its number may be another's.
+    fn end(&self) {
+        let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(group) = group else { return };
+        let _ = std::process::Command::new("kill")
+            .args(["-KILL", "--", &format!("-{group}")])
+            .stderr(Stdio::null())
+            .status();
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let Some(group) = self.0 else { return };
-        let _ = std::process::Command::new("kill")
-            .args(["-KILL", "--", &format!("-{group}")])
-            .stderr(Stdio::null())
-            .status();
+        self.end();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Whoever waits for the program's end knows its group too.
+        self.group.end();
     }
 }
 
@@ -69,7 +84,7 @@ impl Process {
             .process_group(0)
             .spawn()
             .with_context(|| format!("cannot start program {}", quote(program)))?;
-        let group = Group::of(&child);
+        let group = Arc::new(Group::of(&child));
         let log = Log::default();
         let readers = [
             child.stdout.take().map(|out| tokio::spawn(follow(out, log.clone()))),
@@ -77,18 +92,21 @@ impl Process {
         ];
         let (end, ended) = watch::channel(None);
         let what = format!("the program of function {}", quote(name));
+        let all = group.clone();
         tokio::spawn(async move {
             let status = child.wait().await;
             for reader in readers.into_iter().flatten() {
                 let _ = reader.await;
             }
+            // Nobody is left who could be called, and a number that is not in use is free to take.
+            all.end();
             let status = status.map_or_else(|e| e.to_string(), |status| status.to_string());
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
             let log: Vec<_> = log.iter().map(String::as_str).collect();
             end.send_replace(Some(watched::obituary(&what, &status, &log)));
         });
         let target = format!("127.0.0.1:{port}");
-        Ok((Self { watched: Watched::new(&target, ended)?, _group: group }, target))
+        Ok((Self { watched: Watched::new(&target, ended)?, group }, target))
     }
 
     pub(super) fn ended(&self) -> Ended {
@@ -107,17 +125,98 @@ impl FunctionRunner for Process {
     }
 }
 
+/// Reads a log to its end, whatever is in it: a program whose log nobody reads any more would die of
+/// it. Of a long line only the beginning is kept.
 async fn follow(out: impl AsyncRead + Unpin, log: Log) {
-    let mut lines = BufReader::new(out).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        if log.len() == watched::LOG_LINES {
-            log.pop_front();
+    let mut out = BufReader::new(out);
+    let mut line = Vec::new();
+    while let Ok(part) = out.fill_buf().await
+        && !part.is_empty()
+    {
+        let end = part.iter().position(|byte| *byte == b'\n');
+        let (text, read) = match end {
+            Some(at) => (part.get(..at).unwrap_or_default(), at + 1),
+            None => (part, part.len()),
+        };
+        let room = LINE.saturating_sub(line.len());
+        line.extend(text.iter().take(room));
+        out.consume(read);
+        if end.is_some() {
+            keep(&log, &line);
+            line.clear();
         }
-        log.push_back(line);
     }
+    if !line.is_empty() {
+        keep(&log, &line);
+    }
+}
+
+fn keep(log: &Log, line: &[u8]) {
+    let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
+    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+    if log.len() == watched::LOG_LINES {
+        log.pop_front();
+    }
+    log.push_back(line);
 }
 
 fn free_port(host: &str) -> std::io::Result<u16> {
     Ok(std::net::TcpListener::bind((host, 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn log_of(text: &[u8]) -> Vec<String> {
+        let log = Log::default();
+        follow(text, log.clone()).await;
+        let log = log.lock().unwrap();
+        log.iter().cloned().collect()
+    }
+
+    #[tokio::test]
+    async fn a_log_is_read_to_its_end_whatever_is_in_it() {
+        let log = log_of(b"one\r\n\xff\xfe broken\n\nlast").await;
+        assert_eq!(log, ["one", "\u{fffd}\u{fffd} broken", "", "last"]);
+        assert!(log_of(b"").await.is_empty());
+    }
+
+    #[tokio::test]
+    async fn of_long_lines_the_beginning_is_kept_and_of_many_lines_the_last() {
+        let long = "x".repeat(1 << 20);
+        assert_eq!(log_of(format!("{long}\nnext").as_bytes()).await, [&long[..LINE], "next"]);
+        let many: Vec<_> = (0..100).map(|line| line.to_string()).collect();
+        let last = &many[many.len() - watched::LOG_LINES..];
+        assert_eq!(log_of(many.join("\n").as_bytes()).await, last);
+    }
+
+    #[tokio::test]
+    async fn a_program_ends_when_nobody_needs_it_any_more() {
+        let command = ["sh", "-c", "exec sleep 600"].map(str::to_owned);
+        let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
+        let ended = process.ended();
+        drop(process);
+        let end = watched::end_of(ended).await;
+        assert!(end.contains("signal: 9"), "{end}");
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_behind_ends_with_it_and_not_later() {
+        let script = "sleep 600 > /dev/null 2>&1 & echo $!; exit 3";
+        let command = ["sh", "-c", script].map(str::to_owned);
+        let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
+        let end = watched::end_of(process.ended()).await;
+        let left = end.lines().last().unwrap();
+        assert!(end.contains("exit status: 3") && left.parse::<u32>().is_ok(), "{end}");
+        // Nothing is left to be ended by number, while the child may take a moment to be gone.
+        assert_eq!(*process.group.0.lock().unwrap(), None);
+        let stat = format!("/proc/{left}/stat");
+        let is_there = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let start = std::time::Instant::now();
+        while is_there() {
+            assert!(start.elapsed().as_secs() < 60, "{left} is still there");
+            tokio::task::yield_now().await;
+        }
+    }
 }

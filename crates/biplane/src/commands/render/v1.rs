@@ -6,7 +6,8 @@
 pub(super) mod validation;
 
 use anyhow::{Context, Result, anyhow, bail};
-use base64::Engine as _;
+use biplane_engine::composite::report::some_of;
+use biplane_engine::pipeline;
 use biplane_function::v1::{
     CredentialData, Credentials, Resource, ResourceSelector, Resources, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, credentials, resource_selector,
@@ -14,8 +15,8 @@ use biplane_function::v1::{
 use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::{OwnerReference, set_controller};
-use biplane_model::pipeline::{Input, Step, composition_spec};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_model::pipeline::{Step, composition_spec};
+use biplane_model::{Object, Value, gojson::quote, typed};
 use biplane_proto::Struct;
 use serde_json::json;
 
@@ -32,9 +33,9 @@ pub(super) async fn render(
     (engine, output): (&EngineFlags, &OutputFlags),
     full_composite: bool,
 ) -> Result<Vec<Value>> {
-    let pipeline = Pipeline { inputs, functions: runners.named() };
+    let steps = Pipeline { inputs, functions: runners.named() };
     let limit = engine.timeout.saturating_sub(runners.spent);
-    let run = tokio::time::timeout(limit, pipeline.run());
+    let run = tokio::time::timeout(limit, steps.run());
     let run = runners.unless_interrupted(async {
         run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")))
     });
@@ -91,10 +92,10 @@ impl Pipeline<'_> {
                 observed: Some(observed.clone()),
                 desired: Some(desired),
                 context: context.take(),
-                input: match &step.input {
-                    Some(Input::Object(object)) => Some(object.clone().into()),
-                    _ => None,
-                },
+                input: pipeline::input(&step).with_context(|| {
+                    let step = quote(&step.step);
+                    format!("cannot unmarshal input for Composition pipeline step {step}")
+                })?,
                 credentials: self.credentials(&step)?,
                 ..RunFunctionRequest::default()
             };
@@ -126,7 +127,7 @@ impl Pipeline<'_> {
             }
         }
         let unready = desired.resources.iter().filter(|(_, r)| r.ready != READY_TRUE);
-        let unready: Vec<_> = unready.map(|(name, _)| name.as_str()).collect();
+        let unready: Vec<_> = unready.map(|(name, _)| name.clone()).collect();
         Ok(End {
             composite: self.composite(desired.composite.unwrap_or_default(), &unready, conditions),
             composed: self.composed(&desired.resources)?,
@@ -164,11 +165,12 @@ impl Pipeline<'_> {
             })?;
             let data = secret.get("data").and_then(Value::as_object).into_iter().flatten();
             let data = data.map(|(key, value)| {
-                let text = value.as_str().unwrap_or_default();
-                let bytes = base64::engine::general_purpose::STANDARD.decode(text);
-                (key.clone(), bytes.unwrap_or_default())
+                let bytes = typed::bytes(value.as_str().unwrap_or_default());
+                bytes.map(|bytes| (key.clone(), bytes)).map_err(|error| {
+                    anyhow!("cannot get credentials from secret {}: {error}", quote(&wanted.name))
+                })
             });
-            let data = CredentialData { data: data.collect() };
+            let data = CredentialData { data: data.collect::<Result<_>>()? };
             let source = Some(credentials::Source::CredentialData(data));
             all.insert(credential.name.clone(), Credentials { source });
         }
@@ -230,7 +232,12 @@ impl Pipeline<'_> {
         Resources { items }
     }
 
-    fn composite(&self, desired: Resource, unready: &[&str], conditions: Vec<Condition>) -> Object {
+    fn composite(
+        &self,
+        desired: Resource,
+        unready: &[String],
+        conditions: Vec<Condition>,
+    ) -> Object {
         let input = &self.inputs.composite;
         let mut composite = desired.resource.unwrap_or_default().into_object();
         composite.set_at(&["apiVersion"], input.api_version());
@@ -241,8 +248,7 @@ impl Pipeline<'_> {
         } else {
             Condition::creating().with_message(format!("Unready resources: {}", some_of(unready)))
         };
-        let custom =
-            conditions.into_iter().filter(|c| !["Ready", "Synced"].contains(&c.r#type.as_str()));
+        let custom = conditions.into_iter().filter(|c| !SYSTEM.contains(&c.r#type.as_str()));
         let all = std::iter::once(ready).chain(custom).map(|mut condition| {
             condition.last_transition_time = Some(RENDER_TIME.to_owned());
             condition
@@ -291,6 +297,8 @@ impl Pipeline<'_> {
     }
 }
 
+/// The conditions that are not for functions to set.
+const SYSTEM: [&str; 3] = ["Ready", "Synced", "Healthy"];
 const READY_TRUE: i32 = biplane_function::v1::Ready::True as i32;
 
 fn condition(condition: &biplane_function::v1::Condition) -> Condition {
@@ -301,13 +309,4 @@ fn condition(condition: &biplane_function::v1::Condition) -> Condition {
     };
     Condition::new(&condition.r#type, status, &condition.reason)
         .with_message(condition.message.clone().unwrap_or_default())
-}
-
-/// Up to three names, and how many more there are.
-fn some_of(names: &[&str]) -> String {
-    match names {
-        [a, b, c] => format!("{a}, {b}, and {c}"),
-        [a, b, c, rest @ ..] => format!("{a}, {b}, {c}, and {} more", rest.len()),
-        few => few.join(", "),
-    }
 }

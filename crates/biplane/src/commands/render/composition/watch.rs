@@ -124,7 +124,7 @@ impl CompositionRender {
         paths.extend(values::paths(&self.function.required_resources));
         paths.extend(values::paths(&self.extra_resources));
         let context = self.function.context_files();
-        paths.extend(context.values().filter_map(|path| values::path(path).ok()));
+        paths.extend(context.values().map(PathBuf::from));
         if self.function_file().is_none() {
             paths.push(self.function.project_file.clone());
         }
@@ -145,10 +145,14 @@ fn flat(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file, or everything below a directory.
+/// A file, or everything below a directory but for what links lead to.
 fn below(path: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        below(&entry.path(), files);
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            below(&entry.path(), files);
+        } else {
+            files.push(entry.path());
+        }
     }
     files.push(path.to_owned());
 }
@@ -172,4 +176,25 @@ fn changed(before: &Stamps, after: &Stamps) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let name = |path: &&PathBuf| path.strip_prefix(&here).unwrap_or(path).display().to_string();
     paths.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_directories_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir(root.join("apis")).unwrap();
+        std::fs::write(root.join("apis/a.yaml"), "").unwrap();
+        std::os::unix::fs::symlink("..", root.join("apis/up")).unwrap();
+        std::os::unix::fs::symlink("a.yaml", root.join("apis/b.yaml")).unwrap();
+        let mut files = Vec::new();
+        below(root, &mut files);
+        let below: std::collections::BTreeSet<_> =
+            files.iter().map(|file| file.strip_prefix(root).unwrap()).collect();
+        let want = ["", "apis", "apis/a.yaml", "apis/b.yaml", "apis/up"].map(Path::new);
+        assert_eq!(below, want.into());
+    }
 }

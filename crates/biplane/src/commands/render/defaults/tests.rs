@@ -24,7 +24,9 @@ fn definition(api_version: &str, spec: Value) -> Object {
 
 fn check(spec: Value, schema: Value, want: Value) {
     let mut composite = object(json!({"apiVersion": "example.org/v1", "kind": "X", "spec": spec}));
-    apply(&mut composite, &definition("apiextensions.crossplane.io/v2", schema)).unwrap();
+    let mut definition = definition("apiextensions.crossplane.io/v2", schema);
+    definition.set_at(&["spec", "scope"], "Namespaced");
+    apply(&mut composite, &definition).unwrap();
     assert_eq!(composite.get("spec"), Some(&want));
     assert_eq!(composite.get("other"), None);
 }
@@ -59,16 +61,52 @@ fn fills_in_below_defaults_lists_and_maps() {
 }
 
 #[test]
-fn the_update_policy_goes_where_the_layout_has_it() {
-    check(
-        json!({"crossplane": {}}),
-        json!({}),
-        json!({"crossplane": {"compositionUpdatePolicy": "Manual"}}),
+fn the_update_policy_goes_where_the_definition_has_it() {
+    let manual = json!({"compositionUpdatePolicy": "Manual"});
+    let below = json!({"crossplane": {"compositionUpdatePolicy": "Manual"}});
+    for (version, scope, given, want) in [
+        ("v1", None, json!({}), &manual),
+        ("v1", Some("LegacyCluster"), json!({}), &manual),
+        ("v1", Some("Namespaced"), json!({"crossplane": {}}), &below),
+        // Only what is said counts, not what the version would mean by saying nothing.
+        ("v2", None, json!({}), &manual),
+        ("v2", Some("LegacyCluster"), json!({}), &manual),
+        ("v2", Some("Namespaced"), json!({"crossplane": {}}), &below),
+        ("v2", Some("Cluster"), json!({}), &json!({})),
+    ] {
+        let api_version = format!("apiextensions.crossplane.io/{version}");
+        let mut definition = definition(&api_version, json!({}));
+        definition.set_at(&["spec", "scope"], scope.map_or(Value::Null, Value::from));
+        let mut composite =
+            object(json!({"apiVersion": "example.org/v1", "kind": "X", "spec": given}));
+        apply(&mut composite, &definition).unwrap();
+        assert_eq!(composite.get("spec"), Some(want), "{version} {scope:?}");
+    }
+}
+
+#[test]
+fn fields_of_the_control_plane_have_no_defaults_of_users() {
+    let field = |default: Value| json!({"type": "object", "default": default});
+    let users = json!({"properties": {
+        "claimRef": field(json!({"name": "x"})),
+        "compositionRef": field(json!({"name": "x"})),
+        "compositionUpdatePolicy": field(json!("Automatic")),
+        "own": field(json!({"name": "x"})),
+        "resourceRefs": field(json!([])),
+    }});
+    let mut legacy = definition("apiextensions.crossplane.io/v2", users);
+    let given = json!({"apiVersion": "example.org/v1", "kind": "X", "spec": {}});
+    let mut composite = object(given.clone());
+    apply(&mut composite, &legacy).unwrap();
+    assert_eq!(
+        composite.get("spec"),
+        Some(&json!({"compositionUpdatePolicy": "Manual", "own": {"name": "x"}}))
     );
-    check(json!({}), json!({}), json!({}));
-    let mut legacy = object(json!({"apiVersion": "example.org/v1", "kind": "X", "spec": {}}));
-    apply(&mut legacy, &definition("apiextensions.crossplane.io/v1", json!({}))).unwrap();
-    assert_eq!(legacy.get("spec"), Some(&json!({"compositionUpdatePolicy": "Manual"})));
+    legacy.set_at(&["spec", "scope"], "Cluster");
+    let mut composite = object(given);
+    apply(&mut composite, &legacy).unwrap();
+    let spec = composite.get("spec").and_then(Value::as_object).unwrap();
+    assert_eq!(spec.len(), 5, "{spec:?}");
 }
 
 /// T-33

@@ -1,9 +1,8 @@
 //! What objects must look like before anything can be made of them.
 
 use anyhow::{Error, Result};
-use base64::Engine as _;
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
-use biplane_model::{Map, Object, Value, gojson};
+use biplane_model::{Map, Object, Value, gojson, typed};
 use serde_path_to_error::Segment;
 
 use super::source::Source;
@@ -59,7 +58,7 @@ pub(super) fn secret(object: &Object, source: &Source<'_>) -> Result<()> {
     strings(object, &["data"], source)?;
     for (key, value) in part(object, &["data"], source)?.into_iter().flatten() {
         let text = value.as_str().unwrap_or_default();
-        if let Err(error) = base64::engine::general_purpose::STANDARD.decode(text) {
+        if let Err(error) = typed::bytes(text) {
             let problem = format!("data.{key} is not base64: {error}");
             return Err(source.complain(&["data", key], problem));
         }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use anyhow::{Error, anyhow};
-use biplane_model::yaml::Place;
+use biplane_model::yaml::{Place, Problem, YamlError};
 
 use crate::cli::values::STDIN;
 
@@ -15,6 +15,8 @@ pub(super) struct Source<'a> {
     pub text: &'a str,
     /// Counted from 0, without empty ones.
     pub document: usize,
+    /// Whether it holds secrets, so that none of its text may be shown.
+    pub secret: bool,
 }
 
 impl Source<'_> {
@@ -22,10 +24,26 @@ impl Source<'_> {
     pub(super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
         let file = name(self.file);
         match Place::find(self.text, self.document, path) {
+            Some(Place { document, line, column, .. }) if self.secret => {
+                anyhow!("{problem}\n--> {file}, document {document}, line {line}, column {column}")
+            }
             Some(place) => anyhow!("{problem}\n--> {file}, {place}"),
             None => anyhow!("{problem}\n--> {file}, document {}", self.document + 1),
         }
     }
+}
+
+/// What is wrong with YAML that holds secrets: where and in which way, with nothing of the text.
+pub(super) fn without_text(error: &YamlError) -> String {
+    let problem = match &error.problem {
+        Problem::WrongTag { wanted, .. } => format!("a value cannot be decoded as a !!{wanted}"),
+        Problem::NotJson(_) => "a value is not a number that JSON can hold".to_owned(),
+        Problem::Separator(_) => "invalid Yaml document separator".to_owned(),
+        problem => problem.to_string(),
+    };
+    let YamlError { source_name, document, line, column, .. } = error;
+    let place = format!("document {document}, line {line}, column {column}");
+    format!("cannot read YAML of {source_name}, {place}: {problem}")
 }
 
 /// A file as people know it.
