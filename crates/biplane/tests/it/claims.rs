@@ -1,6 +1,6 @@
 //! Claims as input: rendered as the composite resource that they become.
 
-use crate::support::{Ran, example, run, run_on, shown};
+use crate::support::{Ran, example, render_on, run, shown};
 
 const CLAIM: &str = "
 apiVersion: example.org/v1
@@ -57,10 +57,7 @@ spec:
 fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
     let usual =
         [("claim.yaml", CLAIM), ("composition.yaml", COMPOSITION), ("xrd.yaml", DEFINITION)];
-    let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
-    let claim: &[&str] = if many { &[] } else { &["DIR/claim.yaml"] };
-    let line = [&["render"], claim, &["DIR/composition.yaml"], flags].concat();
-    run_on(&[&usual, files].concat(), &line)
+    render_on(&[&usual, files].concat(), "DIR/claim.yaml", flags)
 }
 
 /// RX-2, SYN-1 to SYN-3, RX-25

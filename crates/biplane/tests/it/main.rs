@@ -6,6 +6,7 @@ mod claims;
 mod conformance;
 mod documented;
 mod engines;
+mod files;
 mod guide;
 mod mistakes;
 mod output;

@@ -1,32 +1,17 @@
 //! Bad input, and what is said about it.
 
+use crate::files::{composition, function};
 use crate::support::{Folder, Ran, run, run_on, run_with};
 
 pub(crate) const XR: &str =
     "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
-pub(crate) const COMPOSITION: &str = "\
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata:
-  name: apps
-spec:
-  compositeTypeRef:
-    apiVersion: example.org/v1
-    kind: XApp
-  mode: Pipeline
-  pipeline:
-  - step: ready
+pub(crate) const COMPOSITION: &str = composition!(
+    "  - step: ready
     functionRef:
       name: function-auto-ready
-";
-pub(crate) const FUNCTIONS: &str = "\
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-auto-ready
-spec:
-  package: xpkg.crossplane.io/crossplane-contrib/function-auto-ready:v0.5.0
-";
+"
+);
+pub(crate) const FUNCTIONS: &str = function!("function-auto-ready", "v0.5.0");
 
 /// Renders with some files other than the usual ones. The folder reads `DIR` in what was printed.
 pub(crate) fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {

@@ -10,21 +10,12 @@ use biplane::streams::Streams;
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
 
+use crate::files::{composition, function};
 use crate::mistakes::render;
 use crate::support::{Folder, example};
 
-const COMPOSITION: &str = "\
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata:
-  name: apps
-spec:
-  compositeTypeRef:
-    apiVersion: example.org/v1
-    kind: XApp
-  mode: Pipeline
-  pipeline:
-  - step: compose
+const COMPOSITION: &str = composition!(
+    "  - step: compose
     functionRef:
       name: function-dummy
     input:
@@ -39,15 +30,9 @@ spec:
             ready: {ready: READY_TRUE, resource: {apiVersion: example.org/v1, kind: Ready}}
         results:
         - {severity: SEVERITY_WARNING, message: careful}
-";
-const FUNCTIONS: &str = "\
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-dummy
-spec:
-  package: xpkg.crossplane.io/crossplane-contrib/function-dummy:v0.4.1
-";
+"
+);
+const FUNCTIONS: &str = function!("function-dummy", "v0.4.1");
 /// The composite resource controls what is observed, so it needs a uid.
 const XR: &str =
     "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\n  uid: u-1\nspec: {}\n";

@@ -1,6 +1,6 @@
 //! Rendering until nothing changes, nested composite resources included.
 
-use crate::support::{Folder, Ran, example, run, run_on, shown};
+use crate::support::{Folder, Ran, example, render_on, run, shown};
 
 const XR: &str = "
 apiVersion: example.org/v1
@@ -53,10 +53,8 @@ const PART: &str = "
 
 /// Renders files until stable. `DIR` in flags and in what is said stands for their folder.
 fn settle(files: &[(&str, &str)], flags: &[&str]) -> Ran {
-    let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
-    let xr: &[&str] = if many { &[] } else { &["DIR/xr.yaml"] };
-    let line = [&["render", "--until-stable"], xr, &["DIR/composition.yaml"], flags].concat();
-    run_on(&[&[("xr.yaml", XR)], files].concat(), &line)
+    let flags = [&["--until-stable"], flags].concat();
+    render_on(&[&[("xr.yaml", XR)], files].concat(), "DIR/xr.yaml", &flags)
 }
 
 /// Renders an app with the Composition of its part.

@@ -39,6 +39,13 @@ pub(crate) fn run_on(files: &[(&str, &str)], arguments: &[&str]) -> Ran {
     ran
 }
 
+/// Renders files with a Composition among them: a composite resource, unless the flags name many.
+pub(crate) fn render_on(files: &[(&str, &str)], composite: &str, flags: &[&str]) -> Ran {
+    let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
+    let composite: &[&str] = if many { &[] } else { &[composite] };
+    run_on(files, &[&["render"], composite, &["DIR/composition.yaml"], flags].concat())
+}
+
 /// Runs a command line in an environment of its own.
 pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
+use crate::files::composition;
 use crate::support::{Folder, run};
 
 const XR: &str = "
@@ -13,18 +14,8 @@ metadata:
 spec:
   colour: red
 ";
-const COMPOSITION: &str = "
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata:
-  name: apps
-spec:
-  compositeTypeRef:
-    apiVersion: example.org/v1
-    kind: XApp
-  mode: Pipeline
-  pipeline:
-  - step: patch
+const COMPOSITION: &str = composition!(
+    "  - step: patch
     functionRef:
       name: function-patch-and-transform
     input:
@@ -38,7 +29,8 @@ spec:
         patches:
         - fromFieldPath: spec.colour
           toFieldPath: spec.colour
-";
+"
+);
 
 /// A render that watches its files.
 struct Watching {

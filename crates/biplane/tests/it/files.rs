@@ -1,0 +1,42 @@
+//! What many input files begin with.
+
+/// A Composition for the kind that most tests render, with steps of their own.
+macro_rules! composition {
+    ($steps:literal) => {
+        concat!(
+            "apiVersion: apiextensions.crossplane.io/v1\n",
+            "kind: Composition\n",
+            "metadata:\n",
+            "  name: apps\n",
+            "spec:\n",
+            "  compositeTypeRef:\n",
+            "    apiVersion: example.org/v1\n",
+            "    kind: XApp\n",
+            "  mode: Pipeline\n",
+            "  pipeline:\n",
+            $steps
+        )
+    };
+}
+
+/// A Function of upstream's, at a version.
+macro_rules! function {
+    ($name:literal, $version:literal) => {
+        concat!(
+            "apiVersion: pkg.crossplane.io/v1\n",
+            "kind: Function\n",
+            "metadata:\n",
+            "  name: ",
+            $name,
+            "\n",
+            "spec:\n",
+            "  package: xpkg.crossplane.io/crossplane-contrib/",
+            $name,
+            ":",
+            $version,
+            "\n"
+        )
+    };
+}
+
+pub(crate) use {composition, function};
