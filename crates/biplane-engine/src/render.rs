@@ -11,9 +11,11 @@ mod stage;
 use std::sync::Arc;
 use std::time::Duration;
 
-use biplane_function::FunctionRunner;
-use biplane_function::grpc::{GrpcRunner, Security};
+use async_trait::async_trait;
+use biplane_function::grpc::{GrpcRunner, Security, TargetError};
 use biplane_function::named::Named;
+use biplane_function::{Call, FunctionRunner, RunError};
+use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::{
     CronOperationOutput, FunctionInput, RenderRequest, RenderResponse, ResponseMeta,
     WatchOperationOutput, render_request::Input, render_response::Output,
@@ -156,7 +158,7 @@ pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
         if all.contains(&function.name) {
             continue;
         }
-        let runner = GrpcRunner::new(&function.address, Security::Plaintext).map_err(|e| {
+        let runner = runner(&function.address).map_err(|e| {
             let attempted = match &request.input {
                 Some(Input::Operation(_)) => "cannot render operation",
                 _ => "cannot render composite resource",
@@ -167,7 +169,34 @@ pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
                 quoted(&function.address)
             ))
         })?;
-        all.insert(&function.name, Arc::new(runner));
+        all.insert(&function.name, runner);
     }
     Ok(all)
+}
+
+/// Calls the function at an address, in the clear.
+pub fn runner(address: &str) -> Result<Arc<dyn FunctionRunner>, TargetError> {
+    if address.is_empty() {
+        return Ok(Arc::new(Nowhere));
+    }
+    Ok(Arc::new(GrpcRunner::new(address, Security::Plaintext)?))
+}
+
+/// A function without an address, which is no mistake before someone calls it.
+struct Nowhere;
+
+#[async_trait]
+impl FunctionRunner for Nowhere {
+    async fn run(
+        &self,
+        _call: &Call,
+        _request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        // What others say after they have waited for it to get one.
+        Err(RunError::Failed(
+            "rpc error: code = DeadlineExceeded desc = latest balancer error: delegating_resolver: \
+             invalid target address \"\": missing address"
+                .to_owned(),
+        ))
+    }
 }

@@ -35,7 +35,7 @@ impl Requirements for ClusterRequirements {
         &self,
         selector: &ResourceSelector,
     ) -> Result<Option<Resources>, FetchError> {
-        let gvk = Gvk::new(&selector.api_version, &selector.kind);
+        let gvk = Gvk::of_type(&selector.api_version, &selector.kind);
         let namespace = selector.namespace.as_deref().unwrap_or_default();
         let labels = match &selector.r#match {
             Some(Match::MatchName(name)) => {

@@ -202,12 +202,7 @@ impl Object {
 
     /// Group, version and kind; nothing of all that when `apiVersion` has too many parts.
     pub fn gvk(&self) -> Gvk {
-        let api_version = self.api_version();
-        if is_group_version(api_version) {
-            Gvk::new(api_version, self.kind())
-        } else {
-            Gvk::default()
-        }
+        Gvk::of_type(self.api_version(), self.kind())
     }
 
     /// Kind, namespace and name.
@@ -289,6 +284,11 @@ impl Gvk {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
+    /// As an object of that type says it: where the `apiVersion` makes no sense, the kind is none either.
+    pub fn of_type(api_version: &str, kind: &str) -> Self {
+        if is_group_version(api_version) { Self::new(api_version, kind) } else { Self::default() }
+    }
+
     /// `group/version`, or `version` for the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -362,6 +362,12 @@ mod tests {
         let mut object = Object::new();
         object.set_meta("name", "n");
         assert_eq!(object.name(), "n");
+    }
+
+    #[test]
+    fn a_type_that_makes_no_sense_is_no_type() {
+        assert_eq!(Gvk::of_type("a/b/c", "Thing"), Gvk::default());
+        assert_eq!(Gvk::of_type("a/b", "Thing"), Gvk::new("a/b", "Thing"));
     }
 
     #[test]

@@ -163,6 +163,33 @@ async fn an_address_that_is_none_is_refused_before_anything_runs() {
     assert!(text.starts_with("cannot render composite resource: cannot connect to functions: cannot connect to function \"f\" at \"dns:///\": "), "{text}");
 }
 
+#[tokio::test]
+async fn a_function_without_an_address_matters_once_it_is_called() {
+    // RE-18, RT-5
+    for (called, error) in [
+        (
+            "f",
+            Some(
+                "cannot render composite resource: reconcile failed: cannot compose resources: cannot run \
+                 Composition pipeline step \"s\": rpc error: code = DeadlineExceeded desc = latest balancer \
+                 error: delegating_resolver: invalid target address \"\": missing address",
+            ),
+        ),
+        ("", None),
+    ] {
+        let request = composite(|input| {
+            let step = json!({"step": "s", "functionRef": {"name": called}});
+            let steps = if called.is_empty() { vec![] } else { vec![step] };
+            input["composition"]["spec"]["pipeline"] = json!(steps);
+            input["functions"] = json!([{"name": "f", "address": ""}]);
+        });
+        let request: RenderRequest = serde_json::from_value(request).unwrap();
+        let functions = Arc::new(dial(&request).unwrap());
+        let answer = render(request, functions, &Settings::default()).await;
+        assert_eq!(answer.map_err(|e| e.to_string()).err().as_deref(), error);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_function_that_cannot_be_reached_runs_into_the_deadline() {
     // RE-18, FN-P5

@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use biplane_engine::failure::quoted;
-use biplane_engine::render::{RenderError, Settings, functions, render};
-use biplane_function::grpc::{GrpcRunner, Security};
+use biplane_engine::render::{RenderError, Settings, functions, render, runner};
 use biplane_function::{FunctionRunner, Named};
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
@@ -111,7 +110,7 @@ impl Socket {
 #[derive(Clone)]
 struct Engine {
     settings: Settings,
-    runners: Arc<Mutex<BTreeMap<String, Arc<GrpcRunner>>>>,
+    runners: Arc<Mutex<BTreeMap<String, Arc<dyn FunctionRunner>>>>,
 }
 
 /// How many addresses of functions are kept connected. Batch callers use a handful; one that makes
@@ -126,14 +125,13 @@ impl Engine {
             let runner = if let Some(runner) = known.get(&function.address) {
                 runner.clone()
             } else {
-                let dialled = GrpcRunner::new(&function.address, Security::Plaintext);
-                let runner = Arc::new(dialled.map_err(|e| {
+                let runner = runner(&function.address).map_err(|e| {
                     Status::invalid_argument(format!(
                         "cannot connect to functions: cannot connect to function {} at {}: {e}",
                         quoted(&function.name),
                         quoted(&function.address)
                     ))
-                })?);
+                })?;
                 if known.len() >= MAX_RUNNERS {
                     known.clear();
                 }
