@@ -3,6 +3,7 @@
 mod handler;
 mod listen;
 mod scrape;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::tls;
 
 use handler::{Dialect, Handler};
 use listen::Listener;
+use words::Words;
 
 pub use handler::Metrics;
 pub use listen::Network;
@@ -116,6 +118,8 @@ const SERVICES: [&str; 2] = [
     "apiextensions.fn.proto.v1beta1.FunctionRunnerService",
 ];
 
+const HEALTH: &str = "grpc.health.v1.Health";
+
 const REFLECTION: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
 
@@ -157,7 +161,7 @@ pub async fn start(
         if config.health {
             builder = builder
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-                .with_service_name("grpc.health.v1.Health");
+                .with_service_name(HEALTH);
         }
         builder
     };
@@ -179,8 +183,10 @@ pub async fn start(
         Some(address) => scrape::serve(address, Arc::clone(&metrics)).await,
         None => None,
     };
+    let services = SERVICES.into_iter().chain(REFLECTION).chain(config.health.then_some(HEALTH));
+    let services: Arc<[&str]> = services.collect();
     let router = Server::builder()
-        .layer(tower::util::MapResponseLayer::new(handler::in_go))
+        .layer(tower::layer::layer_fn(move |inner| Words::new(inner, Arc::clone(&services))))
         .add_service(v1)
         .add_service(v1beta1)
         .add_service(reflection_v1)

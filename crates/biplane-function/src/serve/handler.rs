@@ -5,12 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use biplane_proto::function::{v1, v1beta1};
 use tokio::task::JoinSet;
-use tonic::body::Body;
 use tonic::{Code, Request, Response, Status};
 
 use crate::function::Function;
 use crate::metrics::Counter;
-use crate::status::{self, code_name};
+use crate::status::code_name;
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 /// Which of the two services a handler stands behind.
@@ -118,6 +117,8 @@ impl Handler {
         let service = self.dialect.service();
         self.metrics.started.add(&method(service), 1);
         self.metrics.received.add(&method(service), 1);
+        let tag = request.meta.as_ref().map_or("", |meta| meta.tag.as_str());
+        tracing::debug!(tag, "running the function");
         let answer = run(Arc::clone(&self.function), request).await;
         match &answer {
             Ok(_) => {
@@ -168,13 +169,4 @@ impl v1beta1::function_runner_service_server::FunctionRunnerService for Handler 
     ) -> Result<Response<RunFunctionResponse>, Status> {
         self.handle(request.into_inner()).await.map(Response::new)
     }
-}
-
-/// Statuses that the server itself makes up, in the words of Go's servers.
-pub(super) fn in_go(response: http::Response<Body>) -> http::Response<Body> {
-    let Some(status) = Status::from_header_map(response.headers()) else { return response };
-    if status.code() == Code::OutOfRange && status::is_too_large(&status) {
-        return status::in_go(status).into_http();
-    }
-    response
 }

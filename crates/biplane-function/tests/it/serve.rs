@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tonic::Status;
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::certs::Certs;
 use crate::world::{self, Echo, PATIENCE, call, client, config, request};
@@ -105,6 +108,19 @@ async fn a_request_that_is_too_large_is_refused_in_the_words_of_go() {
     let expected =
         "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (";
     assert!(text.starts_with(expected) && text.ends_with(" vs. 1024)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_named_in_the_words_of_go() {
+    let running = world::serve(Echo::default()).await;
+    let address = format!("http://{}", running.target());
+    let channel = Endpoint::from_shared(address).unwrap().connect().await.unwrap();
+    let mut health = HealthClient::new(channel);
+    let refused = health.check(HealthCheckRequest::default()).await.unwrap_err();
+    assert_eq!(
+        biplane_function::status::text(&refused),
+        "rpc error: code = Unimplemented desc = unknown service grpc.health.v1.Health"
+    );
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Rules that the input must keep, beyond its types. Only the first breach is reported.
 
-use biplane_model::gojson::quote;
+use biplane_model::gojson::{Style, quote, write_string};
 use biplane_model::goregex::GoRegex;
 
 use super::input::{
@@ -22,8 +22,20 @@ fn required(field: &str, detail: &str) -> Checked {
     Err(FieldError { field: field.into(), problem: format!("Required value: {detail}") })
 }
 
+/// About one of a few words, which the reference shows as JSON.
 fn invalid(field: &str, value: &str, detail: &str) -> Checked {
-    let problem = format!("Invalid value: {}: {detail}", quote(value));
+    let mut shown = String::new();
+    write_string(&mut shown, value, Style::MARSHAL);
+    refuse(field, &shown, detail)
+}
+
+/// About any other text, which it shows as Go does.
+fn invalid_text(field: &str, value: &str, detail: &str) -> Checked {
+    refuse(field, &quote(value), detail)
+}
+
+fn refuse(field: &str, shown: &str, detail: &str) -> Checked {
+    let problem = format!("Invalid value: {shown}: {detail}");
     Err(FieldError { field: field.into(), problem })
 }
 
@@ -228,7 +240,7 @@ fn pattern(pattern: &Pattern) -> Checked {
         "regexp" => match &pattern.regexp {
             None => required("regexp", "regexp pattern type requires a regexp"),
             Some(regexp) if GoRegex::new(regexp).is_err() => {
-                invalid("regexp", regexp, "invalid regexp")
+                invalid_text("regexp", regexp, "invalid regexp")
             }
             Some(_) => Ok(()),
         },
@@ -254,7 +266,7 @@ fn string(string: &Text) -> Checked {
                 required("regexp.match", "regexp transform requires a match")
             }
             Some(regexp) if GoRegex::new(&regexp.pattern).is_err() => {
-                invalid("regexp.match", &regexp.pattern, "invalid regexp")
+                invalid_text("regexp.match", &regexp.pattern, "invalid regexp")
             }
             Some(_) => Ok(()),
         },
@@ -297,7 +309,7 @@ fn connection_detail(detail: &ConnectionDetail) -> Checked {
             "fromFieldPath",
             "from field path connection detail requires a field path",
         ),
-        other => return invalid("type", other, "unknown connection detail type"),
+        other => return invalid_text("type", other, "unknown connection detail type"),
     };
     if detail.name.is_empty() {
         return required("name", "name is required");
@@ -326,7 +338,7 @@ fn readiness_check(check: &ReadinessCheck) -> Checked {
             };
         }
         "MatchString" | "MatchInteger" | "NonEmpty" | "MatchTrue" | "MatchFalse" => {}
-        other => return invalid("type", other, "unknown readiness check type"),
+        other => return invalid_text("type", other, "unknown readiness check type"),
     }
     match check.path {
         None => required("fieldPath", "cannot be empty"),

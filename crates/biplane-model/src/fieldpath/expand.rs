@@ -81,12 +81,13 @@ fn branch(
         segments[at] = child;
         // Quotes at the ends of a key are lost on the way, and then nothing is there.
         let Ok(value) = step(node, &segments[..=at]) else { continue };
-        expand(document, segments, at + 1, Node::Value(value), found).map_err(|source| {
-            PathError::Expand {
-                context: format!("{}: cannot expand wildcards", quote(&print(segments))),
-                source: Box::new(source),
-            }
-        })?;
+        let Err(source) = expand(document, segments, at + 1, Node::Value(value), found) else {
+            continue;
+        };
+        let context = format!("{}: cannot expand wildcards", quote(&print(segments)));
+        // Whoever called tells of the path as it was handed down.
+        segments[at] = wildcard;
+        return Err(PathError::Expand { context, source: Box::new(source) });
     }
     segments[at] = wildcard;
     Ok(())

@@ -1,6 +1,8 @@
 //! `biplane function`: the functions in the box as servers of their own.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -9,6 +11,10 @@ use biplane_function::serve::{self, Config, Network};
 use biplane_functions::auto_ready::{AutoReady, GoDuration};
 use biplane_functions::registry;
 use clap::{Args, Subcommand};
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::values;
 
@@ -87,6 +93,7 @@ impl Serve {
         let config = self.config();
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .max_blocking_threads(computing_threads())
             .build()
             .context("cannot start the runtime")?
             .block_on(async {
@@ -143,6 +150,13 @@ impl Serve {
     }
 }
 
+/// How many calls compute at a time; more wait. Every thread keeps memory of its own, and on a busy
+/// machine there would soon be hundreds of them.
+fn computing_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (4 * cores).clamp(8, 64)
+}
+
 fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
@@ -155,12 +169,23 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
+/// What lies below functions says so much about its frames that nothing else would be seen.
+const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tonic", "tower"];
+
 /// People read lines, machines read JSON; both find them on stderr.
 fn log(debug: bool) {
-    let level = if debug { tracing::Level::DEBUG } else { tracing::Level::INFO };
-    let subscriber = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level);
+    let mut filter = Targets::new().with_default(if debug { Level::DEBUG } else { Level::INFO });
+    filter = filter.with_targets(QUIET.map(|target| (target, Level::INFO)));
+    let lines = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_max_level(Level::TRACE);
     // A logger that is already there is as good.
-    let _ = if debug { subscriber.try_init() } else { subscriber.json().try_init() };
+    let _ = if debug {
+        lines.finish().with(filter).try_init()
+    } else {
+        lines.json().finish().with(filter).try_init()
+    };
 }
 
 #[cfg(test)]

@@ -41,6 +41,27 @@ fn code_in_the_guide_is_the_code_of_the_example() {
     assert!(THIS.contains(program.trim_start_matches("fn main")), "not here:\n{program}");
 }
 
+/// With these the example compiles.
+#[test]
+fn dependencies_in_the_guide_are_those_of_the_example() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (workspace, example) = (read("Cargo.toml"), read("crates/biplane-function/Cargo.toml"));
+    let manifest = blocks(&guide(), "toml").remove(0);
+    let (_, dependencies) = manifest.split_once("[dependencies]").unwrap();
+    let dependencies: Vec<(&str, &str)> =
+        dependencies.lines().filter_map(|line| line.split_once(" = ")).collect();
+    assert_eq!(dependencies.len(), 8);
+    for (name, wanted) in dependencies {
+        let own = name == "biplane-function";
+        assert!(own || example.contains(&format!("\n{name}")), "{name} is not the example's");
+        let ours = workspace.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap();
+        // A folder of the checkout, or a version.
+        let wanted = wanted.split('"').nth(1).unwrap();
+        let wanted = wanted.trim_start_matches("../biplane/");
+        assert!(ours.contains(&format!("\"{wanted}\"")), "{name}: {ours}");
+    }
+}
+
 const THIS: &str = include_str!("write_a_function.rs");
 
 /// The program that the guide ends with, to see that it compiles.

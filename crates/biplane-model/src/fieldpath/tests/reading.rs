@@ -172,6 +172,13 @@ fn wildcards_need_something_to_range_over() {
             false,
             r#"cannot expand wildcards for segments: "l[*].a": "l[0].a": cannot expand wildcards: l[0]: not an object"#,
         ),
+        (
+            "FP-40",
+            r#"{"l":[{"in":{"one":{"a":1}}},{"in":{"one":"s"}}]}"#,
+            "l[*].in[*].a",
+            false,
+            r#"cannot expand wildcards for segments: "l[*].in[*].a": "l[1].in[*].a": cannot expand wildcards: "l[1].in.one.a": cannot expand wildcards: l[1].in.one: not an object"#,
+        ),
     ] {
         let error = path(text).expand(&doc(document)).unwrap_err();
         assert_eq!(error.to_string(), expected, "{id}");
