@@ -46,6 +46,10 @@ fn a_container_may_be_stopped_only(daemon: &Daemon) {
     let work = Work::with(daemon, FUNCTION, &[("runtime-docker-cleanup", "Stop")]);
     work.render(&[]).assert_rendered();
     assert_eq!(daemon.only_state(), "exited");
+    let id = daemon.containers()[0].id.clone().unwrap();
+    let inspect = daemon.docker().inspect_container(&id, None::<InspectContainerOptions>);
+    let state = daemon.wait(inspect).unwrap().state.unwrap();
+    assert_eq!(state.exit_code, Some(0), "it was not killed");
     daemon.remove_all();
 }
 

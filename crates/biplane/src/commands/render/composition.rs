@@ -131,8 +131,12 @@ impl CompositionRender {
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
         let runners = runtime.block_on(self.start(&inputs, streams))?;
-        let documents = self.render_each(&runtime, &inputs, &composites, &runners, streams)?;
-        print::write(&documents, self.output.output_format, streams.stdout)
+        let rendered = self.render_each(&runtime, &inputs, &composites, &runners, streams);
+        let printed = rendered.and_then(|documents| {
+            print::write(&documents, self.output.output_format, streams.stdout)
+        });
+        runtime.block_on(runners.end());
+        printed
     }
 
     async fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {

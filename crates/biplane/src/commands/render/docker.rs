@@ -173,6 +173,22 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Cleans up, and lets others work meanwhile.
+    pub(super) async fn close(self) {
+        let left = std::mem::take(&mut *self.left());
+        let failures = clean_up(self.docker.clone(), left).await;
+        self.report(&failures);
+    }
+
+    fn report(&self, failures: &[String]) {
+        for failure in failures.iter().filter(|_| self.verbose) {
+            let line = streams::debug_line("Cannot clean up", &[("error", failure)]);
+            let _ = writeln!(std::io::stderr(), "{line}");
+        }
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         let left = std::mem::take(&mut *self.left());
@@ -188,13 +204,7 @@ impl Drop for Session {
                 Err(error) => vec![error.to_string()],
             }
         });
-        let failures = cleaner.join().unwrap_or_default();
-        if self.verbose {
-            for failure in failures {
-                let line = streams::debug_line("Cannot clean up", &[("error", &failure)]);
-                let _ = writeln!(std::io::stderr(), "{line}");
-            }
-        }
+        self.report(&cleaner.join().unwrap_or_default());
     }
 }
 

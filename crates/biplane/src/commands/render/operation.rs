@@ -123,12 +123,15 @@ impl OperationRender {
                 })),
             };
             let rendered = operation.id();
-            let _waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
+            let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
             let timing = summary::Timing::new(self.output.timing);
             let response = engine::render(What::Operation, request, &runners, &self.engine, |r| {
                 timing.wrap(r)
             })
-            .await?;
+            .await;
+            drop(waiting);
+            runners.end().await;
+            let response = response?;
             let Some(render_response::Output::Operation(output)) = response.output else {
                 bail!("render response does not contain an operation output");
             };

@@ -82,6 +82,16 @@ impl Runners {
         }
     }
 
+    /// Ends what was started, while there is someone to say goodbye: a server that is asked to stop
+    /// waits for those who are connected, who must be able to leave.
+    pub(super) async fn end(self) {
+        let Self { by_name, session, .. } = self;
+        drop(by_name);
+        if let Some(session) = session.and_then(Arc::into_inner) {
+            session.close().await;
+        }
+    }
+
     /// Works until someone asks to stop: what was started must not outlive the command.
     pub(super) async fn unless_interrupted<T>(
         &self,

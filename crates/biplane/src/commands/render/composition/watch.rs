@@ -73,7 +73,9 @@ impl CompositionRender {
         let from = (inputs.functions.clone(), functions::used(&inputs.pipelines()), stamps(files));
         if started.as_ref().is_none_or(|started| started.from != from) {
             // The old ones go first, since the new ones may want their place.
-            *started = None;
+            if let Some(old) = started.take() {
+                runtime.block_on(old.runners.end());
+            }
             let mut runners = runtime.block_on(self.start(&inputs, streams))?;
             runners.interrupted = Some(interrupted.clone());
             // Later renders do not wait for the start.

@@ -100,7 +100,17 @@ impl Session {
     }
 
     async fn inspect(&self, id: &str) -> Result<ContainerInspectResponse, Error> {
-        self.docker().inspect_container(id, None::<InspectContainerOptions>).await
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.docker().inspect_container(id, None::<InspectContainerOptions>).await {
+                // Podman has a word of its own for containers that ended just now.
+                Err(Error::JsonDataError { .. }) if attempts < ATTEMPTS => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                inspected => return inspected,
+            }
+        }
     }
 
     /// The container of the function's name, if it names one that exists.
@@ -174,9 +184,7 @@ impl Session {
         };
         let name = options.name.clone().unwrap_or_else(unique_name);
         let id = match self.create_container(&name, body, record.clone()).await {
-            Err(NotCreated::Refused(error))
-                if options.name.is_some() && status(&error) == Some(409) =>
-            {
+            Err(NotCreated::Refused(error)) if options.name.is_some() && is_taken(&error) => {
                 let id = self.made_by_another(&name).await.ok_or(NotCreated::Refused(error))?;
                 self.own(Container { id: id.clone(), ..record.clone() });
                 return Ok(id);
@@ -243,6 +251,11 @@ fn cannot_create(image: &str, network: Option<&str>, error: &Error) -> anyhow::E
             quote(network)
         ),
     })
+}
+
+/// Whether there is a container of that name. Podman says so in words alone.
+fn is_taken(error: &Error) -> bool {
+    status(error) == Some(409) || explain(error).to_string().contains("is already in use by ")
 }
 
 /// Where a container that runs is called.
