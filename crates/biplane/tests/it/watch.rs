@@ -42,7 +42,17 @@ struct Watching {
 
 impl Watching {
     fn start(files: &[(&str, &str)], flags: &[&str]) -> Self {
+        Self::start_with(files, flags, &[])
+    }
+
+    /// With links, too.
+    fn start_with(files: &[(&str, &str)], flags: &[&str], links: &[(&str, &str)]) -> Self {
         let folder = Folder::new();
+        for (name, target) in links {
+            let link = folder.path().join(name);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, link).unwrap();
+        }
         for (name, text) in [("xr.yaml", XR), ("composition.yaml", COMPOSITION)].iter().chain(files)
         {
             folder.write(name, text);
@@ -232,4 +242,40 @@ fn standard_input_cannot_be_watched() {
     let ran = run(&["render", "-", &composition, "--watch"]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
     assert_eq!(ran.stderr, "biplane: error: --watch can't be used with standard input\n");
+}
+
+/// RX-5
+#[test]
+fn functions_of_a_project_start_anew_when_their_source_changes() {
+    let step = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: apps\nspec:\n  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n  mode: Pipeline\n  pipeline:\n  - step: s\n    functionRef:\n      name: acme-appscompose\n    input:\n      apiVersion: dummy.fn.crossplane.io/v1beta1\n      kind: Response\n      response: {}\n";
+    let project = "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: apps}\nspec:\n  repository: example.org/acme/apps\n";
+    let start = |name: &str| {
+        format!(
+            "exec '{}' function serve {name} --metrics-address= \"$@\"\n",
+            env!("CARGO_BIN_EXE_biplane")
+        )
+    };
+    // Stands in for the interpreter: runs what the source says.
+    let folder = Folder::new();
+    let interpreter = folder.write("python3", "#!/bin/sh\nshift 2\n. ./function/main.py\n");
+    std::fs::set_permissions(interpreter, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    let link = folder.path().join("python3").display().to_string();
+    let files = [
+        ("composition.yaml", step),
+        ("crossplane-project.yaml", project),
+        ("functions/compose/pyproject.toml", ""),
+        ("functions/compose/function/main.py", "echo broken >&2; exit 9\n"),
+    ];
+    let mut watching = Watching::start_with(
+        &files,
+        &["xr.yaml", "composition.yaml", "--allow-process"],
+        &[("functions/compose/.venv/bin/python", &link)],
+    );
+    watching.says("broken");
+    watching.folder.write("functions/compose/function/main.py", &start("dummy"));
+    let said = watching.says("changed: ");
+    assert!(said.ends_with("changed: functions/compose/function/main.py"), "{said}");
+    watching.prints("name: app");
+    assert_eq!(watching.stop().0, Some(130));
 }

@@ -8,7 +8,7 @@ mod rewrites;
 mod versions;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use biplane_model::gojson::quote;
@@ -19,7 +19,7 @@ use super::flags::FunctionFlags;
 use super::runtime::Function;
 use crate::streams::Streams;
 use cache::Cache;
-use file::{Package, Project};
+use file::{Listed, Package, Project};
 use registry::Known;
 use versions::Range;
 
@@ -52,6 +52,16 @@ pub(super) fn functions(
     }
     functions.extend(embedded::functions(&project, root, used, flags).context(NotBuilt)?);
     Ok(functions)
+}
+
+/// Where the functions of a project and what they are made of are, as far as it can be read.
+pub(super) fn sources(path: &Path) -> Vec<PathBuf> {
+    let root = path.parent().unwrap_or(Path::new("/"));
+    let Ok(project) = Project::read(path) else { return Vec::new() };
+    let mut sources = vec![root.join(&project.functions_path), root.join(&project.schemas_path)];
+    let prefixes = project.listed.iter().flatten().filter_map(Listed::prefix);
+    sources.extend(prefixes.filter_map(|prefix| Some(root.join(prefix).parent()?.to_owned())));
+    sources
 }
 
 /// Versions of a repository that were not asked for anew.

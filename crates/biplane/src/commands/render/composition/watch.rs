@@ -16,6 +16,7 @@ use tokio::sync::watch::Receiver;
 use super::super::functions;
 use super::super::interrupt::{self, Interrupted};
 use super::super::load::Loader;
+use super::super::project;
 use super::super::runners::Runners;
 use super::super::runtime::Function;
 use super::super::{asynchronous, print};
@@ -69,7 +70,8 @@ impl CompositionRender {
         streams: &mut Streams<'_>,
     ) -> Result<Vec<biplane_model::Value>> {
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
-        let files = flat(self.function_file().unwrap_or(&self.function.project_file));
+        let mut files = flat(self.function_file().unwrap_or(&self.function.project_file));
+        files.extend(self.sources());
         let from = (inputs.functions.clone(), functions::used(&inputs.pipelines()), stamps(files));
         if started.as_ref().is_none_or(|started| started.from != from) {
             // The old ones go first, since the new ones may want their place.
@@ -104,6 +106,7 @@ impl CompositionRender {
 
     fn stamps(&self) -> Stamps {
         let mut files: Vec<PathBuf> = self.paths().iter().flat_map(|path| flat(path)).collect();
+        files.extend(self.sources());
         for directory in self.required_schemas.iter().chain(&self.compositions) {
             below(directory, &mut files);
         }
@@ -133,6 +136,17 @@ impl CompositionRender {
         paths
     }
 
+    /// What the functions of a project are made of.
+    fn sources(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        if self.function_file().is_none() {
+            for path in project::sources(&self.function.project_file) {
+                visible(&path, &mut files);
+            }
+        }
+        files
+    }
+
     fn function_file(&self) -> Option<&Path> {
         self.files().ok().and_then(|(_, functions)| functions)
     }
@@ -157,6 +171,18 @@ fn below(path: &Path, files: &mut Vec<PathBuf>) {
         }
     }
     files.push(path.to_owned());
+}
+
+/// Everything below a directory that people look at: not what tools keep there, which may be much.
+fn visible(path: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && !hidden => visible(&entry.path(), files),
+            Ok(kind) if !kind.is_dir() => files.push(entry.path()),
+            _ => {}
+        }
+    }
 }
 
 fn stamps(files: Vec<PathBuf>) -> Stamps {

@@ -49,6 +49,14 @@ impl Listed {
         let (Self::Directory(name) | Self::Tarball { name, .. }) = self;
         name
     }
+
+    /// How the path of its images begins.
+    pub(super) fn prefix(&self) -> Option<&str> {
+        match self {
+            Self::Directory(_) => None,
+            Self::Tarball { prefix, .. } => Some(prefix),
+        }
+    }
 }
 
 impl Project {
