@@ -174,10 +174,13 @@ impl MemoryCluster {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, run: impl FnOnce(&Store) -> Result<T, ReadError>) -> Result<T, ReadError> {
+    fn read<T>(
+        &self,
+        run: impl FnOnce(&mut Store) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
         let mut store = self.store();
         let ticket = store.faults.enter()?;
-        let answer = run(&store);
+        let answer = run(&mut store);
         store.faults.leave(ticket)?;
         answer
     }
@@ -277,13 +280,15 @@ impl Cluster for MemoryCluster {
         query: &ListQuery,
     ) -> Result<UnboundedReceiver<WatchEvent>, ReadError> {
         let (sender, receiver) = unbounded_channel();
-        let initial = self.read(|store| Ok(store.list(gvk, query)))?;
-        for object in initial {
-            // The receiver is still ours, so this cannot fail.
-            let _ = sender.send(WatchEvent::Added(object));
-        }
-        self.store().watchers.push(Watcher { gvk: gvk.clone(), query: query.clone(), sender });
-        Ok(receiver)
+        // In one go, so that nothing is written between what is there and what comes.
+        self.read(|store| {
+            for object in store.list(gvk, query) {
+                // The receiver is still ours, so this cannot fail.
+                let _ = sender.send(WatchEvent::Added(object));
+            }
+            store.watchers.push(Watcher { gvk: gvk.clone(), query: query.clone(), sender });
+            Ok(receiver)
+        })
     }
 
     async fn create(&self, object: Object) -> Result<Object, WriteError> {

@@ -4,3 +4,4 @@
 mod garbage;
 mod http;
 mod sequences;
+mod watching;

@@ -61,6 +61,22 @@ fn a_registry_is_not_asked_twice_in_a_row() {
     assert_eq!(registry.asked().0, 3, "another folder knows nothing");
 }
 
+/// RX-1: the time limit is one for everything.
+#[test]
+fn a_registry_that_keeps_silent_is_given_no_more_time_than_there_is() {
+    // The system takes connections for it, and nobody ever reads from them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let registry = silent.local_addr().unwrap().to_string();
+    let packages = [("acme/function-auto-ready", "^1"), ("acme/function-two", "^1")];
+    let names = [NAME, "acme-function-two"];
+    let flags = ["--timeout=200ms", "--max-concurrency=1"];
+    let ran = render(&Folder::new(), &project(&registry, &packages), &names, &flags);
+    let error = format!(
+        "biplane: error: cannot load project functions: cannot resolve function dependency {registry}/acme/function-auto-ready:^1: cannot list versions for {registry}/acme/function-auto-ready: context deadline exceeded"
+    );
+    assert_eq!((ran.exit, ran.stderr.lines().last()), (1, Some(error.as_str())));
+}
+
 #[test]
 fn an_answer_that_is_old_is_asked_for_anew() {
     let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);

@@ -146,8 +146,11 @@ impl CompositionRender {
             _ => Engine::of(&self.engine, What::Composite, &inputs.functions),
         };
         let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
-        let limit = self.engine.timeout;
-        start::start(functions, pipeline, &self.function, &engine, limit, streams).await
+        let limit = self.engine.timeout.saturating_sub(inputs.spent);
+        let runners = start::start(functions, pipeline, &self.function, &engine, limit, streams);
+        let mut runners = runners.await?;
+        runners.spent += inputs.spent;
+        Ok(runners)
     }
 
     /// Refuses what the parser of the command line cannot know to be wrong.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use biplane_model::{Object, Value, gojson::quote};
@@ -13,11 +14,12 @@ use super::runtime::{Function, RUNTIME, override_annotations};
 use crate::cli::values;
 use crate::streams::Streams;
 
-/// The functions of the input, by name.
+/// The functions of the input, by name. To look some of them up may take as long as the limit.
 pub(super) fn load(
     path: Option<&Path>,
     pipeline: &Object,
     flags: &FunctionFlags,
+    limit: Duration,
     loader: &mut Loader<'_, '_>,
 ) -> Result<Vec<Function>> {
     let mut functions = match path {
@@ -27,7 +29,7 @@ pub(super) fn load(
             distinct(functions)
                 .with_context(|| format!("cannot load functions from {}", quoted(path)))?
         }
-        None => unlisted(pipeline, flags, loader.streams())?,
+        None => unlisted(pipeline, flags, limit, loader.streams())?,
     };
     override_annotations(&mut functions, &values::list(&flags.function_annotations))?;
     Ok(functions)
@@ -55,6 +57,7 @@ fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
 fn unlisted(
     pipeline: &Object,
     flags: &FunctionFlags,
+    limit: Duration,
     streams: &mut Streams<'_>,
 ) -> Result<Vec<Function>> {
     const REQUIRED: &str = "functions argument is required when not in a project";
@@ -63,7 +66,7 @@ fn unlisted(
     let used = used(pipeline);
     let project = flags.project_file.exists().then_some(flags.project_file.as_path());
     let mut functions = match project {
-        Some(path) => project::functions(path, &used, flags, in_box, streams)?,
+        Some(path) => project::functions(path, &used, flags, limit, in_box, streams)?,
         None => Vec::new(),
     };
     for name in used {

@@ -1,6 +1,7 @@
 //! `operation render`: what the control plane would do about an Operation.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_function::Registry;
@@ -93,8 +94,10 @@ impl OperationRender {
             require_watched(&mut operation, watched);
             required.push(watched.clone());
         }
-        let listed =
-            functions::load(self.functions.as_deref(), &operation, &self.function, &mut loader)?;
+        let (begun, limit) = (Instant::now(), self.engine.timeout);
+        let listed = self.functions.as_deref();
+        let listed = functions::load(listed, &operation, &self.function, limit, &mut loader)?;
+        let spent = begun.elapsed();
         let credentials = match &self.function.function_credentials {
             Some(path) => loader.secrets(path, "function credentials")?,
             None => Vec::new(),
@@ -103,10 +106,11 @@ impl OperationRender {
             ContextHelper::from_flags(&self.function, &self.output, &self.engine, &mut loader)?;
         let documents = asynchronous(false)?.block_on(async {
             let engine = Engine::of(&self.engine, What::Operation, &listed);
-            let limit = self.engine.timeout;
+            let limit = limit.saturating_sub(spent);
             let runners =
                 start::start(&listed, &operation, &self.function, &engine, limit, streams);
             let mut runners = runners.await?;
+            runners.spent += spent;
             if let Some(helper) = &helper {
                 helper.wrap(&mut operation, self.output.include_context);
                 let helper = Running::in_process(helper.clone());

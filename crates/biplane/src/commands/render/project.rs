@@ -9,6 +9,7 @@ mod versions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use biplane_model::gojson::quote;
@@ -29,6 +30,7 @@ pub(super) fn functions(
     path: &Path,
     used: &[String],
     flags: &FunctionFlags,
+    limit: Duration,
     in_box: impl Fn(&str) -> bool,
     streams: &mut Streams<'_>,
 ) -> Result<Vec<Function>> {
@@ -40,7 +42,7 @@ pub(super) fn functions(
     let root = path.parent().unwrap_or(Path::new("/"));
     let mut notes = Vec::new();
     let resolved = spinner("Resolving function dependencies", streams, || {
-        dependencies(&project, used, flags, in_box, &mut notes)
+        dependencies(&project, used, flags, limit, in_box, &mut notes)
     });
     for note in notes {
         note.say(streams);
@@ -91,6 +93,7 @@ fn dependencies(
     project: &Project,
     used: &[String],
     flags: &FunctionFlags,
+    limit: Duration,
     in_box: impl Fn(&str) -> bool,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Function>> {
@@ -127,7 +130,7 @@ fn dependencies(
     let cache = Cache::at(flags.cache_dir.as_deref().map(Path::new));
     let wanted: BTreeMap<_, _> =
         ranges.values().map(|(_, range, at)| (at.as_str(), range)).collect();
-    let mut known = registry::tags(&wanted, &cache, flags.max_concurrency)?;
+    let mut known = registry::tags(&wanted, &cache, flags.max_concurrency, limit)?;
     for (place, (package, range, at)) in &ranges {
         let Package { repository, version } = package;
         let newest = match known.remove(at) {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use biplane_model::{Gvk, Object, Value};
@@ -21,6 +22,8 @@ pub(in super::super) struct Inputs {
     pub composite: Object,
     pub composition: Object,
     pub functions: Vec<Function>,
+    /// How long it took to find out which functions there are.
+    pub spent: Duration,
     pub definition: Option<Object>,
     /// For composite resources that are composed themselves.
     pub nested: Arc<Nested>,
@@ -86,6 +89,7 @@ impl CompositionRender {
             composite: Object::new(),
             composition,
             functions: Vec::new(),
+            spent: Duration::ZERO,
             definition: None,
             nested: Arc::new(nested),
             credentials: Vec::new(),
@@ -95,7 +99,10 @@ impl CompositionRender {
             context: None,
             progress: loader.progress(),
         };
-        inputs.functions = functions::load(functions, &inputs.pipelines(), &self.function, loader)?;
+        let (begun, limit) = (Instant::now(), self.engine.timeout);
+        let pipelines = inputs.pipelines();
+        inputs.functions = functions::load(functions, &pipelines, &self.function, limit, loader)?;
+        inputs.spent = begun.elapsed();
         let definitions = self.definitions(loader)?;
         inputs.definition = definition_of(&definitions, &inputs.composition).cloned();
         if let Some(definition) = &inputs.definition {

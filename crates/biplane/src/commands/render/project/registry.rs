@@ -26,14 +26,21 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What is known about the tags of some repositories, each by itself. Registries are asked as many
 /// questions at a time as is allowed, and none that was answered a moment ago with something that
-/// is in the range.
+/// is in the range. What takes longer than the limit is an error.
 pub(super) fn tags(
     repositories: &BTreeMap<&str, &Range>,
     cache: &Cache,
     at_once: usize,
+    limit: Duration,
 ) -> Result<BTreeMap<String, Known>> {
     // On a thread of its own, since the caller may already be waiting for something.
-    let ask = || asynchronous(false)?.block_on(ask_all(repositories, cache, at_once));
+    let ask = || {
+        let runtime = asynchronous(false)?;
+        let known = runtime.block_on(ask_all(repositories, cache, at_once, limit));
+        // A name server that does not answer is not waited for.
+        runtime.shutdown_background();
+        known
+    };
     std::thread::scope(|scope| scope.spawn(ask).join())
         .map_err(|_| anyhow!("asking the registry ended early"))?
 }
@@ -53,6 +60,7 @@ async fn ask_all(
     repositories: &BTreeMap<&str, &Range>,
     cache: &Cache,
     at_once: usize,
+    limit: Duration,
 ) -> Result<BTreeMap<String, Known>> {
     let allowed = Arc::new(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS)));
     let mut asking = JoinSet::new();
@@ -60,8 +68,16 @@ async fn ask_all(
         let (repository, range) = (repository.to_owned(), range.clone());
         let (cache, allowed) = (cache.clone(), allowed.clone());
         asking.spawn(async move {
-            let _permit = allowed.acquire_owned().await;
-            let known = ask(&repository, &range, &cache).await;
+            let known = tokio::time::timeout(limit, async {
+                let _permit = allowed.acquire_owned().await;
+                ask(&repository, &range, &cache).await
+            });
+            let late = |_| Known {
+                tags: Err(anyhow!("context deadline exceeded")),
+                asked: None,
+                stale: None,
+            };
+            let known = known.await.unwrap_or_else(late);
             (repository, known)
         });
     }
