@@ -222,50 +222,30 @@ metadata:
 
 /// RE-17
 #[test]
-fn of_two_versions_of_an_observed_resource_the_last_counts_and_not_in_silence() {
-    let composition = COMPOSITION.replace(
-        "  - step: ready\n    functionRef:\n      name: function-auto-ready\n",
-        "  - step: patch
-    functionRef:
-      name: function-patch-and-transform
-    input:
-      apiVersion: pt.fn.crossplane.io/v1beta1
-      kind: Resources
-      resources:
-      - name: map
-        base: {apiVersion: v1, kind: ConfigMap}
-        patches:
-        - {type: ToCompositeFieldPath, fromFieldPath: data.k, toFieldPath: status.k}
-",
-    );
-    let functions = FUNCTIONS.replace("function-auto-ready", "function-patch-and-transform");
-    let version = |value: &str| format!("{MAP}data:\n  k: {value}\n");
-    let usual = [("composition.yaml", composition.as_str()), ("functions.yaml", &functions)];
-    let flags = ["-o=DIR/o"];
-    for format in ["v2", "v1"] {
-        let format = format!("--output-format={format}");
-        let flags = [flags[0], &format];
-        let alone = render(&[&usual[..], &[("o/a.yaml", &version("two"))]].concat(), &flags);
-        assert_eq!((alone.exit, alone.stderr.as_str()), (0, ""));
-        assert!(alone.stdout.contains("\n  k: two\n"), "{}", alone.stdout);
-        let both = format!("{}---\n{}", version("one"), version("two"));
-        let ran = render(&[&usual[..], &[("o/a.yaml", &both)]].concat(), &flags);
-        assert_eq!(ran.stdout, alone.stdout);
-        assert_eq!(
-            (ran.exit, ran.stderr.as_str()),
-            (
-                0,
-                "biplane: warning: observed resource ConfigMap a is there twice, in DIR/o/a.yaml, document 1 and in DIR/o/a.yaml, document 2, line 13; the last one counts\n"
-            )
-        );
-        let (one, two) = (version("one"), version("two"));
-        let files = [("o/a.yaml", one.as_str()), ("o/b.yaml", &two)];
-        let ran = render(&[&usual[..], &files].concat(), &flags);
-        assert_eq!(ran.stdout, alone.stdout);
-        assert_eq!(
-            ran.stderr,
-            "biplane: warning: observed resource ConfigMap a is there twice, in DIR/o/a.yaml, document 1 and in DIR/o/b.yaml, document 1, line 4; the last one counts\n"
-        );
+fn an_observed_resource_that_is_there_twice_is_shown() {
+    let (one, two) = (format!("{MAP}data:\n  k: one\n"), format!("{MAP}data:\n  k: two\n"));
+    for (files, there, place) in [
+        (
+            vec![("o/a.yaml", format!("{one}---\n{two}"))],
+            "DIR/o/a.yaml, document 1",
+            "DIR/o/a.yaml, document 2, line 13",
+        ),
+        (
+            vec![("o/a.yaml", one.clone()), ("o/b.yaml", two.clone())],
+            "DIR/o/a.yaml, document 1",
+            "DIR/o/b.yaml, document 1, line 4",
+        ),
+    ] {
+        let files: Vec<_> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        for format in ["v2", "v1"] {
+            let ran = render(&files, &["-o=DIR/o", &format!("--output-format={format}")]);
+            assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+            let text = format!(
+                "cannot load observed composed resources from \"DIR/o\": observed resource ConfigMap a is there twice, with other content in {there}: keep one of them"
+            );
+            assert!(ran.stderr.contains(&text), "{}", ran.stderr);
+            assert!(ran.stderr.contains(&format!("--> {place}, column ")), "{}", ran.stderr);
+        }
     }
 }
 

@@ -155,8 +155,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         let attempted = "cannot parse YAML composed resource manifest";
         let objects = self.stream(path, attempted, |object, source| {
             shape::object(object, source).context(attempted)?;
-            observed.add(object, source);
-            Ok(())
+            observed.add(object, source)
         });
         let objects = objects.with_context(|| {
             format!("cannot load observed composed resources from {}", quoted(path))

@@ -1,8 +1,8 @@
-//! Observed resources, of which each should be there once.
+//! Observed resources, of which each may be there once.
 
 use std::collections::BTreeMap;
 
-use biplane_model::yaml::Place;
+use anyhow::Result;
 use biplane_model::{Object, ObjectId};
 
 use super::super::print::RESOURCE_NAME;
@@ -19,25 +19,23 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// Notes an object. Of two versions of one, the later counts, which may not be what was meant.
-    pub(super) fn add(&mut self, object: &Object, source: &Source<'_>) {
+    /// Notes an object. Which of two versions of one is meant, nobody can tell.
+    pub(super) fn add(&mut self, object: &Object, source: &Source<'_>) -> Result<()> {
         let id = object.id();
         let file = format!("{}, document {}", name(source.file), source.document + 1);
         // One that has yet to be named is no other's twin.
         if !id.name.is_empty()
-            && let Some((other, earlier)) =
-                self.by_id.insert(id.clone(), (object.clone(), file.clone()))
+            && let Some((other, earlier)) = self.by_id.insert(id.clone(), (object.clone(), file))
             && other != *object
         {
-            let place = Place::find(source.text, source.document, &["metadata", "name"]);
-            let line = place.map(|place| format!(", line {}", place.line)).unwrap_or_default();
-            self.warnings.push(format!(
-                "observed resource {id} is there twice, in {earlier} and in {file}{line}; the last one counts"
-            ));
+            let problem = format!(
+                "observed resource {id} is there twice, with other content in {earlier}: keep one of them"
+            );
+            return Err(source.complain(&["metadata", "name"], problem));
         }
         let resource = object.annotation(RESOURCE_NAME);
         if resource.is_empty() {
-            return;
+            return Ok(());
         }
         if let Some(other) = self.by_resource.insert(resource.to_owned(), id.clone())
             && other != id
@@ -46,5 +44,6 @@ impl Observed {
                 "observed resources {other} and {id} are both {resource:?} of the Composition; the last one counts"
             ));
         }
+        Ok(())
     }
 }
