@@ -11,7 +11,8 @@ use crate::{cargo, env, output, tidy};
 /// A program that the run needs, and the Debian package that brings it.
 const NEEDS: &[(&str, &str)] = &[("git", "git")];
 /// The same of programs without which some tests are skipped and say so.
-const WANTS: &[(&str, &str)] = &[("dockerd", "docker.io"), ("ip", "iproute2")];
+const WANTS: &[(&str, &str)] =
+    &[("dockerd", "docker.io"), ("ip", "iproute2"), ("zsh", "zsh"), ("fish", "fish")];
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
 

@@ -4,7 +4,10 @@
 //! Two readers exist, with other words for what does not fit: [`decoded`] for JSON, [`restored`] for
 //! objects that come out of a store.
 
+mod names;
 pub mod tables;
+
+use std::fmt;
 
 use serde_json::{Map, Value, json};
 
@@ -12,6 +15,8 @@ use crate::gonum::format_general;
 use crate::gotime::{Instant, instant};
 use crate::object::integer;
 use crate::{Object, gobase64, gojson};
+
+pub use names::Names;
 
 /// What a field holds.
 #[derive(Debug)]
@@ -36,6 +41,9 @@ pub enum Shape {
     Struct(&'static [Field]),
 }
 
+/// What bytes are called where something else stands.
+pub const BYTES: &str = "a string in base64";
+
 /// When a field is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -50,66 +58,175 @@ pub enum When {
 /// A field of a struct, in the order in which fields are read.
 pub type Field = (&'static str, Shape, When);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A part of an object that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// What upstream says about it.
+    pub text: String,
+    /// The keys, and places in lists, that lead to it.
+    pub path: Vec<String>,
+    /// What it should have been, in words.
+    pub wanted: &'static str,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Who reads, and so whose words are used.
+#[derive(Clone, Copy, Debug)]
 enum Reader {
-    Json,
+    Json(Names),
     Store,
 }
 
 /// Fails where an object does not fit when it is read from JSON.
-pub fn decoded(object: &Object, fields: &[Field]) -> Result<(), String> {
-    members(object, fields, Reader::Json)
+pub fn decoded(object: &Object, fields: &[Field], names: Names) -> Result<(), Misfit> {
+    members(object, fields, Reader::Json(names), &mut Vec::new())
+}
+
+/// What reading from JSON says about a value that is no object.
+pub fn no_object(value: &Value, names: Names) -> String {
+    format!("json: cannot unmarshal {} into Go value of type {}", json_kind(value), names.root())
 }
 
 /// Fails where an object does not fit when it is read from a store.
 pub fn restored(object: &Object, fields: &[Field]) -> Result<(), String> {
-    members(object, fields, Reader::Store)
+    members(object, fields, Reader::Store, &mut Vec::new()).map_err(|misfit| misfit.text)
 }
 
-fn members(from: &Map<String, Value>, fields: &[Field], reader: Reader) -> Result<(), String> {
-    fields.iter().try_for_each(|(key, shape, _)| match from.get(*key) {
-        None | Some(Value::Null) => Ok(()),
-        Some(value) => check(value, shape, reader),
-    })
+/// A step on the way to a value: a field, a place in a list, or a key of a map.
+#[derive(Debug)]
+enum Step<'v> {
+    Field(&'static str),
+    Key(&'v str),
+    Place(usize),
 }
 
-fn check(value: &Value, shape: &Shape, reader: Reader) -> Result<(), String> {
-    match (shape, value) {
-        (_, Value::Null)
-        | (Shape::Raw, _)
-        | (Shape::Text, Value::String(_))
-        | (Shape::Boolean, Value::Bool(_)) => Ok(()),
-        (Shape::Integer, Value::Number(_)) if integer(value).is_some() => Ok(()),
-        (Shape::Bytes, Value::String(text)) => match (bytes(text), reader) {
-            (Ok(_), _) => Ok(()),
-            (Err(why), Reader::Json) => Err(why),
-            (Err(why), Reader::Store) => Err(format!("error decoding from json: {why}")),
-        },
-        (Shape::Time, Value::String(text)) => time(text).map(drop),
-        (Shape::Map(each), Value::Object(map)) => {
-            map.values().try_for_each(|value| check(value, each, reader))
-        }
-        (Shape::List(each), Value::Array(items)) => {
-            items.iter().try_for_each(|item| check(item, each, reader))
-        }
-        (Shape::Struct(fields), Value::Object(map)) => members(map, fields, reader),
-        _ => Err(mismatch(value, shape, reader)),
+type Way<'v> = Vec<Step<'v>>;
+
+fn members<'v>(
+    from: &'v Map<String, Value>,
+    fields: &[Field],
+    reader: Reader,
+    way: &mut Way<'v>,
+) -> Result<(), Misfit> {
+    let mut member = |(key, shape, _): &Field, value: &'v Value| {
+        way.push(Step::Field(key));
+        let fits = check(value, shape, reader, way);
+        way.pop();
+        fits
+    };
+    match reader {
+        // JSON is read in the order of its keys.
+        Reader::Json(_) => from.iter().try_for_each(|(key, value)| {
+            let field = fields.iter().find(|(name, ..)| name == key);
+            field.map_or(Ok(()), |field| member(field, value))
+        }),
+        Reader::Store => fields
+            .iter()
+            .try_for_each(|field| from.get(field.0).map_or(Ok(()), |value| member(field, value))),
     }
 }
 
-fn mismatch(value: &Value, shape: &Shape, reader: Reader) -> String {
-    let (json_kind, go_kind) = match value {
-        Value::Null => ("null", "invalid"),
-        Value::Bool(_) => ("bool", "bool"),
-        Value::Number(_) => ("number", "float64"),
-        Value::String(_) => ("string", "string"),
-        Value::Array(_) => ("array", "slice"),
-        Value::Object(_) => ("object", "map"),
+fn check<'v>(
+    value: &'v Value,
+    shape: &Shape,
+    reader: Reader,
+    way: &mut Way<'v>,
+) -> Result<(), Misfit> {
+    let text = match (shape, value) {
+        (_, Value::Null)
+        | (Shape::Raw, _)
+        | (Shape::Text, Value::String(_))
+        | (Shape::Boolean, Value::Bool(_)) => return Ok(()),
+        (Shape::Integer, Value::Number(_)) if integer(value).is_some() => return Ok(()),
+        (Shape::Bytes, Value::String(text)) => match (bytes(text), reader) {
+            (Ok(_), _) => return Ok(()),
+            (Err(why), Reader::Json(_)) => why,
+            (Err(why), Reader::Store) => format!("error decoding from json: {why}"),
+        },
+        (Shape::Time, Value::String(text)) => match time(text) {
+            Ok(_) => return Ok(()),
+            Err(why) => why,
+        },
+        (Shape::Map(each), Value::Object(map)) => {
+            return map.iter().try_for_each(|(key, value)| {
+                way.push(Step::Key(key));
+                let fits = check(value, each, reader, way);
+                way.pop();
+                fits
+            });
+        }
+        (Shape::List(each), Value::Array(items)) => {
+            return items.iter().enumerate().try_for_each(|(place, item)| {
+                way.push(Step::Place(place));
+                let fits = check(item, each, reader, way);
+                way.pop();
+                fits
+            });
+        }
+        (Shape::Struct(fields), Value::Object(map)) => return members(map, fields, reader, way),
+        _ => mismatch(value, shape, reader, way),
+    };
+    let path = way.iter().map(|step| match step {
+        Step::Field(key) | Step::Key(key) => (*key).to_owned(),
+        Step::Place(place) => place.to_string(),
+    });
+    Err(Misfit { text, path: path.collect(), wanted: shape.wanted() })
+}
+
+impl Shape {
+    fn wanted(&self) -> &'static str {
+        match self {
+            Self::Text => "a string",
+            Self::Boolean => "true or false",
+            Self::Integer => "a whole number",
+            Self::Bytes => BYTES,
+            Self::Time => "a time",
+            Self::Raw => "anything",
+            Self::Map(_) | Self::Struct(_) => "an object",
+            Self::List(_) => "a list",
+        }
+    }
+}
+
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn mismatch(value: &Value, shape: &Shape, reader: Reader, way: &Way<'_>) -> String {
+    let go_kind = match value {
+        Value::Null => "invalid",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
     };
     match (reader, shape) {
-        (Reader::Json, _) | (_, Shape::Time) => {
-            format!("json: cannot unmarshal {json_kind} into Go value")
+        (Reader::Json(names), _) => {
+            let mut kind = json_kind(value).to_owned();
+            if let (Shape::Integer, Value::Number(number)) = (shape, value) {
+                kind = format!("number {number}");
+            }
+            let fields = way.iter().filter_map(|step| match step {
+                Step::Field(key) => Some(*key),
+                _ => None,
+            });
+            let into = names.target(&fields.collect::<Vec<_>>(), shape);
+            format!("json: cannot unmarshal {kind} into {into}")
         }
+        (_, Shape::Time) => format!("json: cannot unmarshal {} into Go value", json_kind(value)),
         (_, Shape::Map(_)) => format!("cannot restore map from {go_kind}"),
         (_, Shape::List(_) | Shape::Bytes) => format!("cannot restore slice from {go_kind}"),
         (_, Shape::Struct(_)) => format!("cannot restore struct from: {go_kind}"),

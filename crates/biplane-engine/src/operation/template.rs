@@ -3,7 +3,7 @@
 //! Only fields that the type knows come through, and those that it always has are there even where
 //! the template leaves them out.
 
-use biplane_model::typed::{self, tables};
+use biplane_model::typed::{self, Names, tables};
 use biplane_model::{Object, Value};
 use serde_json::json;
 
@@ -14,7 +14,12 @@ pub struct TemplateError(pub String);
 
 /// The Operation that a template describes, without a name of its own.
 pub(super) fn from(parent: &Object) -> Result<Object, TemplateError> {
-    typed::decoded(parent, tables::MAKER)
+    let names = if parent.kind() == "CronOperation" {
+        Names::CRON_OPERATION
+    } else {
+        Names::WATCH_OPERATION
+    };
+    typed::decoded(parent, tables::MAKER, names)
         .map_err(|why| TemplateError(format!("cannot unmarshal JSON to object: {why}")))?;
     let template = parent.at(&["spec", "operationTemplate"]).and_then(Value::as_object);
     let template = template.cloned().unwrap_or_default();

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use biplane_function::FunctionRunner;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
-use biplane_model::typed::{self, tables};
+use biplane_model::typed::{self, Names, tables};
 use biplane_model::{Gvk, Object, Value, names};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
@@ -43,8 +43,8 @@ pub(super) async fn render(
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let revision = typed::decoded(&composition, tables::COMPOSITION)
-        .map_err(|why| Failure::new(why).wrap("cannot unmarshal JSON to object"))
+    let revision = typed::decoded(&composition, tables::COMPOSITION, Names::COMPOSITION)
+        .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 

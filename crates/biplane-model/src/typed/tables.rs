@@ -54,7 +54,8 @@ const CONDITION: &[Field] = &[
 ];
 const CONDITIONS: Shape = List(&Struct(CONDITION));
 
-const TYPE: &[Field] = &[("apiVersion", Text, Always), ("kind", Text, Always)];
+/// What an object says it is.
+pub const TYPE: &[Field] = &[("apiVersion", Text, Always), ("kind", Text, Always)];
 const NAMED: &[Field] = &[("name", Text, Always)];
 
 /// A Composition.

@@ -24,16 +24,133 @@ fn what_does_not_fit_is_named_as_each_reader_does() {
     ] {
         let operation = object(operation);
         assert_eq!(restored(&operation, tables::OPERATION).unwrap_err(), want);
-        let error = decoded(&operation, tables::OPERATION).unwrap_err();
-        assert!(error.starts_with("json: cannot unmarshal "), "{error}");
+        let error = decoded(&operation, tables::OPERATION, Names::OPERATION).unwrap_err();
+        assert!(error.text.starts_with("json: cannot unmarshal "), "{error}");
     }
+}
+
+#[test]
+fn the_reader_of_json_names_fields_and_types_as_go_does() {
+    type Decode = fn(&Object) -> Result<(), Misfit>;
+    let composition: Decode = |o| decoded(o, tables::COMPOSITION, Names::COMPOSITION);
+    let function: Decode = |o| decoded(o, tables::FUNCTION, Names::FUNCTION);
+    let secret: Decode = |o| decoded(o, tables::SECRET, Names::SECRET);
+    let definition: Decode = |o| decoded(o, tables::DEFINITION, Names::DEFINITION);
+    let operation: Decode = |o| decoded(o, tables::OPERATION, Names::OPERATION);
+    let cron: Decode = |o| decoded(o, tables::MAKER, Names::CRON_OPERATION);
+    for (decode, value, want) in [
+        (
+            composition,
+            json!({"spec": {"pipeline": {}}}),
+            "object into Go struct field CompositionSpec.spec.pipeline of type []v1.PipelineStep",
+        ),
+        (
+            composition,
+            json!({"spec": {"pipeline": [true]}}),
+            "bool into Go struct field CompositionSpec.spec.pipeline of type v1.PipelineStep",
+        ),
+        (
+            composition,
+            json!({"spec": {"pipeline": [{}, {"step": []}]}}),
+            "array into Go struct field PipelineStep.spec.pipeline.step of type string",
+        ),
+        (
+            composition,
+            json!({"spec": {"mode": {}}}),
+            "object into Go struct field CompositionSpec.spec.mode of type v1.CompositionMode",
+        ),
+        (
+            composition,
+            json!({"spec": {"pipeline": [{"credentials": [{"secretRef": 1}]}]}}),
+            "number into Go struct field FunctionCredentials.spec.pipeline.credentials.secretRef of type v2.SecretReference",
+        ),
+        (
+            composition,
+            json!({"metadata": {"labels": {"a": []}}}),
+            "array into Go struct field ObjectMeta.metadata.labels of type string",
+        ),
+        (
+            composition,
+            json!({"metadata": {"generation": 1.5}}),
+            "number 1.5 into Go struct field ObjectMeta.metadata.generation of type int64",
+        ),
+        (
+            composition,
+            json!({"kind": []}),
+            "array into Go struct field Composition.TypeMeta.kind of type string",
+        ),
+        // The first one in the order of the keys.
+        (
+            composition,
+            json!({"spec": 1, "metadata": []}),
+            "array into Go struct field Composition.metadata of type v1.ObjectMeta",
+        ),
+        (
+            function,
+            json!({"spec": {"package": {}}}),
+            "object into Go struct field FunctionSpec.spec.PackageSpec.package of type string",
+        ),
+        (
+            function,
+            json!({"spec": {"runtimeConfigRef": {"name": []}}}),
+            "array into Go struct field RuntimeConfigReference.spec.PackageRuntimeSpec.runtimeConfigRef.name of type string",
+        ),
+        (
+            secret,
+            json!({"data": []}),
+            "array into Go struct field Secret.data of type map[string][]uint8",
+        ),
+        (
+            secret,
+            json!({"data": {"k": 5}}),
+            "number into Go struct field Secret.data of type []uint8",
+        ),
+        (
+            definition,
+            json!({"spec": {"versions": {}}}),
+            "object into Go struct field CompositeResourceDefinitionSpec.spec.versions of type []v1.CompositeResourceDefinitionVersion",
+        ),
+        (
+            operation,
+            json!({"status": {"conditions": [{"type": []}]}}),
+            "array into Go struct field Condition.status.ConditionedStatus.conditions.type of type v2.ConditionType",
+        ),
+        (
+            cron,
+            json!({"spec": {"operationTemplate": {"spec": {"pipeline": {}}}}}),
+            "object into Go struct field OperationSpec.spec.operationTemplate.spec.pipeline of type []v1alpha1.PipelineStep",
+        ),
+        (
+            cron,
+            json!({"spec": {"operationTemplate": {"metadata": {"uid": []}}}}),
+            "array into Go struct field ObjectMeta.spec.operationTemplate.metadata.uid of type types.UID",
+        ),
+    ] {
+        let misfit = decode(&object(value)).unwrap_err();
+        assert_eq!(misfit.text, format!("json: cannot unmarshal {want}"));
+    }
+    assert_eq!(
+        no_object(&json!([]), Names::FUNCTION),
+        "json: cannot unmarshal array into Go value of type v1.Function"
+    );
+}
+
+#[test]
+fn a_misfit_knows_where_it_is() {
+    let broken = object(json!({"metadata": {"labels": {"a/b": []}}}));
+    let misfit = decoded(&broken, tables::COMPOSITION, Names::COMPOSITION).unwrap_err();
+    assert_eq!((misfit.path.join(" "), misfit.wanted), ("metadata labels a/b".into(), "a string"));
+    let broken = object(json!({"spec": {"pipeline": [{}, {"functionRef": 1}]}}));
+    let misfit = decoded(&broken, tables::COMPOSITION, Names::COMPOSITION).unwrap_err();
+    assert_eq!(misfit.path, ["spec", "pipeline", "1", "functionRef"]);
+    assert_eq!(misfit.wanted, "an object");
 }
 
 #[test]
 fn null_and_unknown_fields_fit_everywhere() {
     let any = object(json!({"spec": null, "metadata": {"name": null, "x": 1}, "more": []}));
     assert_eq!(restored(&any, tables::OPERATION), Ok(()));
-    assert_eq!(decoded(&any, tables::COMPOSITION), Ok(()));
+    assert_eq!(decoded(&any, tables::COMPOSITION, Names::COMPOSITION), Ok(()));
 }
 
 #[test]

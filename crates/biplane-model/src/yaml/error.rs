@@ -11,7 +11,7 @@ const SHOWN_AROUND: usize = 60;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
     /// The file name or whatever else the caller calls the text.
-    pub source_name: String,
+    pub source_name: Box<str>,
     /// Which document of the text, counted from 1 and without the empty ones.
     pub document: usize,
     /// Counted from 1 over the whole text. 0 if the problem has no place.
@@ -21,6 +21,58 @@ pub struct YamlError {
     /// The line itself; of a very long one only the part around the column.
     pub source_line: Box<str>,
     pub problem: Problem,
+    pub(super) words: Box<Words>,
+}
+
+/// What go-yaml would have said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    /// Which part of it.
+    who: &'static str,
+    text: String,
+    /// How many lines stand above, if that is told at all.
+    above: Option<usize>,
+    scanned: bool,
+}
+
+impl Words {
+    /// Words that come without a line.
+    pub(super) fn plain(text: String) -> Self {
+        Self { who: "yaml", text, above: None, scanned: false }
+    }
+
+    /// Words about what YAML can say and JSON cannot.
+    pub(super) fn of_json(text: String) -> Self {
+        Self { who: "json", ..Self::plain(text) }
+    }
+
+    /// Words of the scanner about a line, counted from 1.
+    pub(super) fn scanned(text: &str, line: usize) -> Self {
+        let above = Some(line.saturating_sub(1));
+        Self { above, scanned: true, ..Self::plain(text.to_owned()) }
+    }
+
+    /// Words of the parser about a line, counted from 1.
+    pub(super) fn parsed(text: &str, line: usize) -> Self {
+        Self { scanned: false, ..Self::scanned(text, line) }
+    }
+
+    /// The same for a text that has more lines above.
+    pub(super) fn below(self, lines: usize) -> Self {
+        Self { above: self.above.map(|above| above + lines), ..self }
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error converting YAML to JSON: {}: ", self.who)?;
+        match self.above {
+            // Both forget about the first line, and the parser counts from 0.
+            None | Some(0) => {}
+            Some(above) => write!(f, "line {}: ", above + usize::from(self.scanned))?,
+        }
+        f.write_str(&self.text)
+    }
 }
 
 /// The ways in which a text is not YAML that can be read as JSON.
@@ -67,6 +119,7 @@ pub(super) struct Located {
     pub(super) problem: Problem,
     pub(super) line: usize,
     pub(super) column: usize,
+    pub(super) words: Box<Words>,
 }
 
 /// A line of a text with a mark below, of a very long line only the part around the mark.
@@ -101,13 +154,41 @@ impl YamlError {
     pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
         let excerpt = Excerpt::of(text, at.line, at.column);
         Self {
-            source_name: source_name.to_owned(),
+            source_name: source_name.into(),
             document,
             line: at.line,
             column: at.column,
             source_line: excerpt.shown,
             problem: at.problem,
+            words: at.words,
         }
+    }
+
+    /// What go-yaml says about such a text, as far as that is known, with the prefix that tools for
+    /// Kubernetes put before it.
+    pub fn reference(&self) -> String {
+        match &self.problem {
+            // Whoever cuts a stream into documents has nothing to do with it.
+            Problem::Separator(_) => self.problem.to_string(),
+            _ => self.words.to_string(),
+        }
+    }
+
+    /// The place to look at and what is wrong there: `document 1, line 2, column 3: …`, with the line.
+    pub fn place(&self) -> String {
+        let Self { document, line, column, problem, .. } = self;
+        if *line == 0 {
+            return problem.to_string();
+        }
+        let excerpt = self.excerpt();
+        let (theirs, ours) = (self.reference(), problem.to_string());
+        let known = theirs.ends_with(&ours) || ours.ends_with(&self.words.text);
+        let why = if known { String::new() } else { format!(": {problem}") };
+        format!("document {document}, line {line}, column {column}{why}{excerpt}")
+    }
+
+    fn excerpt(&self) -> Excerpt {
+        Excerpt { line: self.line, shown: self.source_line.clone(), caret: self.caret() }
     }
 
     /// How many characters of the source line stand before the problem.
@@ -124,8 +205,7 @@ impl fmt::Display for YamlError {
         }
         let Self { document, line, column, .. } = self;
         write!(f, ", document {document}, line {line}, column {column}: {}", self.problem)?;
-        let excerpt = Excerpt { line: *line, shown: self.source_line.clone(), caret: self.caret() };
-        write!(f, "{excerpt}")
+        write!(f, "{}", self.excerpt())
     }
 }
 

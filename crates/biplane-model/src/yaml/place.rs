@@ -42,6 +42,12 @@ impl Place {
     pub fn at(text: &str, line: usize, column: usize) -> Self {
         Self { document: 1, line, column, excerpt: Excerpt::of(text, line, column) }
     }
+
+    /// The place, what is wrong there, and the line.
+    pub fn saying(&self, what: &str) -> String {
+        let Self { document, line, column, excerpt } = self;
+        format!("document {document}, line {line}, column {column}: {what}{excerpt}")
+    }
 }
 
 impl fmt::Display for Place {

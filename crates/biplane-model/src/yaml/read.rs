@@ -13,6 +13,7 @@ mod build;
 mod last_line;
 mod limits;
 mod repair;
+mod words;
 
 use build::Builder;
 use last_line::LastLine;
@@ -44,7 +45,7 @@ pub fn parse_documents(source_name: &str, text: &str) -> Result<Vec<Document>, Y
 /// read line by line, which ends the last one too.
 pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
     documents(source_name, text, LastLine::AsItIs).next().unwrap_or_else(|| {
-        let nowhere = Located { problem: Problem::Empty, line: 0, column: 0 };
+        let nowhere = located(Problem::Empty, 0, 0);
         Err(YamlError::new(source_name, text, 1, nowhere))
     })
 }
@@ -56,10 +57,23 @@ fn documents(
     last_line: LastLine,
 ) -> impl Iterator<Item = Result<Document, YamlError>> {
     let mut index = 0;
-    Chunks::of(text).filter_map(move |chunk| {
+    let chunks = match last_line {
+        LastLine::Ended => Chunks::of(text),
+        LastLine::AsItIs => Chunks::with_content_on_separators(text),
+    };
+    chunks.filter_map(move |chunk| {
         let document = chunk.and_then(|chunk| {
+            // Of a stream, each document is read by itself.
+            let above = match last_line {
+                LastLine::Ended => usize::from(chunk.follows_nothing),
+                LastLine::AsItIs => chunk.lines_above,
+            };
             read(&chunk, last_line)
-                .map_err(|at| Located { line: at.line + chunk.lines_above, ..at })
+                .map_err(|at| Located {
+                    line: at.line + chunk.lines_above,
+                    words: Box::new(at.words.below(above)),
+                    ..at
+                })
                 .map(|root| {
                     let line = root.line + chunk.lines_above;
                     root.value.map(|value| Document { value, line, index })
@@ -136,8 +150,13 @@ fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
     Ok(root)
 }
 
+fn located(problem: Problem, line: usize, column: usize) -> Located {
+    let words = Box::new(words::of_problem(&problem));
+    Located { problem, line, column, words }
+}
+
 fn locate(problem: Problem, span: &Span) -> Failure {
-    Failure::Located(Located { problem, line: span.start.line(), column: span.start.col() + 1 })
+    Failure::Located(located(problem, span.start.line(), span.start.col() + 1))
 }
 
 fn syntax(error: &ScanError, text: &str) -> Failure {
@@ -152,7 +171,8 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
         _ => None,
     }
     .unwrap_or((marker.line(), marker.col() + 1));
-    let at = Located { problem, line, column };
+    let words = Box::new(words::of(error.kind(), text, line, column));
+    let at = Located { problem, line, column, words };
     match error.kind() {
         ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
         _ => Failure::Located(at),
@@ -185,9 +205,7 @@ fn check_characters(text: &str) -> Result<(), Located> {
         bad.then_some(at)
     });
     let Some(before) = found.and_then(|at| text.get(..at)) else { return Ok(()) };
-    Err(Located {
-        problem: Problem::ControlCharacter,
-        line: lines::starts(before).count() + 1,
-        column: before.rsplit(['\r', '\n']).next().unwrap_or_default().chars().count() + 1,
-    })
+    let line = lines::starts(before).count() + 1;
+    let column = before.rsplit(['\r', '\n']).next().unwrap_or_default().chars().count() + 1;
+    Err(located(Problem::ControlCharacter, line, column))
 }

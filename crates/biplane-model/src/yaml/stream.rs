@@ -1,6 +1,6 @@
 //! Cutting a stream into the texts of its documents.
 
-use super::error::{Located, Problem};
+use super::error::{Located, Problem, Words};
 use super::lines;
 
 const SEPARATOR: &str = "---";
@@ -11,6 +11,8 @@ pub(super) struct Chunk<'text> {
     pub(super) text: &'text str,
     /// How many lines of the stream come before it.
     pub(super) lines_above: usize,
+    /// Whether there is nothing at all before the separator above it.
+    pub(super) follows_nothing: bool,
 }
 
 /// Yields the texts between lines that begin with `---`, some of them perhaps empty.
@@ -20,19 +22,37 @@ pub(super) struct Chunks<'text> {
     lines_above: usize,
     /// What is wrong with the separator below the text that came last.
     problem: Option<Located>,
+    /// Whether the text that came last was empty.
+    after_nothing: bool,
+    /// Whether content may follow a separator on its line.
+    content_on_separators: bool,
+    /// How much at the start of the rest is a separator with content.
+    begun: usize,
 }
 
 impl<'text> Chunks<'text> {
     pub(super) fn of(text: &'text str) -> Self {
-        Self { rest: Some(text), lines_above: 0, problem: None }
+        Self {
+            rest: Some(text),
+            lines_above: 0,
+            problem: None,
+            after_nothing: false,
+            content_on_separators: false,
+            begun: 0,
+        }
     }
 
-    /// The length of the text up to the next line that is a separator.
-    fn next_separator(rest: &str) -> Option<usize> {
-        if rest.starts_with(SEPARATOR) {
+    /// The same where a document may begin on the line of its separator, as the grammar has it.
+    pub(super) fn with_content_on_separators(text: &'text str) -> Self {
+        Self { content_on_separators: true, ..Self::of(text) }
+    }
+
+    /// The length of the text up to the next line that is a separator, past what has begun.
+    fn next_separator(rest: &str, begun: usize) -> Option<usize> {
+        if begun == 0 && rest.starts_with(SEPARATOR) {
             return Some(0);
         }
-        rest.find("\n---").map(|newline| newline + 1)
+        rest.get(begun..)?.find("\n---").map(|newline| begun + newline + 1)
     }
 }
 
@@ -44,11 +64,13 @@ impl<'text> Iterator for Chunks<'text> {
             return Some(Err(problem));
         }
         let rest = self.rest.take()?;
-        let lines_above = self.lines_above;
-        let Some(end) = Self::next_separator(rest) else {
-            return Some(Ok(Chunk { text: rest, lines_above }));
+        let (lines_above, begun) = (self.lines_above, std::mem::take(&mut self.begun));
+        let follows_nothing = std::mem::take(&mut self.after_nothing);
+        let Some(end) = Self::next_separator(rest, begun) else {
+            return Some(Ok(Chunk { text: rest, lines_above, follows_nothing }));
         };
         let (text, after) = rest.split_at(end);
+        self.after_nothing = text.is_empty();
         self.lines_above += lines::starts(text).count() + 1;
         let (separator, below) = match after.split_once('\n') {
             Some((separator, below)) => (separator, Some(below)),
@@ -57,11 +79,17 @@ impl<'text> Iterator for Chunks<'text> {
         // A text that ends in a separator has no document after it.
         self.rest = below;
         let trailer = separator.strip_prefix(SEPARATOR).unwrap_or(separator).trim();
-        if !trailer.is_empty() && !trailer.starts_with('#') {
+        let has_content = !trailer.is_empty() && !trailer.starts_with('#');
+        if has_content && self.content_on_separators {
+            self.rest = Some(after);
+            self.begun = SEPARATOR.len();
+            self.lines_above -= 1;
+        } else if has_content {
             self.rest = None;
             let problem = Problem::Separator(trailer.to_owned());
-            self.problem = Some(Located { problem, line: self.lines_above, column: 1 });
+            let words = Box::new(Words::plain(problem.to_string()));
+            self.problem = Some(Located { problem, line: self.lines_above, column: 1, words });
         }
-        Some(Ok(Chunk { text, lines_above }))
+        Some(Ok(Chunk { text, lines_above, follows_nothing }))
     }
 }

@@ -7,6 +7,7 @@ mod places;
 mod properties;
 mod reading;
 mod recorded;
+mod words;
 mod writing;
 
 /// The value of a text with a single document.

@@ -1,5 +1,6 @@
 //! `completions`: makes a shell complete commands and flags.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -90,7 +91,7 @@ impl Shell {
             Self::Bash => script.push_str(&BASH_FILES.replace("NAME", &name)),
             Self::Zsh => script = zsh_files(&script),
             // Offers all files, as it does for every program.
-            Self::Fish => {}
+            Self::Fish => script.push_str(&fish_values(&tree)),
         }
         Ok(script)
     }
@@ -124,16 +125,40 @@ _NAME_or_files() {
 complete -F _NAME_or_files -o bashdefault -o default NAME
 "#;
 
-/// The same for zsh, where arguments stand on lines of their own that begin with a colon.
+/// The same for zsh, where arguments stand on lines of their own that begin with a colon. They are
+/// given their numbers, since zsh would offer what comes after an argument that may be left out, too.
 fn zsh_files(script: &str) -> String {
+    let mut number = 0;
     let line = |line: &str| {
-        if line.starts_with("':") {
-            line.replace(":_files'", ":_files -g \"*.(yaml|yml)\"'")
-        } else {
-            line.to_owned()
-        }
+        let Some(rest) = line.strip_prefix("':") else {
+            number = 0;
+            return line.to_owned();
+        };
+        number += 1;
+        let rest = rest.replace(":_files'", ":_files -g \"*.(yaml|yml)\"'");
+        format!("'{number}:{rest}")
     };
     script.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// Fish would be offered files where an argument is one of a few words.
+fn fish_values(tree: &clap::Command) -> String {
+    let mut lines = String::new();
+    for command in tree.get_subcommands() {
+        for argument in command.get_positionals() {
+            let values = argument.get_possible_values();
+            let values: Vec<_> =
+                values.iter().map(clap::builder::PossibleValue::get_name).collect();
+            if !values.is_empty() {
+                let (name, below, values) = (tree.get_name(), command.get_name(), values.join(" "));
+                let _ = writeln!(
+                    lines,
+                    "complete -c {name} -n \"__fish_{name}_using_subcommand {below}\" -f -a \"{values}\""
+                );
+            }
+        }
+    }
+    lines
 }
 
 /// The tree without what is hidden, which generators would offer.

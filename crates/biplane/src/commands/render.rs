@@ -28,6 +28,7 @@ mod summary;
 mod turns;
 mod v1;
 mod waiting;
+mod watch;
 mod watched;
 
 pub use composition::CompositionRender;

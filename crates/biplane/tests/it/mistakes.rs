@@ -99,19 +99,19 @@ fn files_that_cannot_be_used_are_named() {
             "xr.yaml",
             "spec: {}\n",
             &[],
-            "cannot load composite resource from \"DIR/xr.yaml\": cannot unmarshal composite resource YAML: Object 'Kind' is missing in '{\"spec\":{}}'",
+            "cannot load composite resource from \"DIR/xr.yaml\": cannot unmarshal composite resource YAML: error unmarshaling JSON: while decoding JSON: Object 'Kind' is missing in '{\"spec\":{}}'",
         ),
         (
             "o.yaml",
             "a: 1\n",
             &["-o=DIR/o.yaml"],
-            "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: Object 'Kind' is missing in '{\"a\":1}'",
+            "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: error unmarshaling JSON: while decoding JSON: Object 'Kind' is missing in '{\"a\":1}'",
         ),
         (
             "s.yaml",
             "data: {k: '%'}\n",
             &["--function-credentials=DIR/s.yaml"],
-            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: data.k is not base64: illegal base64 data at input byte 0",
+            "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: error unmarshaling JSON: while decoding JSON: illegal base64 data at input byte 0",
         ),
         (
             "e/readme.md",
@@ -170,8 +170,11 @@ fn broken_yaml_is_shown_where_it_breaks() {
     assert_eq!(ran.exit, 1);
     let mut lines = ran.stderr.lines();
     let first = lines.next().unwrap();
-    let place = "cannot unmarshal composite resource YAML: cannot read YAML of DIR/xr.yaml, document 1, line ";
-    assert!(first.contains(place), "{}", ran.stderr);
+    let words =
+        "cannot unmarshal composite resource YAML: error converting YAML to JSON: yaml: line ";
+    assert!(first.contains(words), "{}", ran.stderr);
+    let place = lines.next().unwrap().trim_start();
+    assert!(place.starts_with("--> DIR/xr.yaml, document 1, line "), "{}", ran.stderr);
     assert!(lines.next().unwrap().contains(" | "), "{}", ran.stderr);
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::files::{composition, function};
 use crate::mistakes::render;
-use crate::support::{Folder, example};
+use crate::support::{Folder, example, run_on};
 
 const COMPOSITION: &str = composition!(
     "  - step: compose
@@ -223,4 +223,60 @@ fn a_reader_that_goes_away_is_no_error_and_no_panic() {
     }
     let status = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).status();
     assert!(status.unwrap().success());
+}
+
+/// RL-1: what a person wants to know beside the documents does not depend on their format.
+#[test]
+fn the_v1_line_has_summary_and_timing_too() {
+    let composition = "
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: apps
+spec:
+  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
+  mode: Pipeline
+  pipeline:
+  - step: patch
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: old
+        base: {apiVersion: v1, kind: ConfigMap}
+      - name: new
+        base: {apiVersion: v1, kind: Secret}
+        readinessChecks: [{type: None}]
+";
+    let observed = "
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: app-x
+  namespace: default
+  annotations: {crossplane.io/composition-resource-name: old}
+status:
+  conditions: [{type: Ready, status: 'False', reason: Creating}]
+";
+    let files = [("composition.yaml", composition), ("o.yaml", observed)];
+    let line = ["render", "DIR/xr.yaml", "DIR/composition.yaml", "-o=DIR/o.yaml"];
+    let xr = ("xr.yaml", "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\n");
+    let run = |flags: &[&str]| run_on(&[&files[..], &[xr]].concat(), &[&line, flags].concat());
+    let plain = run(&["--output-format=v1"]);
+    assert_eq!((plain.exit, plain.stderr.as_str()), (0, ""));
+    let ran = run(&["--output-format=v1", "--summary", "--timing"]);
+    assert_eq!((ran.exit, &ran.stdout), (0, &plain.stdout));
+    let (timing, summary) = ran.stderr.split_once('\n').unwrap();
+    let call = "step patch, function function-patch-and-transform, call 1: ";
+    assert!(timing.starts_with(call) && timing.ends_with(" ms"), "{timing}");
+    assert_eq!(
+        summary,
+        "create Secret app-…
+update ConfigMap default/app-x
+not Ready (Creating): Unready resources: new, old
+  new: it does not exist yet
+  old: not Ready (Creating)
+"
+    );
 }

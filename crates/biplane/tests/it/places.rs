@@ -17,7 +17,7 @@ fn broken_yaml_is_shown_in_every_kind_of_file() {
     let text = "kind: A\nspec:\n  a: b: c\n";
     let broken = |file: &str| {
         format!(
-            "cannot read YAML of DIR/{file}, document 1, line 3, column 7: mapping values are not allowed in this context\n 3 |   a: b: c\n   |       ^"
+            "error converting YAML to JSON: yaml: line 3: mapping values are not allowed in this context\n--> DIR/{file}, document 1, line 3, column 7\n 3 |   a: b: c\n   |       ^"
         )
     };
     for (file, flag, attempted) in [
@@ -66,39 +66,102 @@ fn broken_yaml_is_shown_in_every_kind_of_file() {
 #[test]
 fn broken_yaml_is_explained() {
     let attempted = "cannot load observed composed resources from \"DIR/o.yaml\": ";
-    let manifest = "cannot parse YAML composed resource manifest: cannot read YAML of DIR/o.yaml, ";
+    let manifest = "cannot parse YAML composed resource manifest: error converting YAML to JSON: ";
     for (text, problem) in [
         (
             "kind: A\n\tname: b\n",
-            "document 1, line 2, column 1: while scanning a plain scalar, found a tab\n 2 |  name: b\n   | ^",
+            "yaml: line 2: found a tab character that violates indentation\n--> DIR/o.yaml, document 1, line 2, column 1: while scanning a plain scalar, found a tab\n 2 |  name: b\n   | ^",
         ),
         (
             "kind: A\nspec:\n\tname: b\n",
-            "document 1, line 3, column 2: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   |  ^",
+            "yaml: line 3: found character that cannot start any token\n--> DIR/o.yaml, document 1, line 3, column 2: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   |  ^",
         ),
+        // Documents of a stream are read one by one, and nothing is said of their first line.
         (
             "kind: A\n---\nkind: \"B\nspec: {}\n",
-            "document 2, line 3, column 7: unclosed quote\n 3 | kind: \"B\n   |       ^",
+            "yaml: line 3: found unexpected end of stream\n--> DIR/o.yaml, document 2, line 3, column 7: unclosed quote\n 3 | kind: \"B\n   |       ^",
+        ),
+        (
+            "kind: A\n---\nkind: B: C\n",
+            "yaml: mapping values are not allowed in this context\n--> DIR/o.yaml, document 2, line 3, column 8\n 3 | kind: B: C\n   |        ^",
         ),
         (
             "kind: A\nspec:\n  a: b\n c: d\n",
-            "document 1, line 4, column 2: while parsing a block mapping, did not find expected key\n 4 |  c: d\n   |  ^",
+            "yaml: line 3: did not find expected key\n--> DIR/o.yaml, document 1, line 4, column 2\n 4 |  c: d\n   |  ^",
         ),
         (
             "kind: A\nspec: *b\n",
-            "document 1, line 2, column 7: while parsing node, found unknown anchor\n 2 | spec: *b\n   |       ^",
+            "yaml: unknown anchor 'b' referenced\n--> DIR/o.yaml, document 1, line 2, column 7: while parsing node, found unknown anchor\n 2 | spec: *b\n   |       ^",
         ),
         (
             "kind: A\nspec: {{ b }}\n",
-            "document 1, line 2, column 8: an object cannot be the key of an object\n 2 | spec: {{ b }}\n   |        ^",
+            "yaml: invalid map key: an object cannot be the key of an object\n--> DIR/o.yaml, document 1, line 2, column 8\n 2 | spec: {{ b }}\n   |        ^",
+        ),
+        (
+            "kind: A\nspec: .inf\n",
+            "json: unsupported value: +Inf\n--> DIR/o.yaml, document 1, line 2, column 7: .inf is not a number that JSON can hold\n 2 | spec: .inf\n   |       ^",
         ),
     ] {
         let error = format!("{attempted}{manifest}{problem}");
         shows("o.yaml", text, &["-o=DIR/o.yaml"], &error);
     }
-    let separator = "cannot parse YAML stream: cannot read YAML of DIR/o.yaml, document 2, line 2, column 1: invalid Yaml document separator: B\n 2 | --- B\n   | ^";
+    let separator = "cannot parse YAML stream: invalid Yaml document separator: B\n--> DIR/o.yaml, document 2, line 2, column 1\n 2 | --- B\n   | ^";
     let error = format!("{attempted}{separator}");
     shows("o.yaml", "kind: A\n--- B\n", &["-o=DIR/o.yaml"], &error);
+    shows(
+        "unused",
+        "",
+        &["--context-values=k=a: b: c"],
+        "cannot parse context data: cannot unmarshal context value for key \"k\": error converting YAML to JSON: yaml: mapping values are not allowed in this context\n--> k, document 1, line 1, column 5\n 1 | a: b: c\n   |     ^",
+    );
+}
+
+/// LOAD-2, LOAD-4, LOAD-5, LOAD-6: what holds nothing is of no kind.
+#[test]
+fn files_without_an_object_are_said_to_have_none() {
+    let xrd = "cannot apply XRD defaults to XR \"app\": the specified API version 'example.org/v1' does not exist in the XRD";
+    for text in ["", "# nothing\n", "---\n", "null\n"] {
+        shows(
+            "xr.yaml",
+            text,
+            &[],
+            "composition's compositeTypeRef.kind (XApp) does not match XR's kind ()\n--> DIR/xr.yaml: there is no object in it",
+        );
+        shows(
+            "composition.yaml",
+            text,
+            &[],
+            "cannot load Composition from \"DIR/composition.yaml\": not a composition: /\n--> DIR/composition.yaml: there is no object in it",
+        );
+        let ran = render(&[("xrd.yaml", text)], &["--xrd=DIR/xrd.yaml"]);
+        let warning = "biplane: warning: there is no object in DIR/xrd.yaml\n";
+        assert_eq!((ran.exit, ran.stderr), (1, format!("{warning}biplane: error: {xrd}\n")));
+        // Where there may be many, there may be none.
+        for flag in ["-o=DIR/o.yaml", "-e=DIR/o.yaml", "--function-credentials=DIR/o.yaml"] {
+            let ran = render(&[("o.yaml", text)], &[flag]);
+            assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{text:?} {flag}");
+        }
+        let ran = render(&[("functions.yaml", &format!("{text}---\n{FUNCTIONS}"))], &[]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{text:?}");
+    }
+}
+
+/// A document may begin on the line of its separator.
+#[test]
+fn a_single_object_may_stand_beside_its_separator() {
+    let plain = render(&[], &[]);
+    let flow = "--- {apiVersion: example.org/v1, kind: XApp, metadata: {name: app}, spec: {}}\n";
+    for text in [flow.to_owned(), format!("# first\n{flow}"), format!("{flow}--- {{}}\n")] {
+        let ran = render(&[("xr.yaml", &text)], &[]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{text}");
+        assert_eq!(ran.stdout, plain.stdout);
+    }
+    shows(
+        "xr.yaml",
+        "# first\n--- {kind: A, b: c: d}\n",
+        &[],
+        "cannot load composite resource from \"DIR/xr.yaml\": cannot unmarshal composite resource YAML: error converting YAML to JSON: yaml: line 1: did not find expected ',' or '}'\n--> DIR/xr.yaml, document 1, line 2, column 19\n 2 | --- {kind: A, b: c: d}\n   |                   ^",
+    );
 }
 
 /// Numbers and booleans are taken for texts where texts are meant, as upstream's reader does.
@@ -119,25 +182,29 @@ fn a_text_need_not_be_quoted() {
 #[test]
 fn what_has_the_wrong_type_is_shown() {
     let composition = |from: &str, to: &str| COMPOSITION.replace(from, to);
-    let unfit = "cannot load Composition from \"DIR/composition.yaml\": cannot unmarshal composition resource YAML: cannot unmarshal JSON to object: ";
+    let unfit = "cannot load Composition from \"DIR/composition.yaml\": cannot unmarshal composition resource YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ";
     for (text, problem) in [
         (
             composition("  - step: ready\n", "  - step: [5]\n"),
-            "spec.pipeline.0.step: invalid type: list, expected a string\n--> DIR/composition.yaml, document 1, line 11, column 11\n 11 |   - step: [5]\n    |           ^",
+            "array into Go struct field PipelineStep.spec.pipeline.step of type string\n--> DIR/composition.yaml, document 1, line 11, column 11: spec.pipeline.0.step must be a string but is a list\n 11 |   - step: [5]\n    |           ^",
         ),
         (
             composition(
                 "    functionRef:\n      name: function-auto-ready\n",
                 "    functionRef: f\n",
             ),
-            "spec.pipeline.0.functionRef: invalid type: string \"f\", expected an object\n--> DIR/composition.yaml, document 1, line 12, column 18\n 12 |     functionRef: f\n    |                  ^",
+            "string into Go struct field PipelineStep.spec.pipeline.functionRef of type v1.FunctionReference\n--> DIR/composition.yaml, document 1, line 12, column 18: spec.pipeline.0.functionRef must be an object but is a string\n 12 |     functionRef: f\n    |                  ^",
         ),
         (
             composition(
                 "  mode: Pipeline\n  pipeline:\n  - step",
                 "  mode: Pipeline\n  pipeline:\n    step",
             ),
-            "spec.pipeline: invalid type: object, expected a list\n--> DIR/composition.yaml, document 1, line 10, column 3\n 10 |   pipeline:\n    |   ^",
+            "object into Go struct field CompositionSpec.spec.pipeline of type []v1.PipelineStep\n--> DIR/composition.yaml, document 1, line 10, column 3: spec.pipeline must be a list but is an object\n 10 |   pipeline:\n    |   ^",
+        ),
+        (
+            "- kind: Composition\n".to_owned(),
+            "array into Go value of type v1.Composition\n--> DIR/composition.yaml, document 1, line 1, column 1: expected an object but found a list\n 1 | - kind: Composition\n   | ^",
         ),
     ] {
         shows("composition.yaml", &text, &[], &format!("{unfit}{problem}"));
@@ -158,29 +225,29 @@ fn what_has_the_wrong_type_is_shown() {
         ),
         (
             annotated,
-            "cannot parse YAML Function manifest: metadata.annotations.example.org/port must be a string but is a list\n--> DIR/functions.yaml, document 1, line 6, column 23\n 6 |     example.org/port: [9443]\n   |                       ^",
+            "cannot parse YAML Function manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go struct field ObjectMeta.metadata.annotations of type string\n--> DIR/functions.yaml, document 1, line 6, column 23: metadata.annotations.example.org/port must be a string but is a list\n 6 |     example.org/port: [9443]\n   |                       ^",
         ),
         (
             "- kind: Function\n".to_owned(),
-            "cannot parse YAML Function manifest: expected an object but found a list\n--> DIR/functions.yaml, document 1, line 1, column 1\n 1 | - kind: Function\n   | ^",
+            "cannot parse YAML Function manifest: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type v1.Function\n--> DIR/functions.yaml, document 1, line 1, column 1: expected an object but found a list\n 1 | - kind: Function\n   | ^",
         ),
     ] {
         shows("functions.yaml", &text, &[], &format!("{functions}{problem}"));
     }
     // Of Secrets the place alone is told.
-    let secrets = "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: ";
+    let secrets = "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: error unmarshaling JSON: while decoding JSON: ";
     for (text, problem) in [
         (
             "kind: Secret\ndata:\n  key: 5\n",
-            "data.key must be a string but is a number; put it in quotes\n--> DIR/s.yaml, document 1, line 3, column 8",
+            "json: cannot unmarshal number into Go struct field Secret.data of type []uint8\n--> DIR/s.yaml, document 1, line 3, column 8: data.key must be a string in base64 but is a number",
         ),
         (
             "kind: Secret\ndata: [key]\n",
-            "data must be an object but is a list\n--> DIR/s.yaml, document 1, line 2, column 7",
+            "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8\n--> DIR/s.yaml, document 1, line 2, column 7: data must be an object but is a list",
         ),
         (
             "kind: Secret\ndata:\n  key: '%'\n",
-            "data.key is not base64: illegal base64 data at input byte 0\n--> DIR/s.yaml, document 1, line 3, column 8",
+            "illegal base64 data at input byte 0\n--> DIR/s.yaml, document 1, line 3, column 8: data.key is not base64",
         ),
     ] {
         let flags = ["--function-credentials=DIR/s.yaml"];
@@ -196,7 +263,7 @@ fn what_has_the_wrong_type_is_shown() {
         "o.yaml",
         "kind: A\n---\nspec: {}\n",
         &["-o=DIR/o.yaml"],
-        "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: Object 'Kind' is missing in '{\"spec\":{}}'\n--> DIR/o.yaml, document 2, line 3, column 1\n 3 | spec: {}\n   | ^",
+        "cannot load observed composed resources from \"DIR/o.yaml\": cannot parse YAML composed resource manifest: error unmarshaling JSON: while decoding JSON: Object 'Kind' is missing in '{\"spec\":{}}'\n--> DIR/o.yaml, document 2, line 3, column 1\n 3 | spec: {}\n   | ^",
     );
 }
 
@@ -398,7 +465,7 @@ spec:
     }
     let ran = run_with(&["render", "-", &composition, &functions], "kind: [A\n");
     assert!(
-        ran.stderr.contains("cannot read YAML of standard input, document 1, line 1, column 7"),
+        ran.stderr.contains("--> standard input, document 1, line 1, column 7"),
         "{}",
         ran.stderr
     );

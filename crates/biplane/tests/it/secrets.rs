@@ -13,53 +13,60 @@ use crate::support::{Folder, run_in};
 fn a_file_of_secrets_is_complained_about_without_being_shown() {
     let attempted = "cannot load secrets from \"DIR/s.yaml\": ";
     let manifest = "cannot parse YAML secret manifest: ";
-    let read = "cannot read YAML of DIR/s.yaml, ";
+    let json = "error unmarshaling JSON: while decoding JSON: ";
+    let yaml = "error converting YAML to JSON: yaml: ";
     let start = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n";
     for (text, error) in [
         (
             "data:\n  password: hunter2!\n",
             format!(
-                "{manifest}data.password is not base64: illegal base64 data at input byte 7\n--> DIR/s.yaml, document 1, line 6, column 13"
+                "{manifest}{json}illegal base64 data at input byte 7\n--> DIR/s.yaml, document 1, line 6, column 13: data.password is not base64"
             ),
         ),
         (
             "data: hunter2!\n",
             format!(
-                "{manifest}data must be an object but is a string\n--> DIR/s.yaml, document 1, line 5, column 7"
+                "{manifest}{json}json: cannot unmarshal string into Go struct field Secret.data of type map[string][]uint8\n--> DIR/s.yaml, document 1, line 5, column 7: data must be an object but is a string"
             ),
         ),
         (
             "data:\n  password: [hunter2!]\n",
             format!(
-                "{manifest}data.password must be a string but is a list\n--> DIR/s.yaml, document 1, line 6, column 13"
+                "{manifest}{json}json: cannot unmarshal array into Go struct field Secret.data of type []uint8\n--> DIR/s.yaml, document 1, line 6, column 13: data.password must be a string in base64 but is a list"
             ),
         ),
         (
             "data:\n  password: hunter2: more\n",
             format!(
-                "{manifest}{read}document 1, line 6, column 20: mapping values are not allowed in this context"
+                "{manifest}{yaml}line 6: mapping values are not allowed in this context\n--> DIR/s.yaml, document 1, line 6, column 20"
             ),
         ),
         (
             "data:\n  password: \"hunter2\n",
-            format!("{manifest}{read}document 1, line 6, column 13: unclosed quote"),
+            format!(
+                "{manifest}{yaml}line 7: found unexpected end of stream\n--> DIR/s.yaml, document 1, line 6, column 13"
+            ),
         ),
         (
             "data:\n  password: !!int hunter2\n",
             format!(
-                "{manifest}{read}document 1, line 6, column 19: a value cannot be decoded as a !!int"
+                "{manifest}{yaml}cannot decode as a !!int\n--> DIR/s.yaml, document 1, line 6, column 19"
+            ),
+        ),
+        (
+            "data:\n  password: *hunter2\n",
+            format!(
+                "{manifest}{yaml}unknown anchor referenced\n--> DIR/s.yaml, document 1, line 6, column 13"
             ),
         ),
         (
             "--- hunter2\n",
-            format!(
-                "cannot parse YAML stream: {read}document 2, line 5, column 1: invalid Yaml document separator"
-            ),
+            "cannot parse YAML stream: invalid Yaml document separator\n--> DIR/s.yaml, document 2, line 5, column 1".to_owned(),
         ),
         (
             "---\n- hunter2\n",
             format!(
-                "{manifest}expected an object but found a list\n--> DIR/s.yaml, document 2, line 6, column 1"
+                "{manifest}{json}json: cannot unmarshal array into Go value of type v1.Secret\n--> DIR/s.yaml, document 2, line 6, column 1: expected an object but found a list"
             ),
         ),
     ] {

@@ -1,5 +1,7 @@
 //! Rendering until nothing changes, nested composite resources included.
 
+use serde_json::Value;
+
 use crate::support::{Folder, Ran, example, render_on, run, shown};
 
 const XR: &str = "
@@ -176,11 +178,35 @@ fn another_engine_settles_the_same() {
     assert_eq!(own, other);
     let names: Vec<_> = kinds(&own).into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(names[..3], ["XApp", "XPart", "Leaf"]);
+    let (context, results) = names[3..].split_last().unwrap();
+    assert_eq!(context, "Context");
+    assert!(!results.is_empty() && results.iter().all(|kind| kind == "Result"), "{names:?}");
+}
+
+#[test]
+fn results_of_every_round_say_which_and_whose() {
+    let ran = nested(&[], &["-r"]);
+    let documents = documents(&ran);
+    let results: Vec<_> = documents.iter().filter(|d| d["kind"] == "Result").collect();
+    let said = |round: u32, name: &str, message: &str| {
+        let about = |result: &&&Value| {
+            result["round"] == round
+                && result["resource"].as_str().unwrap().starts_with(name)
+                && result["message"] == message
+        };
+        results.iter().filter(about).count()
+    };
+    let selected = "Successfully selected composition: ";
+    assert_eq!(said(1, "XApp.example.org app", &format!("{selected}apps")), 1, "{ran:?}");
+    assert_eq!(said(1, "XPart.example.org app-", &format!("{selected}parts")), 0);
+    assert_eq!(said(2, "XPart.example.org app-", &format!("{selected}parts")), 1);
+    let waits = "Composed resource \"part\" is not yet ready";
+    assert_eq!((said(1, "XApp", waits), said(2, "XApp", waits)), (1, 1));
     // Once everything is ready, nobody has anything to say.
-    assert_eq!(names[3..], ["Context"]);
-    let app = composition("XApp", "apps", APP);
-    let waiting = kinds(&settle(&[("composition.yaml", &app)], &["-r"]));
-    assert_eq!(waiting.last().unwrap().0, "Result");
+    let rounds: Vec<_> = results.iter().map(|result| result["round"].as_u64().unwrap()).collect();
+    assert!(rounds.is_sorted(), "{rounds:?}");
+    let last = ran.stderr.lines().filter(|line| line.starts_with("round ")).count() as u64;
+    assert!(rounds.iter().all(|round| *round < last), "{rounds:?} of {last}");
 }
 
 #[test]

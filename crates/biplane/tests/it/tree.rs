@@ -208,7 +208,7 @@ fn zsh_and_fish_know_the_same_tree() {
         "'operation:\\[ALPHA\\] Work with Operations' \\",
         "'--output-format=[How to print documents\\: v2 as YAML, v1 as the v1 line printed them, json one per line]:FORMAT:((v2\\:",
         "'--include-full-xr[Print the whole XR\\: what it would become over what it is]' \\",
-        "':composite_resource -- The composite resource (XR), a YAML file; or a claim, with --xrd:_files -g \"*.(yaml|yml)\"' \\",
+        "'1:composite_resource -- The composite resource (XR), a YAML file; or a claim, with --xrd:_files -g \"*.(yaml|yml)\"' \\",
     ] {
         assert!(zsh.contains(line), "{line}\n{zsh}");
     }

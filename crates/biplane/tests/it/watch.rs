@@ -47,6 +47,10 @@ impl Watching {
 
     /// With links, too.
     fn start_with(files: &[(&str, &str)], flags: &[&str], links: &[(&str, &str)]) -> Self {
+        Self::run(files, &[&["render", "--watch"], flags].concat(), links)
+    }
+
+    fn run(files: &[(&str, &str)], words: &[&str], links: &[(&str, &str)]) -> Self {
         let folder = Folder::new();
         for (name, target) in links {
             let link = folder.path().join(name);
@@ -57,9 +61,12 @@ impl Watching {
         {
             folder.write(name, text);
         }
+        Self::run_in(folder, words)
+    }
+
+    fn run_in(folder: Folder, words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_biplane"))
-            .args(["render", "--watch"])
-            .args(flags)
+            .args(words)
             .current_dir(folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -239,9 +246,111 @@ metadata:
 fn standard_input_cannot_be_watched() {
     let folder = Folder::new();
     let composition = folder.write("composition.yaml", COMPOSITION);
-    let ran = run(&["render", "-", &composition, "--watch"]);
-    assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
-    assert_eq!(ran.stderr, "biplane: error: --watch can't be used with standard input\n");
+    let words: [&[&str]; 2] = [&["render", "-", &composition], &["operation", "render", "-"]];
+    for words in words {
+        let ran = run(&[words, &["--watch"]].concat());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
+        assert_eq!(ran.stderr, "biplane: error: --watch can't be used with standard input\n");
+    }
+}
+
+const OPERATION: &str = "
+apiVersion: ops.crossplane.io/v1alpha1
+kind: Operation
+metadata:
+  name: paint
+spec:
+  mode: Pipeline
+  pipeline:
+  - step: paint
+    functionRef:
+      name: function-dummy
+    input:
+      apiVersion: dummy.fn.crossplane.io/v1beta1
+      kind: Response
+      response:
+        desired:
+          resources:
+            paint:
+              resource:
+                apiVersion: v1
+                kind: ConfigMap
+                metadata:
+                  name: paint
+                  namespace: default
+                data:
+                  colour: red
+";
+
+#[test]
+fn an_operation_is_rendered_again() {
+    let mut watching = Watching::run(
+        &[("operation.yaml", OPERATION), ("required.yaml", "")],
+        &["operation", "render", "operation.yaml", "-e=required.yaml", "--watch", "-c"],
+        &[],
+    );
+    watching.prints("colour: red");
+    watching.folder.write("operation.yaml", &OPERATION.replace("colour: red", "colour: green"));
+    watching.prints("colour: green");
+    assert!(watching.says("--- ").ends_with("Z changed: operation.yaml"));
+    watching.folder.write("operation.yaml", "{");
+    watching.says("biplane: error: cannot unmarshal type metadata from ");
+    watching.folder.write("operation.yaml", OPERATION);
+    watching.prints("colour: red");
+    watching.folder.write("required.yaml", "apiVersion: v1\nkind: A\nmetadata: {name: a}\n");
+    watching.prints("colour: red");
+    let said = watching.says("changed: required.yaml");
+    assert!(said.starts_with("--- "), "{said}");
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+const PROJECT: &str = "
+apiVersion: dev.crossplane.io/v1alpha1
+kind: Project
+metadata:
+  name: apps
+spec:
+  repository: example.org/acme/apps
+";
+
+#[test]
+fn functions_of_a_project_stay_up_until_their_source_changes() {
+    // Stands in for the interpreter: notes what it starts with, and writes where such programs do.
+    let interpreter = format!(
+        "#!/bin/sh\ncat function/main.py >> ../../started\nmkdir -p function/__pycache__\ndate +%s%N > function/__pycache__/main.pyc\nshift 2\nexec '{}' function serve function-patch-and-transform --metrics-address= \"$@\"\n",
+        env!("CARGO_BIN_EXE_biplane")
+    );
+    let python = "functions/compose/.venv/bin/python";
+    let composition = COMPOSITION.replace("function-patch-and-transform", "acme-appscompose");
+    let folder = Folder::new();
+    for (name, text) in [
+        ("xr.yaml", XR),
+        ("composition.yaml", composition.as_str()),
+        ("crossplane-project.yaml", PROJECT),
+        ("functions/compose/pyproject.toml", ""),
+        ("functions/compose/function/main.py", "one\n"),
+        (python, &interpreter),
+    ] {
+        folder.write(name, text);
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.at(python), mode).unwrap();
+    let words = ["render", "--watch", "xr.yaml", "composition.yaml", "--allow-process"];
+    let mut watching = Watching::run_in(folder, &words);
+    let started =
+        |watching: &Watching| std::fs::read_to_string(watching.folder.at("started")).unwrap();
+    watching.prints("colour: red");
+    assert_eq!(started(&watching), "one\n");
+    watching.folder.write("xr.yaml", &XR.replace("red", "green"));
+    watching.prints("colour: green");
+    assert_eq!(started(&watching), "one\n", "it stays up");
+    assert!(watching.says("--- ").ends_with("changed: xr.yaml"), "and what it writes is its own");
+    watching.folder.write("functions/compose/function/main.py", "two\n");
+    watching.prints("colour: green");
+    assert_eq!(started(&watching), "one\ntwo\n");
+    let said = watching.says("--- ");
+    assert!(said.ends_with("changed: functions/compose/function/main.py"), "{said}");
+    assert_eq!(watching.stop().0, Some(130));
 }
 
 /// RX-5

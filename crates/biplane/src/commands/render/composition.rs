@@ -11,7 +11,7 @@ mod stable;
 mod watch;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use biplane_function::Registry;
@@ -23,6 +23,7 @@ use super::engine::{Engine, What};
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
 use super::load::Loader;
 use super::runners::Runners;
+use super::watch::{Again as _, watch as watching};
 use super::{asynchronous, print, start, v1};
 use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::streams::Streams;
@@ -113,7 +114,7 @@ pub struct CompositionRender {
 }
 
 /// Takes lines for stderr.
-type Say<'a> = &'a mut dyn FnMut(&str);
+pub(super) type Say<'a> = &'a mut dyn FnMut(&str);
 
 impl CompositionRender {
     /// Lets functions that are not in the box run in process.
@@ -125,7 +126,7 @@ impl CompositionRender {
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
         self.check_flags()?;
         if self.watch {
-            return self.watch(streams);
+            return watching(self, streams);
         }
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
@@ -159,10 +160,7 @@ impl CompositionRender {
         if self.until_stable && self.output.output_format == OutputFormat::V1 {
             return refuse("--until-stable and --output-format=v1 can't be used together");
         }
-        if self.watch && self.paths().iter().any(|path| path == Path::new(values::STDIN)) {
-            return refuse("--watch can't be used with standard input");
-        }
-        Ok(())
+        if self.watch { self.sources().check() } else { Ok(()) }
     }
 
     /// The documents of all composite resources, in their order.
@@ -179,7 +177,8 @@ impl CompositionRender {
             let mut documents = Vec::new();
             for composite in composites {
                 let inputs = inputs.of(composite.clone());
-                let render = v1::render(&inputs, runners, flags, self.include_full_xr);
+                let mut say = |line: &str| streams.say(line);
+                let render = v1::render(&inputs, runners, flags, self.include_full_xr, &mut say);
                 documents.extend(runtime.block_on(render)?);
             }
             return Ok(documents);

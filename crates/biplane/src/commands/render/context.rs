@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::engine::check_context_support;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::load::Loader;
+use super::load::{Loader, broken};
 
 /// The helper's name, as a function.
 pub(super) const FUNCTION: &str = "crossplane-render-context";
@@ -144,7 +144,8 @@ fn parse(texts: &BTreeMap<String, String>) -> Result<Map<String, Value>> {
             if text.trim().is_empty() {
                 return Ok((key.clone(), Value::Null));
             }
-            let value = yaml::parse_one(key, text).with_context(|| {
+            let value = yaml::parse_one(key, text).map_err(|error| broken(&error));
+            let value = value.with_context(|| {
                 format!("cannot unmarshal context value for key {}", quote(key))
             })?;
             Ok((key.clone(), value.value))

@@ -7,15 +7,21 @@ mod source;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use biplane_model::typed::{self, tables};
-use biplane_model::yaml::{self, Document, Place};
+use biplane_model::typed::{self, Names, tables};
+use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
 use biplane_model::{Object, gojson};
 
 use self::observed::Observed;
+use self::shape::Type;
 use self::source::{Source, name};
 use crate::cli::values::{STDIN, reason};
 use crate::progress::Progress;
 use crate::streams::Streams;
+
+const COMPOSITION: Type = (tables::COMPOSITION, Names::COMPOSITION);
+const DEFINITION: Type = (tables::DEFINITION, Names::DEFINITION);
+const FUNCTION: Type = (tables::FUNCTION, Names::FUNCTION);
+const SECRET: Type = (tables::SECRET, Names::SECRET);
 
 /// Reads input files. `-` is read once, however often it is named.
 #[derive(Debug)]
@@ -42,11 +48,12 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// The composite resource: the first document of a file.
     pub(super) fn composite(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
+            let attempted = "cannot unmarshal composite resource YAML";
             let text = loader.read(path).context("cannot read composite resource file")?;
-            let (object, source) =
-                loader.first(path, &text).context("cannot unmarshal composite resource YAML")?;
-            shape::composite(&object, &source)
-                .context("cannot unmarshal composite resource YAML")?;
+            let (object, source) = loader.first(path, &text, Names::OBJECT).context(attempted)?;
+            // What is nothing is of no kind, for whoever asks for one.
+            let Some(object) = object else { return Ok(Object::new()) };
+            shape::composite(&object, &source).context(attempted)?;
             Ok(object)
         };
         load(self).with_context(|| format!("cannot load composite resource from {}", quoted(path)))
@@ -57,9 +64,10 @@ impl<'a, 'b> Loader<'a, 'b> {
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read composition file")?;
             let attempted = "cannot unmarshal composition resource YAML";
-            let (mut object, source) = loader.first(path, &text).context(attempted)?;
-            typed::text_scalars(object.make_mut(), tables::COMPOSITION);
-            shape::composition(&object, &source).context(attempted)?;
+            let (object, source) =
+                loader.first(path, &text, Names::COMPOSITION).context(attempted)?;
+            let mut object = object.unwrap_or_default();
+            shape::fit(&mut object, COMPOSITION, &source).context(attempted)?;
             shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
             Ok(object)
         };
@@ -78,13 +86,13 @@ impl<'a, 'b> Loader<'a, 'b> {
             let (mut compositions, mut definitions) = (Vec::new(), Vec::new());
             for file in files {
                 let attempted = "cannot parse YAML manifest";
-                let objects = loader.stream(&file, attempted, |object, source| {
-                    if object.kind() == "Composition" {
-                        typed::text_scalars(object.make_mut(), tables::COMPOSITION);
-                        shape::composition(object, source).context(attempted)?;
-                    }
-                    Ok(())
-                })?;
+                let objects =
+                    loader.stream(&file, attempted, Names::OBJECT, |object, source| {
+                        if object.kind() == "Composition" {
+                            shape::fit(object, COMPOSITION, source).context(attempted)?;
+                        }
+                        Ok(())
+                    })?;
                 for object in objects {
                     let (group, _) = object.api_version().split_once('/').unwrap_or_default();
                     match (group, object.kind()) {
@@ -107,9 +115,15 @@ impl<'a, 'b> Loader<'a, 'b> {
     /// The definition of the composite resource.
     pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
         let load = |loader: &mut Self| -> Result<Object> {
+            let attempted = "cannot unmarshal XRD YAML";
             let text = loader.read(path).context("cannot read XRD file")?;
-            let (mut object, _) = loader.first(path, &text).context("cannot unmarshal XRD YAML")?;
-            typed::text_scalars(object.make_mut(), tables::DEFINITION);
+            let (object, source) =
+                loader.first(path, &text, Names::DEFINITION).context(attempted)?;
+            if object.is_none() {
+                loader.warn(&format!("there is no object in {}", name(path)));
+            }
+            let mut object = object.unwrap_or_default();
+            shape::fit(&mut object, DEFINITION, &source).context(attempted)?;
             Ok(object)
         };
         load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
@@ -119,9 +133,8 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn functions(&mut self, path: &Path) -> Result<Vec<Object>> {
         let load = |loader: &mut Self| -> Result<Vec<Object>> {
             let attempted = "cannot parse YAML Function manifest";
-            loader.stream(path, attempted, |object, source| {
-                typed::text_scalars(object.make_mut(), tables::FUNCTION);
-                shape::function(object, source).context(attempted)?;
+            loader.stream(path, attempted, Names::FUNCTION, |object, source| {
+                shape::fit(object, FUNCTION, source).context(attempted)?;
                 let known = ["pkg.crossplane.io/v1", "pkg.crossplane.io/v1beta1"];
                 shape::is_one(object, "Function", &known, source)
             })
@@ -133,11 +146,10 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
         let attempted = "cannot parse YAML secret manifest";
         let check = |object: &mut Object, source: &Source<'_>| {
-            typed::text_scalars(object.make_mut(), tables::SECRET);
-            shape::secret(object, source).context(attempted)
+            shape::fit(object, SECRET, source).context(attempted)
         };
         let secrets = self
-            .documents(path, attempted, true, check)
+            .documents(path, attempted, (Names::SECRET, true), check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
         for secret in secrets.iter().filter(|secret| secret.contains_key("stringData")) {
             self.warn(&format!(
@@ -153,7 +165,7 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn observed(&mut self, path: &Path) -> Result<Vec<Object>> {
         let mut observed = Observed::default();
         let attempted = "cannot parse YAML composed resource manifest";
-        let objects = self.stream(path, attempted, |object, source| {
+        let objects = self.stream(path, attempted, Names::OBJECT, |object, source| {
             shape::object(object, source).context(attempted)?;
             observed.add(object, source)
         });
@@ -170,7 +182,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         let check = |object: &mut Object, source: &Source<'_>| {
             shape::object(object, source).context(attempted)
         };
-        self.stream(path, attempted, check)
+        self.stream(path, attempted, Names::OBJECT, check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))
     }
 
@@ -197,18 +209,33 @@ impl<'a, 'b> Loader<'a, 'b> {
         load().with_context(|| format!("cannot load required schemas from {}", quoted(directory)))
     }
 
-    /// The first document of an Operation's file, of whatever kind.
-    pub(super) fn operation(&mut self, path: &Path) -> Result<Object> {
+    /// The first document of an Operation's file, of whatever kind, with the file's text.
+    pub(super) fn operation(&mut self, path: &Path) -> Result<(Object, String)> {
         let text = self
             .read(path)
             .with_context(|| format!("cannot read operation file {}", quoted(path)))?;
         let attempted = || format!("cannot unmarshal type metadata from {}", quoted(path));
-        Ok(self.first(path, &text).with_context(attempted)?.0)
+        let (object, source) = self.first(path, &text, Names::TYPE).with_context(attempted)?;
+        let mut object = object.unwrap_or_default();
+        shape::fit(&mut object, (tables::TYPE, Names::TYPE), &source).with_context(attempted)?;
+        Ok((object, text))
     }
 
-    /// The first document of a text. Others are passed over, but not in silence.
-    fn first<'t>(&mut self, path: &'t Path, text: &'t str) -> Result<(Object, Source<'t>)> {
-        let document = yaml::parse_one(&name(path), text)?;
+    /// The first document of a text, if there is an object in it. Others are passed over, but not
+    /// in silence.
+    fn first<'t>(
+        &mut self,
+        path: &'t Path,
+        text: &'t str,
+        names: Names,
+    ) -> Result<(Option<Object>, Source<'t>)> {
+        let document = match yaml::parse_one(&name(path), text) {
+            Ok(document) => document,
+            Err(YamlError { problem: Problem::Empty, .. }) => {
+                return Ok((None, Source { file: path, text, document: 0, secret: false }));
+            }
+            Err(error) => return Err(broken(&error)),
+        };
         let more = text.contains("\n---")
             && yaml::parse_documents(&name(path), text).is_ok_and(|all| all.len() > 1);
         if more {
@@ -218,7 +245,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             ));
         }
         let source = Source { file: path, text, document: document.index, secret: false };
-        Ok((object(document, &source)?, source))
+        Ok((object(document, names, &source)?, source))
     }
 
     fn warn(&mut self, warning: &str) {
@@ -247,9 +274,10 @@ impl<'a, 'b> Loader<'a, 'b> {
         &mut self,
         path: &Path,
         attempted: &str,
+        names: Names,
         check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
-        self.documents(path, attempted, false, check)
+        self.documents(path, attempted, (names, false), check)
     }
 
     /// The same, with a word on whether the text holds secrets.
@@ -257,7 +285,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         &mut self,
         path: &Path,
         attempted: &str,
-        secret: bool,
+        (names, secret): (Names, bool),
         mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
         let mut objects = Vec::new();
@@ -267,7 +295,11 @@ impl<'a, 'b> Loader<'a, 'b> {
                 .map_err(|e| parse_failure(&e, attempted, secret))?
             {
                 let source = Source { file: &file, text: &text, document: document.index, secret };
-                let mut object = object(document, &source).with_context(|| attempted.to_owned())?;
+                let object = object(document, names, &source);
+                // What is nothing is passed over, as what has no content is.
+                let Some(mut object) = object.with_context(|| attempted.to_owned())? else {
+                    continue;
+                };
                 check(&mut object, &source)?;
                 objects.push(object);
             }
@@ -276,11 +308,20 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 }
 
-fn parse_failure(error: &yaml::YamlError, attempted: &str, secret: bool) -> anyhow::Error {
-    let text = if secret { source::without_text(error) } else { error.to_string() };
+fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Error {
+    let attempted = match error.problem {
+        Problem::Separator(_) => "cannot parse YAML stream",
+        _ => attempted,
+    };
+    let error = if secret { source::without_text(error) } else { broken(error) };
+    error.context(attempted.to_owned())
+}
+
+/// Says what is wrong with a text in the words that people know, then where and in ours.
+pub(super) fn broken(error: &YamlError) -> anyhow::Error {
     match error.problem {
-        yaml::Problem::Separator(_) => anyhow!("cannot parse YAML stream: {text}"),
-        _ => anyhow!("{attempted}: {text}"),
+        Problem::Empty => anyhow!("{error}"),
+        _ => anyhow!("{}\n--> {}, {}", error.reference(), error.source_name, error.place()),
     }
 }
 
@@ -328,10 +369,22 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
     Ok(())
 }
 
-fn object(document: Document, source: &Source<'_>) -> Result<Object> {
-    let kind = shape::kind(&document.value);
-    Object::from_value(document.value)
-        .ok_or_else(|| source.complain(&[], format!("expected an object but found {kind}")))
+/// The object of a document; none if that says null.
+fn object(document: Document, names: Names, source: &Source<'_>) -> Result<Option<Object>> {
+    if document.value.is_null() {
+        return Ok(None);
+    }
+    let text = typed::no_object(&document.value, names);
+    let words = format!("expected an object but found {}", shape::kind(&document.value));
+    match Object::from_value(document.value) {
+        Some(object) => Ok(Some(object)),
+        None => Err(source.complain_in_words(&[], shape::undecoded(&text), &words)),
+    }
+}
+
+/// Makes an object from the first document of a text fit a type, or says where it does not.
+pub(super) fn fit(path: &Path, text: &str, object: &mut Object, kind: Type) -> Result<()> {
+    shape::fit(object, kind, &Source { file: path, text, document: 0, secret: false })
 }
 
 /// A path in quotes.

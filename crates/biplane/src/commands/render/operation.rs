@@ -1,11 +1,12 @@
 //! `operation render`: what the control plane would do about an Operation.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use biplane_function::Registry;
-use biplane_model::typed::{self, tables};
+use biplane_model::typed::{self, Names, tables};
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -16,9 +17,11 @@ use serde_json::json;
 
 use super::context::{self, ContextHelper};
 use super::engine::{Engine, What};
-use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::load::{Loader, quoted};
-use super::runners::Running;
+use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
+use super::load::{self, Loader, quoted};
+use super::runners::{Runners, Running};
+use super::runtime::Function;
+use super::watch::{self, Again, Sources, Up};
 use super::{asynchronous, engine, functions, print, start, structs, summary};
 use crate::cli::values;
 use crate::streams::Streams;
@@ -32,7 +35,10 @@ Examples:
   biplane operation render operation.yaml functions.yaml
 
   # What a WatchOperation would do about an object
-  biplane operation render watchoperation.yaml functions.yaml -w object.yaml";
+  biplane operation render watchoperation.yaml functions.yaml -w object.yaml
+
+  # Again whenever one of the files changes
+  biplane operation render operation.yaml functions.yaml --watch";
 
 /// Show what the control plane would do about an Operation
 ///
@@ -58,11 +64,51 @@ pub struct OperationRender {
     /// The object that a WatchOperation has seen change, a YAML file
     #[arg(short = 'w', long, value_name = "PATH", value_parser = values::existing_file)]
     watched_resource: Option<PathBuf>,
+    /// Render again whenever one of the files changes, until interrupted
+    #[arg(long)]
+    watch: bool,
     #[command(flatten)]
     output: OutputFlags,
     /// Print the spec as it was given
     #[arg(short = 'o', long, help_heading = "Output")]
     include_full_operation: bool,
+}
+
+/// Everything that a render of an Operation is made from.
+struct Inputs {
+    operation: Object,
+    functions: Vec<Function>,
+    /// How much of the command's time it took to find them.
+    spent: Duration,
+    required: Vec<Object>,
+    credentials: Vec<Object>,
+    schemas: Vec<Object>,
+    helper: Option<Arc<ContextHelper>>,
+}
+
+impl Again for OperationRender {
+    fn sources(&self) -> Sources {
+        let mut sources = Sources::of(&self.function, self.functions.as_deref());
+        sources.flat.push(self.operation.clone());
+        let optional = [&self.watched_resource, &self.engine.crossplane_binary];
+        sources.flat.extend(optional.into_iter().flatten().cloned());
+        sources.deep.extend(self.required_schemas.clone());
+        sources
+    }
+
+    fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
+        let inputs = self.load(&mut Loader::new(streams))?;
+        let from = (&self.function, self.functions.as_deref());
+        let runtime = up.runtime;
+        let runners = up.functions(&inputs.functions, &inputs.operation, from, |runtime| {
+            runtime.block_on(self.start(&inputs, streams))
+        })?;
+        runtime.block_on(self.render(inputs, runners, streams))
+    }
+
+    fn output_format(&self) -> OutputFormat {
+        self.output.output_format
+    }
 }
 
 impl OperationRender {
@@ -73,8 +119,22 @@ impl OperationRender {
 
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
-        let mut loader = Loader::new(streams);
-        let mut operation = self.load_operation(&mut loader)?;
+        if self.watch {
+            self.sources().check()?;
+            return watch::watch(self, streams);
+        }
+        let inputs = self.load(&mut Loader::new(streams))?;
+        // Functions must be gone before what they run on.
+        let runtime = asynchronous(false)?;
+        let runners = runtime.block_on(self.start(&inputs, streams))?;
+        let rendered = runtime.block_on(self.render(inputs, &runners, streams));
+        runtime.block_on(runners.end());
+        print::write(&rendered?, self.output.output_format, streams.stdout)
+    }
+
+    /// Reads every file.
+    fn load(&self, loader: &mut Loader<'_, '_>) -> Result<Inputs> {
+        let mut operation = self.load_operation(loader)?;
         let mut required = Vec::new();
         for path in values::paths(&self.function.required_resources) {
             required.extend(loader.resources(&path, "required resources")?);
@@ -96,74 +156,81 @@ impl OperationRender {
         }
         let (begun, limit) = (Instant::now(), self.engine.timeout);
         let listed = self.functions.as_deref();
-        let listed = functions::load(listed, &operation, &self.function, limit, &mut loader)?;
+        let functions = functions::load(listed, &operation, &self.function, limit, loader)?;
         let spent = begun.elapsed();
         let credentials = match &self.function.function_credentials {
             Some(path) => loader.secrets(path, "function credentials")?,
             None => Vec::new(),
         };
-        let helper =
-            ContextHelper::from_flags(&self.function, &self.output, &self.engine, &mut loader)?;
-        let documents = asynchronous(false)?.block_on(async {
-            let engine = Engine::of(&self.engine, What::Operation, &listed);
-            let limit = limit.saturating_sub(spent);
-            let runners =
-                start::start(&listed, &operation, &self.function, &engine, limit, streams);
-            let mut runners = runners.await?;
-            runners.spent += spent;
-            if let Some(helper) = &helper {
-                helper.wrap(&mut operation, self.output.include_context);
-                let helper = Running::in_process(helper.clone());
-                runners.insert(context::FUNCTION.to_owned(), helper);
+        let helper = ContextHelper::from_flags(&self.function, &self.output, &self.engine, loader)?;
+        Ok(Inputs { operation, functions, spent, required, credentials, schemas, helper })
+    }
+
+    async fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
+        let Inputs { operation, functions, .. } = inputs;
+        let engine = Engine::of(&self.engine, What::Operation, functions);
+        let limit = self.engine.timeout.saturating_sub(inputs.spent);
+        let runners = start::start(functions, operation, &self.function, &engine, limit, streams);
+        let mut runners = runners.await?;
+        runners.spent += inputs.spent;
+        Ok(runners)
+    }
+
+    /// Has the engine run the Operation once.
+    async fn render(
+        &self,
+        inputs: Inputs,
+        runners: &Runners,
+        streams: &mut Streams<'_>,
+    ) -> Result<Vec<Value>> {
+        let (mut operation, mut runners) = (inputs.operation, runners.clone());
+        if let Some(helper) = &inputs.helper {
+            helper.wrap(&mut operation, self.output.include_context);
+            let helper = Running::in_process(helper.clone());
+            runners.insert(context::FUNCTION.to_owned(), helper);
+        }
+        let request = RenderRequest {
+            meta: Some(RequestMeta {}),
+            input: Some(render_request::Input::Operation(OperationInput {
+                operation: Some(Struct::from(operation.clone())),
+                functions: Vec::new(),
+                required_resources: structs(inputs.required),
+                credentials: structs(inputs.credentials),
+                required_schemas: structs(inputs.schemas),
+            })),
+        };
+        let rendered = operation.id();
+        let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
+        let timing = summary::Timing::new(self.output.timing);
+        let wrap = |runner| timing.wrap(runner);
+        let response =
+            engine::render(What::Operation, request, &runners, &self.engine, wrap).await?;
+        drop(waiting);
+        let Some(render_response::Output::Operation(output)) = response.output else {
+            bail!("render response does not contain an operation output");
+        };
+        timing.report().iter().for_each(|line| streams.say(line));
+        if self.output.summary {
+            for line in summary::operation(&output) {
+                streams.say(&line);
             }
-            let request = RenderRequest {
-                meta: Some(RequestMeta {}),
-                input: Some(render_request::Input::Operation(OperationInput {
-                    operation: Some(Struct::from(operation.clone())),
-                    functions: Vec::new(),
-                    required_resources: structs(required),
-                    credentials: structs(credentials),
-                    required_schemas: structs(schemas),
-                })),
-            };
-            let rendered = operation.id();
-            let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
-            let timing = summary::Timing::new(self.output.timing);
-            let response = engine::render(What::Operation, request, &runners, &self.engine, |r| {
-                timing.wrap(r)
-            })
-            .await;
-            drop(waiting);
-            runners.end().await;
-            let response = response?;
-            let Some(render_response::Output::Operation(output)) = response.output else {
-                bail!("render response does not contain an operation output");
-            };
-            timing.report().iter().for_each(|line| streams.say(line));
-            if self.output.summary {
-                for line in summary::operation(&output) {
-                    streams.say(&line);
-                }
-            }
-            self.documents(output, &operation, helper.and_then(|helper| helper.captured()))
-        })?;
-        print::write(&documents, self.output.output_format, streams.stdout)
+        }
+        self.documents(output, &operation, inputs.helper.and_then(|helper| helper.captured()))
     }
 
     /// The Operation itself, or the one that its parent would make.
     fn load_operation(&self, loader: &mut Loader<'_, '_>) -> Result<Object> {
-        let mut object = loader.operation(&self.operation)?;
-        let fields = match (object.api_version(), object.kind()) {
-            (API_VERSION, "Operation") => tables::OPERATION,
-            (API_VERSION, "CronOperation" | "WatchOperation") => tables::MAKER,
+        let (mut object, text) = loader.operation(&self.operation)?;
+        let kind = match (object.api_version(), object.kind()) {
+            (API_VERSION, "Operation") => (tables::OPERATION, Names::OPERATION),
+            (API_VERSION, "CronOperation") => (tables::MAKER, Names::CRON_OPERATION),
+            (API_VERSION, "WatchOperation") => (tables::MAKER, Names::WATCH_OPERATION),
             (api_version, kind) => bail!("not an operation type: {kind}/{api_version}"),
         };
-        let kind = object.kind().to_owned();
-        typed::text_scalars(object.make_mut(), fields);
-        typed::decoded(&object, fields)
-            .map_err(|why| anyhow!(why))
-            .with_context(|| format!("cannot unmarshal {kind} from {}", quoted(&self.operation)))?;
-        if kind == "Operation" {
+        load::fit(&self.operation, &text, &mut object, kind).with_context(|| {
+            format!("cannot unmarshal {} from {}", object.kind(), quoted(&self.operation))
+        })?;
+        if object.kind() == "Operation" {
             return Ok(typed::normal(&object, tables::OPERATION).into());
         }
         let template = object.at(&["spec", "operationTemplate"]).and_then(Value::as_object);

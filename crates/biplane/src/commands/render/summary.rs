@@ -25,7 +25,12 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
                 && (other.namespace == id.namespace || id.namespace.is_empty())
         };
         let verb = if existing.iter().any(same) { "update" } else { "create" };
-        lines.push(format!("{verb} {id}"));
+        // What has no name yet is known by its beginning.
+        let name = match (id.name.as_str(), composed.str_at(&["metadata", "generateName"])) {
+            ("", prefix) if !prefix.is_empty() => format!("{prefix}…"),
+            _ => String::new(),
+        };
+        lines.push(format!("{verb} {id}{name}"));
     }
     for deleted in &output.deleted_resources {
         lines.push(format!("delete {}", deleted.id()));

@@ -5,6 +5,8 @@
 
 pub(super) mod validation;
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_engine::composite::report::some_of;
 use biplane_engine::pipeline;
@@ -18,13 +20,14 @@ use biplane_model::owner::{OwnerReference, set_controller};
 use biplane_model::pipeline::{Step, composition_spec};
 use biplane_model::{Object, Value, gojson::quote, typed};
 use biplane_proto::Struct;
+use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
 use serde_json::json;
 
-use super::composition::Inputs;
+use super::composition::{Inputs, Say};
 use super::flags::{EngineFlags, OutputFlags};
 use super::interrupt::Interrupted;
 use super::runners::Runners;
-use super::{API_VERSION, RENDER_TIME, context, print};
+use super::{API_VERSION, RENDER_TIME, context, print, structs, summary};
 
 /// The documents that the v1 line would have printed.
 pub(super) async fn render(
@@ -32,8 +35,12 @@ pub(super) async fn render(
     runners: &Runners,
     (engine, output): (&EngineFlags, &OutputFlags),
     full_composite: bool,
+    say: Say<'_>,
 ) -> Result<Vec<Value>> {
-    let steps = Pipeline { inputs, functions: runners.named() };
+    let timing = summary::Timing::new(output.timing);
+    let functions = runners.named();
+    let runner = timing.wrap(Arc::new(functions.clone()));
+    let steps = Pipeline { inputs, functions, runner };
     let limit = engine.timeout.saturating_sub(runners.spent);
     let run = tokio::time::timeout(limit, steps.run());
     let run = runners.unless_interrupted(async {
@@ -44,6 +51,10 @@ pub(super) async fn render(
         run => run.context("cannot render composite resource")?,
     };
 
+    timing.report().iter().for_each(|line| say(line));
+    if output.summary {
+        end.summary(&inputs.observed).iter().for_each(|line| say(line));
+    }
     let mut composite = end.composite;
     if full_composite {
         for key in ["spec", "metadata"] {
@@ -68,14 +79,35 @@ pub(super) async fn render(
 struct Pipeline<'a> {
     inputs: &'a Inputs,
     functions: Named,
+    /// Calls them.
+    runner: Arc<dyn FunctionRunner>,
 }
 
 /// What the pipeline came to.
 struct End {
     composite: Object,
     composed: Vec<Object>,
+    /// The names that the pipeline gives to what is not ready.
+    unready: Vec<String>,
     results: Vec<Value>,
     context: Value,
+}
+
+impl End {
+    /// What would be created and updated, and what is not ready. Nothing was ever deleted.
+    fn summary(&self, observed: &[Object]) -> Vec<String> {
+        let waits = |name: &String| Event {
+            message: format!("Composed resource {} is not yet ready", quote(name)),
+            ..Event::default()
+        };
+        let output = CompositeOutput {
+            composite_resource: Some(self.composite.clone().into()),
+            composed_resources: structs(self.composed.iter().cloned()),
+            events: self.unready.iter().map(waits).collect(),
+            ..CompositeOutput::default()
+        };
+        summary::composite(&output, observed)
+    }
 }
 
 impl Pipeline<'_> {
@@ -131,6 +163,7 @@ impl Pipeline<'_> {
         Ok(End {
             composite: self.composite(desired.composite.unwrap_or_default(), &unready, conditions),
             composed: self.composed(&desired.resources)?,
+            unready,
             results,
             context: printed_context.map_or(Value::Null, context::document),
         })
@@ -187,10 +220,11 @@ impl Pipeline<'_> {
         if !self.functions.contains(name) {
             bail!("unknown Function {} - does it exist in your Functions file?", quote(name));
         }
-        let call = Call { function: name.clone(), step: step.step.clone(), ..Call::default() };
+        let mut call = Call { function: name.clone(), step: step.step.clone(), ..Call::default() };
         let mut previous = None;
-        for _ in 0..=MAX_ITERATIONS {
-            let response = self.functions.run(&call, request.clone()).await?;
+        for iteration in 0..=MAX_ITERATIONS {
+            call.iteration = iteration;
+            let response = self.runner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {
                 return Ok(response);

@@ -164,6 +164,10 @@ impl CompositionRender {
     /// Someone who renders a claim may not know what it takes.
     fn with_hint(&self, error: Error, composite: &Object, composition: &Object) -> Error {
         let wanted = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
+        if composite.is_empty() {
+            let file = self.composite_resource.display();
+            return anyhow!("{error}\n--> {file}: there is no object in it");
+        }
         if self.xrd.is_empty()
             && composite.kind() != wanted("kind")
             && composite.api_version() == wanted("apiVersion")

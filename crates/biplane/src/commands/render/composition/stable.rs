@@ -33,12 +33,16 @@ impl CompositionRender {
         let prefix = if self.xrs.is_some() { format!("{root}, ") } else { String::new() };
         let mut world = World::new(&inputs.composite, &inputs.observed, &inputs.nested);
         let mut states = vec![world.objects().clone()];
+        let mut results = Vec::new();
         for round in 1..=self.max_rounds {
             let answers = self.round(&inputs, runners, start, &mut world).await?;
             for (id, answer) in &answers {
                 for line in &answer.timing {
                     say(&format!("{prefix}round {round}, {id}: {line}"));
                 }
+            }
+            if self.output.include_function_results {
+                results.extend(answers.iter().flat_map(|answer| said(round, answer)));
             }
             let before = states.last().cloned().unwrap_or_default();
             let changes = Changes::between(&before, world.objects());
@@ -51,7 +55,7 @@ impl CompositionRender {
                         say(&format!("{prefix}{line}"));
                     }
                 }
-                return self.settled(&world, answers);
+                return self.settled(&world, answers, results);
             }
             if let Some(earlier) = states.iter().position(|state| state == world.objects()) {
                 bail!(
@@ -107,7 +111,12 @@ impl CompositionRender {
     }
 
     /// The documents of what exists in the end.
-    fn settled(&self, world: &World<'_>, mut answers: Answers) -> Result<Vec<Value>> {
+    fn settled(
+        &self,
+        world: &World<'_>,
+        mut answers: Answers,
+        results: Vec<Value>,
+    ) -> Result<Vec<Value>> {
         let root = answers.first_mut().and_then(|(id, answer)| {
             let context = answer.context.take();
             world.get(id).map(|composite| (composite, context))
@@ -119,15 +128,24 @@ impl CompositionRender {
         for (id, _) in &answers {
             documents.extend(world.composed(id).into_iter().map(Object::into_value));
         }
-        if self.output.include_function_results {
-            let events = answers.iter().flat_map(|(_, answer)| &answer.output.events);
-            documents.extend(events.map(print::result));
-        }
+        documents.extend(results);
         if self.output.include_context {
             documents.extend(context.map(|fields| context::document(fields.into_value())));
         }
         Ok(documents)
     }
+}
+
+/// What functions and the control plane had to say in a round, with the round and whom it is about.
+fn said(round: u32, (id, answer): &(ObjectId, Answer)) -> impl Iterator<Item = Value> {
+    answer.output.events.iter().map(move |event| {
+        let mut result = print::result(event);
+        if let Value::Object(result) = &mut result {
+            result.insert("round".to_owned(), round.into());
+            result.insert("resource".to_owned(), id.to_string().into());
+        }
+        result
+    })
 }
 
 /// Which composite resources are not ready.

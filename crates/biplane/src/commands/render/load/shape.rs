@@ -1,11 +1,10 @@
 //! What objects must look like before anything can be made of them.
 
-use anyhow::{Error, Result};
-use biplane_model::pipeline::{CompositionSpec, composition_spec};
-use biplane_model::{Map, Object, Value, gojson, typed};
-use serde_path_to_error::Segment;
+use anyhow::{Error, Result, anyhow};
+use biplane_model::typed::{self, BYTES, Field, Names};
+use biplane_model::{Map, Object, Value, gojson};
 
-use super::source::Source;
+use super::source::{Source, name};
 
 /// Refuses an object of another kind or of a version that is not known.
 pub(super) fn is_one(
@@ -23,6 +22,9 @@ pub(super) fn is_one(
     };
     let what = kind.to_lowercase();
     let problem = format!("not a {what}: {}/{}", object.kind(), object.name());
+    if object.is_empty() {
+        return Err(anyhow!("{problem}\n--> {}: there is no object in it", name(source.file)));
+    }
     Err(source.complain(&[wrong], problem))
 }
 
@@ -36,71 +38,43 @@ pub(super) fn composite(object: &Object, source: &Source<'_>) -> Result<()> {
 pub(super) fn object(object: &Object, source: &Source<'_>) -> Result<()> {
     if object.kind().is_empty() {
         let text = gojson::to_string(&object.to_value());
-        return Err(source.complain(&["kind"], format!("Object 'Kind' is missing in '{text}'")));
+        let problem = undecoded(&format!("Object 'Kind' is missing in '{text}'"));
+        return Err(source.complain(&["kind"], problem));
     }
     Ok(())
 }
 
-/// A Function, as far as rendering looks at it.
-pub(super) fn function(object: &Object, source: &Source<'_>) -> Result<()> {
-    metadata(object, source)?;
-    strings(object, &["metadata", "annotations"], source)?;
-    if let Some(spec) = part(object, &["spec"], source)? {
-        string(spec, &["spec"], "package", source)?;
-    }
-    Ok(())
+/// The fields of a type, and what they are called.
+pub(in super::super) type Type = (&'static [Field], Names);
+
+/// Makes an object fit a type as far as upstream's reader does, and refuses what does not fit.
+pub(super) fn fit(object: &mut Object, (fields, names): Type, source: &Source<'_>) -> Result<()> {
+    typed::text_scalars(object.make_mut(), fields);
+    typed::decoded(object, fields, names).map_err(|misfit| {
+        let path: Vec<_> = misfit.path.iter().map(String::as_str).collect();
+        let found = part_at(object, &path).map_or("something else", kind);
+        let words = if misfit.wanted == BYTES && found == "a string" {
+            format!("{} is not base64", path.join("."))
+        } else {
+            format!("{} must be {} but is {found}", path.join("."), misfit.wanted)
+        };
+        source.complain_in_words(&path, undecoded(&misfit.text), &words)
+    })
 }
 
-/// A Secret, whatever kind it says it is.
-pub(super) fn secret(object: &Object, source: &Source<'_>) -> Result<()> {
-    metadata(object, source)?;
-    strings(object, &["stringData"], source)?;
-    strings(object, &["data"], source)?;
-    for (key, value) in part(object, &["data"], source)?.into_iter().flatten() {
-        let text = value.as_str().unwrap_or_default();
-        if let Err(error) = typed::bytes(text) {
-            let problem = format!("data.{key} is not base64: {error}");
-            return Err(source.complain(&["data", key], problem));
-        }
-    }
-    Ok(())
+/// What the keys, and the places in lists, lead to.
+fn part_at<'o>(object: &'o Object, path: &[&str]) -> Option<&'o Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(object.get(*first)?, |value, step| match value {
+        Value::Object(map) => map.get(*step),
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
-/// A Composition or whatever is given as one.
-pub(super) fn composition(object: &Object, source: &Source<'_>) -> Result<()> {
-    metadata(object, source)?;
-    strings(object, &["metadata", "labels"], source)?;
-    if composition_spec(object).is_ok() {
-        return Ok(());
-    }
-    // Once more, with an eye on the way to what is wrong.
-    let spec = object.get("spec").unwrap_or(&Value::Null);
-    let read: Result<CompositionSpec, _> = serde_path_to_error::deserialize(spec);
-    let Err(error) = read else { return Ok(()) };
-    let steps: Vec<_> = error.path().iter().filter_map(step).collect();
-    let path: Vec<_> = std::iter::once("spec").chain(steps.iter().map(String::as_str)).collect();
-    let problem = plain(&error.inner().to_string());
-    let problem = format!("cannot unmarshal JSON to object: {}: {problem}", path.join("."));
-    Err(source.complain(&path, problem))
-}
-
-fn step(segment: &Segment) -> Option<String> {
-    match segment {
-        Segment::Seq { index } => Some(index.to_string()),
-        Segment::Map { key } => Some(key.clone()),
-        Segment::Enum { .. } | Segment::Unknown => None,
-    }
-}
-
-/// Types as people know them who write YAML.
-fn plain(problem: &str) -> String {
-    let problem = problem.replace("a sequence", "a list").replace("a map", "an object");
-    match problem.split_once("expected struct ") {
-        Some((before, _)) => format!("{before}expected an object"),
-        None => problem,
-    }
-    .replace("invalid type: sequence", "invalid type: list")
-    .replace("invalid type: map", "invalid type: object")
+/// What upstream puts before the words of its reader of JSON.
+pub(super) fn undecoded(text: &str) -> String {
+    format!("error unmarshaling JSON: while decoding JSON: {text}")
 }
 
 fn metadata(object: &Object, source: &Source<'_>) -> Result<()> {
@@ -122,12 +96,6 @@ fn part<'o>(
         Some(Value::Object(map)) => Ok(Some(map)),
         Some(other) => Err(wrong(path, "an object", other, source)),
     }
-}
-
-/// Refuses an object inside that maps to anything but strings.
-fn strings(object: &Object, path: &[&str], source: &Source<'_>) -> Result<()> {
-    let Some(map) = part(object, path, source)? else { return Ok(()) };
-    map.keys().try_for_each(|key| string(map, path, key, source))
 }
 
 fn string(map: &Map<String, Value>, path: &[&str], key: &str, source: &Source<'_>) -> Result<()> {

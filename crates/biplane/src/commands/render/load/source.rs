@@ -31,19 +31,42 @@ impl Source<'_> {
             None => anyhow!("{problem}\n--> {file}, document {}", self.document + 1),
         }
     }
+
+    /// The same, with other words about what is wrong at that place.
+    pub(super) fn complain_in_words(
+        &self,
+        path: &[&str],
+        problem: impl Display,
+        words: &str,
+    ) -> Error {
+        let file = name(self.file);
+        match Place::find(self.text, self.document, path) {
+            Some(Place { document, line, column, .. }) if self.secret => {
+                let place = format!("document {document}, line {line}, column {column}");
+                anyhow!("{problem}\n--> {file}, {place}: {words}")
+            }
+            Some(place) => anyhow!("{problem}\n--> {file}, {}", place.saying(words)),
+            None => anyhow!("{problem}\n--> {file}: {words}"),
+        }
+    }
 }
 
 /// What is wrong with YAML that holds secrets: where and in which way, with nothing of the text.
-pub(super) fn without_text(error: &YamlError) -> String {
+pub(super) fn without_text(error: &YamlError) -> Error {
+    let known = error.reference();
+    let yaml = |problem: &str| format!("error converting YAML to JSON: yaml: {problem}");
     let problem = match &error.problem {
-        Problem::WrongTag { wanted, .. } => format!("a value cannot be decoded as a !!{wanted}"),
-        Problem::NotJson(_) => "a value is not a number that JSON can hold".to_owned(),
+        Problem::WrongTag { wanted, .. } => yaml(&format!("cannot decode as a !!{wanted}")),
+        Problem::NotJson(_) => yaml("a value is not a number that JSON can hold"),
         Problem::Separator(_) => "invalid Yaml document separator".to_owned(),
-        problem => problem.to_string(),
+        Problem::AliasOfItself(_) => yaml("an anchor's value contains itself"),
+        // What begins with a star may be meant as a text.
+        _ if known.contains("unknown anchor") => yaml("unknown anchor referenced"),
+        _ => known,
     };
     let YamlError { source_name, document, line, column, .. } = error;
     let place = format!("document {document}, line {line}, column {column}");
-    format!("cannot read YAML of {source_name}, {place}: {problem}")
+    anyhow!("{problem}\n--> {source_name}, {place}")
 }
 
 /// A file as people know it.

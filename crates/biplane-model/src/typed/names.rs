@@ -1,0 +1,201 @@
+//! What Go calls the types, for the words of its reader of JSON.
+
+use super::Shape;
+
+/// The types of an object's parts, by the fields that lead to them: the object's own, those of
+/// structs, and of other fields those that are not what they look like.
+#[derive(Clone, Copy, Debug)]
+pub struct Names(&'static [(&'static str, &'static str)]);
+
+impl Names {
+    /// Any object.
+    pub const OBJECT: Self = Self(&[("", "map[string]interface {}")]);
+    /// What an object says it is.
+    pub const TYPE: Self = Self(&[("", "v1.TypeMeta")]);
+    /// A Composition.
+    pub const COMPOSITION: Self = Self(&[
+        ("", "v1.Composition"),
+        ("spec", "v1.CompositionSpec"),
+        ("spec.compositeTypeRef", "v1.TypeReference"),
+        ("spec.mode", "v1.CompositionMode"),
+        ("spec.pipeline", "v1.PipelineStep"),
+        ("spec.pipeline.functionRef", "v1.FunctionReference"),
+        ("spec.pipeline.credentials", "v1.FunctionCredentials"),
+        ("spec.pipeline.credentials.source", "v1.FunctionCredentialsSource"),
+        ("spec.pipeline.credentials.secretRef", "v2.SecretReference"),
+        ("spec.pipeline.requirements", "v1.FunctionRequirements"),
+        ("spec.pipeline.requirements.requiredResources", "v1.RequiredResourceSelector"),
+        ("spec.pipeline.requirements.requiredSchemas", "v1.RequiredSchemaSelector"),
+    ]);
+    /// A CompositeResourceDefinition.
+    pub const DEFINITION: Self = Self(&[
+        ("", "v1.CompositeResourceDefinition"),
+        ("spec", "v1.CompositeResourceDefinitionSpec"),
+        ("spec.names", "v1.CustomResourceDefinitionNames"),
+        ("spec.scope", "v1.CompositeResourceScope"),
+        ("spec.claimNames", "v1.CustomResourceDefinitionNames"),
+        ("spec.defaultCompositeDeletePolicy", "v2.CompositeDeletePolicy"),
+        ("spec.defaultCompositionRef", "v1.CompositionReference"),
+        ("spec.defaultCompositionRevisionSelector", "v1.LabelSelector"),
+        ("spec.defaultCompositionRevisionSelector.matchExpressions", "v1.LabelSelectorRequirement"),
+        (
+            "spec.defaultCompositionRevisionSelector.matchExpressions.operator",
+            "v1.LabelSelectorOperator",
+        ),
+        ("spec.enforcedCompositionRef", "v1.CompositionReference"),
+        ("spec.defaultCompositionUpdatePolicy", "v2.UpdatePolicy"),
+        ("spec.versions", "v1.CompositeResourceDefinitionVersion"),
+        ("spec.versions.schema", "v1.CompositeResourceValidation"),
+        ("spec.versions.additionalPrinterColumns", "v1.CustomResourceColumnDefinition"),
+        ("spec.versions.additionalPrinterColumns.priority", "int32"),
+        ("spec.versions.subresources", "v1.CompositeResourceDefinitionVersionSubresources"),
+        ("spec.versions.subresources.scale", "v1.CustomResourceSubresourceScale"),
+        ("spec.conversion", "v1.CustomResourceConversion"),
+        ("spec.conversion.strategy", "v1.ConversionStrategyType"),
+        ("spec.conversion.webhook", "v1.WebhookConversion"),
+        ("spec.metadata", "v1.CompositeResourceDefinitionSpecMetadata"),
+        ("status", "v1.CompositeResourceDefinitionStatus"),
+        ("status.conditions", "v2.Condition"),
+        ("status.controllers", "v1.CompositeResourceDefinitionControllerStatus"),
+        ("status.controllers.compositeResourceType", "v1.TypeReference"),
+        ("status.controllers.compositeResourceClaimType", "v1.TypeReference"),
+    ]);
+    /// A Function.
+    pub const FUNCTION: Self = Self(&[
+        ("", "v1.Function"),
+        ("spec", "v1.FunctionSpec"),
+        ("spec.revisionActivationPolicy", "v1.RevisionActivationPolicy"),
+        ("spec.packagePullSecrets", "v1.LocalObjectReference"),
+        ("spec.packagePullPolicy", "v1.PullPolicy"),
+        ("spec.runtimeConfigRef", "v1.RuntimeConfigReference"),
+    ]);
+    /// A Secret.
+    pub const SECRET: Self = Self(&[("", "v1.Secret"), ("type", "v1.SecretType")]);
+    /// An Operation.
+    pub const OPERATION: Self = Self(&[
+        ("", "v1alpha1.Operation"),
+        ("spec", "v1alpha1.OperationSpec"),
+        ("spec.mode", "v1alpha1.OperationMode"),
+        ("spec.pipeline", "v1alpha1.PipelineStep"),
+        ("spec.pipeline.functionRef", "v1alpha1.FunctionReference"),
+        ("spec.pipeline.credentials", "v1alpha1.FunctionCredentials"),
+        ("spec.pipeline.credentials.source", "v1alpha1.FunctionCredentialsSource"),
+        ("spec.pipeline.credentials.secretRef", "v2.SecretReference"),
+        ("spec.pipeline.requirements", "v1alpha1.FunctionRequirements"),
+        ("spec.pipeline.requirements.requiredResources", "v1alpha1.RequiredResourceSelector"),
+        ("spec.pipeline.requirements.requiredSchemas", "v1alpha1.RequiredSchemaSelector"),
+        ("status", "v1alpha1.OperationStatus"),
+        ("status.conditions", "v2.Condition"),
+        ("status.pipeline", "v1alpha1.PipelineStepStatus"),
+        ("status.appliedResourceRefs", "v1alpha1.AppliedResourceRef"),
+    ]);
+    /// A CronOperation.
+    pub const CRON_OPERATION: Self = Self(&[
+        ("", "v1alpha1.CronOperation"),
+        ("spec", "v1alpha1.CronOperationSpec"),
+        ("spec.concurrencyPolicy", "v1alpha1.ConcurrencyPolicy"),
+        ("spec.successfulHistoryLimit", "int32"),
+        ("spec.failedHistoryLimit", "int32"),
+        ("spec.operationTemplate", "v1alpha1.OperationTemplate"),
+        ("spec.operationTemplate.spec", "v1alpha1.OperationSpec"),
+        ("status", "v1alpha1.CronOperationStatus"),
+        ("status.conditions", "v2.Condition"),
+        ("status.runningOperationRefs", "v1alpha1.RunningOperationRef"),
+    ]);
+    /// A WatchOperation.
+    pub const WATCH_OPERATION: Self = Self(&[
+        ("", "v1alpha1.WatchOperation"),
+        ("spec", "v1alpha1.WatchOperationSpec"),
+        ("spec.watch", "v1alpha1.WatchSpec"),
+        ("spec.concurrencyPolicy", "v1alpha1.ConcurrencyPolicy"),
+        ("spec.successfulHistoryLimit", "int32"),
+        ("spec.failedHistoryLimit", "int32"),
+        ("spec.operationTemplate", "v1alpha1.OperationTemplate"),
+        ("spec.operationTemplate.spec", "v1alpha1.OperationSpec"),
+        ("status", "v1alpha1.WatchOperationStatus"),
+        ("status.conditions", "v2.Condition"),
+        ("status.runningOperationRefs", "v1alpha1.RunningOperationRef"),
+    ]);
+
+    /// The object's own type.
+    pub(super) fn root(self) -> &'static str {
+        self.0.first().map_or("", |(_, name)| name)
+    }
+
+    /// What a value was to be read into: the field that these lead to, and its type.
+    pub(super) fn target(self, fields: &[&str], shape: &Shape) -> String {
+        let Some((_, parents)) = fields.split_last() else {
+            return format!("Go value of type {}", self.root());
+        };
+        let holder = self.find(&parents.join(".")).unwrap_or_default();
+        let holder = holder.rsplit('.').next().unwrap_or_default();
+        let (shown, kind) = (self.shown(fields), self.kind(&fields.join("."), shape));
+        format!("Go struct field {holder}.{shown} of type {kind}")
+    }
+
+    fn find(self, path: &str) -> Option<&'static str> {
+        let find = |names: &'static [(&str, &'static str)], path: &str| {
+            names.iter().find(|(known, _)| *known == path).map(|(_, name)| *name)
+        };
+        find(self.0, path).or_else(|| {
+            let (template, inner) = match path.strip_prefix("spec.operationTemplate.") {
+                Some(inner) => (true, inner),
+                None => (false, path),
+            };
+            match inner.split_once('.').unwrap_or((inner, "")) {
+                ("metadata", rest) => find(METADATA, rest),
+                ("spec", _) if template => find(Self::OPERATION.0, inner),
+                ("status", rest) => find(CONDITIONED, rest),
+                _ => None,
+            }
+        })
+    }
+
+    /// Fields with the structs that are part of others without a key.
+    fn shown(self, fields: &[&str]) -> String {
+        let mut shown = fields.to_vec();
+        match fields {
+            ["kind" | "apiVersion"] if self.root() != Self::TYPE.root() => {
+                shown.insert(0, "TypeMeta");
+            }
+            ["status", "conditions", ..] => shown.insert(1, "ConditionedStatus"),
+            ["spec", "runtimeConfigRef", ..] => shown.insert(1, "PackageRuntimeSpec"),
+            ["spec", _, ..] if self.root() == Self::FUNCTION.root() => {
+                shown.insert(1, "PackageSpec");
+            }
+            _ => {}
+        }
+        shown.join(".")
+    }
+
+    fn kind(self, path: &str, shape: &Shape) -> String {
+        let known = |usual: &str| self.find(path).unwrap_or(usual).to_owned();
+        match shape {
+            Shape::Text => known("string"),
+            Shape::Integer => known("int64"),
+            Shape::Boolean => "bool".to_owned(),
+            Shape::Bytes => "[]uint8".to_owned(),
+            Shape::Time => "string".to_owned(),
+            Shape::Raw => "interface {}".to_owned(),
+            Shape::Struct(_) => known("struct"),
+            Shape::Map(each) => format!("map[string]{}", self.kind(path, each)),
+            Shape::List(each) => format!("[]{}", self.kind(path, each)),
+        }
+    }
+}
+
+const METADATA: &[(&str, &str)] = &[
+    ("", "v1.ObjectMeta"),
+    ("uid", "types.UID"),
+    ("ownerReferences", "v1.OwnerReference"),
+    ("ownerReferences.uid", "types.UID"),
+    ("managedFields", "v1.ManagedFieldsEntry"),
+    ("managedFields.operation", "v1.ManagedFieldsOperationType"),
+];
+
+const CONDITIONED: &[(&str, &str)] = &[
+    ("conditions", "v2.Condition"),
+    ("conditions.type", "v2.ConditionType"),
+    ("conditions.status", "v1.ConditionStatus"),
+    ("conditions.reason", "v2.ConditionReason"),
+];

@@ -1,0 +1,123 @@
+//! What go-yaml says about a text that cannot be read. Tools and people know its words.
+//!
+//! Its parser complains about the same things at the same places, with few exceptions. Its count of
+//! lines is its own: what the scanner finds is told by the line, what the parser finds by the line
+//! before, and nothing is said about the first line.
+
+use granit_parser::ErrorKind;
+
+use super::super::error::{Problem, Words};
+use super::super::lines;
+
+/// The words for what the parser found at a place, counted from 1.
+pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Words {
+    use ErrorKind as Kind;
+    const KEY: &str = "did not find expected key";
+    const NODE: &str = "did not find expected node content";
+    const TOKEN: &str = "found character that cannot start any token";
+    const TAB: &str = "found a tab character where an indentation space is expected";
+    let scanner = |words: &str| Words::scanned(words, line);
+    let parser = |words: &str| Words::parsed(words, line);
+    let separator = |open: char| {
+        if open == '[' {
+            "did not find expected ',' or ']'"
+        } else {
+            "did not find expected ',' or '}'"
+        }
+    };
+    match kind {
+        Kind::MappingValueNotAllowed => scanner("mapping values are not allowed in this context"),
+        Kind::BlockSequenceEntryNotAllowed => {
+            scanner("block sequence entries are not allowed in this context")
+        }
+        Kind::UnexpectedCharacter { .. } | Kind::TabInBlockIndentation => scanner(TOKEN),
+        Kind::TabInPlainScalar => scanner("found a tab character that violates indentation"),
+        Kind::TabAtBlockScalarStart => Words::scanned(TAB, line + 1),
+        Kind::SimpleKeyExpected => {
+            Words::scanned("could not find expected ':'", next_token(text, line))
+        }
+        Kind::InvalidBlockScalarHeader => scanner("did not find expected comment or line break"),
+        Kind::UnknownQuotedScalarEscape => scanner("found unknown escape character"),
+        Kind::InvalidQuotedScalarHexEscape => scanner("did not find expected hexdecimal number"),
+        Kind::InvalidUnicodeEscape => scanner("found invalid Unicode character escape code"),
+        Kind::MissingAnchorOrAliasName => {
+            scanner("did not find expected alphabetic or numeric character")
+        }
+        Kind::MissingDirectiveName => scanner("could not find expected directive name"),
+        Kind::InvalidTagTerminator => scanner("did not find expected whitespace or line break"),
+        Kind::UnclosedQuotedScalar | Kind::InvalidQuotedScalarIndent => {
+            Words::scanned("found unexpected end of stream", lines::starts(text).count() + 1)
+        }
+        Kind::ExpectedBlockMappingKey
+        | Kind::InvalidTrailingSingleQuotedScalar
+        | Kind::InvalidTrailingDoubleQuotedScalar
+        | Kind::CommentInterceptedScalar => parser(KEY),
+        Kind::ExpectedBlockSequenceEntry => parser("did not find expected '-' indicator"),
+        Kind::ExpectedFlowMappingSeparator | Kind::FlowMappingValueAdjacentCollection => {
+            parser(separator('{'))
+        }
+        Kind::ExpectedFlowSequenceSeparator | Kind::InvalidColonPlacement => parser(separator('[')),
+        Kind::MismatchedFlowCollectionEnd { open, close } => {
+            // Told where the bracket opens or where it closes.
+            let rest = lines::line(text, line).chars().skip(column.saturating_sub(1));
+            let on = rest.take_while(|c| c != close).count();
+            parser(if wants_value(text, line, column + on) { NODE } else { separator(*open) })
+        }
+        Kind::MisplacedFlowCollectionEnd => {
+            parser(if wants_value(text, line, column) { NODE } else { KEY })
+        }
+        Kind::UnclosedFlowCollection { open } => {
+            let words = if ends_in_want(text) { NODE } else { separator(*open) };
+            // A last line without an end is ended first.
+            Words::parsed(words, text.lines().count() + 1)
+        }
+        Kind::BlockEntryInFlowCollection
+        | Kind::ExpectedNodeContent
+        | Kind::UnexpectedEofBlockMapping
+        | Kind::UnexpectedEofImplicitFlowMapping => parser(NODE),
+        Kind::UnknownAnchor => {
+            let rest = lines::line(text, line).chars().skip(column.saturating_sub(1));
+            let name = rest
+                .skip_while(|c| *c == '*')
+                .take_while(|c| c.is_alphanumeric() || "-_".contains(*c));
+            let name: String = name.collect();
+            Words::plain(format!("unknown anchor '{name}' referenced"))
+        }
+        other => scanner(&other.to_string()),
+    }
+}
+
+/// The words for what is wrong with a document that breaks no rule of grammar.
+pub(super) fn of_problem(problem: &Problem) -> Words {
+    match problem {
+        Problem::UnsupportedKey(_) => Words::plain(format!("invalid map key: {problem}")),
+        Problem::NotJson(text) => {
+            let value = match text.trim_start_matches('+').to_lowercase().as_str() {
+                ".nan" => "NaN",
+                ".inf" => "+Inf",
+                "-.inf" => "-Inf",
+                _ => text,
+            };
+            Words::of_json(format!("unsupported value: {value}"))
+        }
+        other => Words::plain(other.to_string()),
+    }
+}
+
+/// The line of what follows a key that should have had a colon.
+fn next_token(text: &str, line: usize) -> usize {
+    let total = text.lines().count();
+    let below = (line + 1..=total).find(|below| !lines::line(text, *below).trim().is_empty());
+    below.unwrap_or(total + 1)
+}
+
+/// Whether what stands before a place still wants a value.
+fn wants_value(text: &str, line: usize, column: usize) -> bool {
+    let before: String = lines::line(text, line).chars().take(column.saturating_sub(1)).collect();
+    let before = before.trim_end();
+    before.ends_with([':', '-', ',', '[', '{'])
+}
+
+fn ends_in_want(text: &str) -> bool {
+    text.trim_end().ends_with(['{', '[', ','])
+}
