@@ -39,4 +39,19 @@ macro_rules! function {
     };
 }
 
-pub(crate) use {composition, function};
+/// A project, with more in its specification.
+macro_rules! project {
+    ($more:literal) => {
+        concat!(
+            "apiVersion: dev.crossplane.io/v1alpha1\n",
+            "kind: Project\n",
+            "metadata:\n",
+            "  name: apps\n",
+            "spec:\n",
+            "  repository: example.org/acme/apps\n",
+            $more
+        )
+    };
+}
+
+pub(crate) use {composition, function, project};

@@ -228,16 +228,8 @@ fn a_reader_that_goes_away_is_no_error_and_no_panic() {
 /// RL-1: what a person wants to know beside the documents does not depend on their format.
 #[test]
 fn the_v1_line_has_summary_and_timing_too() {
-    let composition = "
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata:
-  name: apps
-spec:
-  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
-  mode: Pipeline
-  pipeline:
-  - step: patch
+    let composition = composition!(
+        "  - step: patch
     functionRef: {name: function-patch-and-transform}
     input:
       apiVersion: pt.fn.crossplane.io/v1beta1
@@ -248,7 +240,8 @@ spec:
       - name: new
         base: {apiVersion: v1, kind: Secret}
         readinessChecks: [{type: None}]
-";
+"
+    );
     let observed = "
 apiVersion: v1
 kind: ConfigMap

@@ -1,17 +1,12 @@
 //! Rendering inside a project, without a functions argument.
 
+use crate::files::project;
 use crate::registry::Registry;
 use crate::support::{Folder, Ran, run};
 
 const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\nspec: {}\n";
-const PROJECT: &str = "\
-apiVersion: dev.crossplane.io/v1alpha1
-kind: Project
-metadata:
-  name: apps
-spec:
-  repository: example.org/acme/apps
-  dependencies:
+const PROJECT: &str = project!(
+    "  dependencies:
   - type: xpkg
     xpkg:
       apiVersion: pkg.crossplane.io/v1
@@ -39,7 +34,8 @@ spec:
   - type: k8s
     k8s:
       version: v1.33.0
-";
+"
+);
 const RESOLVED: &str = "Resolving function dependencies...\n✓ Resolving function dependencies\n";
 const UNRESOLVED: &str = "Resolving function dependencies...\n✗ Resolving function dependencies\n";
 

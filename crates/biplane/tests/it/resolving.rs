@@ -1,6 +1,10 @@
 //! How the packages of a project are looked up: what is kept, and how much happens at the same time.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::project::render;
 use crate::registry::Registry;
@@ -199,34 +203,59 @@ fn no_more_registries_are_asked_at_the_same_time_than_allowed() {
 #[test]
 fn no_more_programs_are_started_at_the_same_time_than_allowed() {
     let folder = Folder::new();
-    // Stands in for the interpreter: says that it begins, and takes its time to listen.
+    // Stands in for the interpreter: says that it begins, and listens when it is told to.
     let interpreter = format!(
-        "#!/bin/sh\necho begins >> ../../log\nwhile [ ! -e ../../go ]; do sleep 0.05; done\nshift 2\nexec '{}' function serve auto-ready --metrics-address= \"$@\"\n",
+        "#!/bin/sh\necho \"$*\" > arguments\nbasename \"$PWD\" > ../../begun\nread -r _ < go\nshift 2\nexec '{}' function serve auto-ready --metrics-address= \"$@\"\n",
         env!("CARGO_BIN_EXE_biplane")
     );
-    for name in ["one", "two", "three"] {
+    let names = ["one", "two", "three"];
+    for name in names {
         folder.write(&format!("functions/{name}/pyproject.toml"), "");
         folder.write(&format!("functions/{name}/function/main.py"), "");
         let path = folder.write(&format!("functions/{name}/.venv/bin/python"), &interpreter);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(path, mode).unwrap();
     }
-    let begun = || std::fs::read_to_string(folder.at("log")).unwrap_or_default().lines().count();
+    let begun = pipe(&folder, "begun");
+    let goes = names.map(|name| (name, pipe(&folder, &format!("functions/{name}/go"))));
+    let tell = |name: &str| {
+        let (_, go) = goes.iter().find(|(one, _)| *one == name).expect("one of the three");
+        (&*go).write_all(b"go\n").unwrap();
+    };
+    let mut lines = BufReader::new(&begun).lines().map(Result::unwrap);
     let functions = ["acme-appsone", "acme-appstwo", "acme-appsthree"];
     let flags = ["--allow-process", "--max-concurrency=2"];
     let own = project("example.org", &[("acme/unused", "v1.0.0")]);
     std::thread::scope(|scope| {
-        let rendering = scope.spawn(|| render(&folder, &own, &functions, &flags));
-        let pause = || std::thread::sleep(std::time::Duration::from_millis(20));
-        while begun() < 2 && !rendering.is_finished() {
-            pause();
-        }
-        // The third would have begun by now.
-        (0..15).for_each(|_| pause());
-        assert_eq!(begun(), 2);
-        folder.write("go", "");
+        let rendering = scope.spawn(|| {
+            let ran = render(&folder, &own, &functions, &flags);
+            (&begun).write_all(b"ended\n").unwrap();
+            ran
+        });
+        let first = [lines.next().unwrap(), lines.next().unwrap()];
+        // A third that did not wait has been started before this one, and speaks before it.
+        let script = "echo later > \"$1\"";
+        let later = Command::new("sh").args(["-c", script, "sh"]).arg(folder.at("begun")).status();
+        assert!(later.unwrap().success());
+        assert_eq!(lines.next().unwrap(), "later", "after {first:?}");
+        tell(&first[0]);
+        let third = lines.next().unwrap();
+        let arguments = folder.at(&format!("functions/{}/arguments", first[0]));
+        let arguments = std::fs::read_to_string(arguments).unwrap();
+        let address = arguments.split_whitespace().find_map(|a| a.strip_prefix("--address="));
+        assert!(TcpStream::connect(address.unwrap()).is_ok(), "it began before {first:?} listened");
+        assert!(names.contains(&third.as_str()) && !first.contains(&third), "{first:?} {third}");
+        tell(&first[1]);
+        tell(&third);
         let ran = rendering.join().unwrap();
         assert_eq!(ran.exit, 0, "{}", ran.stderr);
     });
-    assert_eq!(begun(), 3);
+    assert_eq!(lines.next().unwrap(), "ended");
+}
+
+/// A pipe with a name, open at both ends so that nobody waits for the other.
+fn pipe(folder: &Folder, name: &str) -> File {
+    let path = folder.at(name);
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    File::options().read(true).write(true).open(path).unwrap()
 }

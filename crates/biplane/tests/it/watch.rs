@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use crate::files::composition;
+use crate::files::{composition, project};
 use crate::support::{Folder, run};
 
 const XR: &str = "
@@ -304,14 +304,7 @@ fn an_operation_is_rendered_again() {
     assert_eq!(watching.stop().0, Some(130));
 }
 
-const PROJECT: &str = "
-apiVersion: dev.crossplane.io/v1alpha1
-kind: Project
-metadata:
-  name: apps
-spec:
-  repository: example.org/acme/apps
-";
+const PROJECT: &str = project!("");
 
 #[test]
 fn functions_of_a_project_stay_up_until_their_source_changes() {
@@ -357,7 +350,6 @@ fn functions_of_a_project_stay_up_until_their_source_changes() {
 #[test]
 fn functions_of_a_project_start_anew_when_their_source_changes() {
     let step = "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata:\n  name: apps\nspec:\n  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n  mode: Pipeline\n  pipeline:\n  - step: s\n    functionRef:\n      name: acme-appscompose\n    input:\n      apiVersion: dummy.fn.crossplane.io/v1beta1\n      kind: Response\n      response: {}\n";
-    let project = "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: apps}\nspec:\n  repository: example.org/acme/apps\n";
     let start = |name: &str| {
         format!(
             "exec '{}' function serve {name} --metrics-address= \"$@\"\n",
@@ -372,7 +364,7 @@ fn functions_of_a_project_start_anew_when_their_source_changes() {
     let link = folder.path().join("python3").display().to_string();
     let files = [
         ("composition.yaml", step),
-        ("crossplane-project.yaml", project),
+        ("crossplane-project.yaml", PROJECT),
         ("functions/compose/pyproject.toml", ""),
         ("functions/compose/function/main.py", "echo broken >&2; exit 9\n"),
     ];

@@ -34,9 +34,14 @@ type Log = Arc<Mutex<VecDeque<String>>>;
 pub(super) struct Group(Mutex<Option<u32>>);
 
 impl Group {
-    /// The group of a program that has just been started as the leader of one.
-    pub(super) fn of(leader: &tokio::process::Child) -> Self {
-        Self(Mutex::new(leader.id()))
+    /// Starts a program as the leader of a group. What it says can be read from it.
+    pub(super) fn lead(
+        program: &mut tokio::process::Command,
+    ) -> std::io::Result<(tokio::process::Child, Self)> {
+        let program = program.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let leader = program.kill_on_drop(true).process_group(0).spawn()?;
+        let group = Self(Mutex::new(leader.id()));
+        Ok((leader, group))
     }
 
     /// Ends what is left of the group, once: later its number may be another's.
@@ -76,15 +81,9 @@ impl Process {
         if !command.iter().any(|argument| argument.contains(PLACEHOLDER)) {
             child.args(["--insecure".to_owned(), format!("--address={address}")]);
         }
-        let mut child = child
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .process_group(0)
-            .spawn()
+        let (mut child, group) = Group::lead(child.stdin(Stdio::null()))
             .with_context(|| format!("cannot start program {}", quote(program)))?;
-        let group = Arc::new(Group::of(&child));
+        let group = Arc::new(group);
         let log = Log::default();
         let readers = [
             child.stdout.take().map(|out| tokio::spawn(follow(out, log.clone()))),

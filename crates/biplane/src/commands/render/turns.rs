@@ -97,7 +97,7 @@ mod tests {
         Turns::new(at_once, planned.iter().chain(&other))
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_turn_begins_when_another_ends() {
         let turns = turns(2, 3);
         assert!(turns.are_scarce());
@@ -126,7 +126,7 @@ mod tests {
         assert!(!turns(usize::MAX, 3).are_scarce());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_turn_lasts_until_something_listens_or_has_ended() {
         let turns = turns(1, 2);
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -140,7 +140,7 @@ mod tests {
         waiting.await;
     }
 
-    /// What a future has come to by now.
+    /// What a future has come to once there is nothing left to do; that is when paused time goes on.
     async fn by_now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         tokio::select! {
             biased;

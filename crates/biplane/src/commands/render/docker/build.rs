@@ -151,24 +151,12 @@ impl Session {
 }
 
 async fn compile(folder: &Path, program: &Path, architecture: &str) -> Result<()> {
-    let child = tokio::process::Command::new("go")
-        .arg("build")
-        .arg("-o")
-        .arg(program)
-        .arg(".")
-        .current_dir(folder)
-        .env("CGO_ENABLED", "0")
-        .env("GOOS", "linux")
-        .env("GOARCH", architecture)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .process_group(0)
-        .spawn()
-        .context("cannot run go, which compiles it")?;
+    let mut go = tokio::process::Command::new("go");
+    go.arg("build").arg("-o").arg(program).arg(".").current_dir(folder);
+    go.env("CGO_ENABLED", "0").env("GOOS", "linux").env("GOARCH", architecture);
     // It has others do the work.
-    let _group = Group::of(&child);
+    let (child, _group) =
+        Group::lead(go.stdin(Stdio::null())).context("cannot run go, which compiles it")?;
     let output = child.wait_with_output().await.context("cannot run go, which compiles it")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -73,17 +73,10 @@ pub(super) fn set_functions(request: &mut RenderRequest, functions: Vec<Function
 
 async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
     let attempted = || format!("{INTERNAL_RENDER} returned error with output: ");
-    let mut child = tokio::process::Command::new(binary)
-        .args(["internal", "render"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .process_group(0)
-        .spawn()
-        .with_context(attempted)?;
+    let mut engine = tokio::process::Command::new(binary);
+    engine.args(["internal", "render"]).stdin(Stdio::piped());
     // An engine may be a script that starts the real one.
-    let _group = Group::of(&child);
+    let (mut child, _group) = Group::lead(&mut engine).with_context(attempted)?;
     let mut stdin = child.stdin.take();
     let write = async {
         if let Some(stdin) = &mut stdin {
