@@ -26,6 +26,7 @@ mod runtime;
 mod start;
 mod summary;
 mod turns;
+mod up;
 mod v1;
 mod waiting;
 mod watch;

@@ -14,6 +14,7 @@ mod interrupts;
 mod project;
 mod registry;
 mod remote;
+mod watch;
 mod work;
 
 use std::os::unix::process::CommandExt;
@@ -41,6 +42,7 @@ fn main() {
         project::CASES,
         registry::CASES,
         remote::CASES,
+        watch::CASES,
     ];
     let cases = cases.concat();
     if arguments.list {

@@ -8,6 +8,7 @@ mod documented;
 mod engines;
 mod files;
 mod guide;
+mod kept_up;
 mod mistakes;
 mod output;
 mod owned;

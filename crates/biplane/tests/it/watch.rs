@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use crate::files::{composition, project};
 use crate::support::{Folder, run};
 
-const XR: &str = "
+pub(crate) const XR: &str = "
 apiVersion: example.org/v1
 kind: XApp
 metadata:
@@ -33,15 +33,15 @@ const COMPOSITION: &str = composition!(
 );
 
 /// A render that watches its files.
-struct Watching {
-    folder: Folder,
+pub(crate) struct Watching {
+    pub(crate) folder: Folder,
     child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
 }
 
 impl Watching {
-    fn start(files: &[(&str, &str)], flags: &[&str]) -> Self {
+    pub(crate) fn start(files: &[(&str, &str)], flags: &[&str]) -> Self {
         Self::start_with(files, flags, &[])
     }
 
@@ -64,7 +64,7 @@ impl Watching {
         Self::run_in(folder, words)
     }
 
-    fn run_in(folder: Folder, words: &[&str]) -> Self {
+    pub(crate) fn run_in(folder: Folder, words: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_biplane"))
             .args(words)
             .current_dir(folder.path())
@@ -82,17 +82,17 @@ impl Watching {
     }
 
     /// Waits until a line of stdout contains something and returns it.
-    fn prints(&mut self, wanted: &str) -> String {
+    pub(crate) fn prints(&mut self, wanted: &str) -> String {
         line(&mut self.stdout, wanted)
     }
 
     /// Waits until a line of stderr contains something and returns it.
-    fn says(&mut self, wanted: &str) -> String {
+    pub(crate) fn says(&mut self, wanted: &str) -> String {
         line(&mut self.stderr, wanted)
     }
 
     /// Interrupts it and returns its exit code and what it had left to say.
-    fn stop(mut self) -> (Option<i32>, String) {
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         let code = self.child.wait().unwrap().code();

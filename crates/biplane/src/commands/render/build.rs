@@ -1,6 +1,6 @@
 //! What the functions of a project are made of, for those who make containers of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::archive::Archive;
 
@@ -22,6 +22,8 @@ pub(super) struct Build {
 pub(super) enum Source {
     /// Files that the function of another image works from.
     Files {
+        /// Where they are.
+        folder: PathBuf,
         /// What they are written in.
         language: &'static str,
         base: String,
@@ -60,8 +62,50 @@ pub(super) struct Python {
 }
 
 impl Build {
+    /// Whether a file of the project is part of this function.
+    pub(super) fn is_made_of(&self, file: &Path) -> bool {
+        match &self.source {
+            Source::Files { folder, .. } | Source::Go { folder, .. } => file.starts_with(folder),
+            Source::Python(python) => file.starts_with(python.root.join(&python.folder)),
+            Source::Tarball { root, prefix, .. } => {
+                let file = file.strip_prefix(root).map(Path::as_os_str);
+                file.is_ok_and(|file| file.as_encoded_bytes().starts_with(prefix.as_bytes()))
+            }
+        }
+    }
+
     /// Whether there is a way to run it without Docker.
     pub(super) fn is_program(&self) -> bool {
         matches!(self.source, Source::Go { .. } | Source::Python(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_belong_to_the_function_whose_folder_or_name_they_have() {
+        let build = |source| Build { name: "a".to_owned(), source };
+        let go = build(Source::Go { folder: "/p/functions/a".into(), base: String::new() });
+        let python = build(Source::Python(Python {
+            root: "/p".into(),
+            folder: "functions/a".to_owned(),
+            schemas: String::new(),
+            builder: String::new(),
+            base: String::new(),
+        }));
+        for build in [go, python] {
+            assert!(build.is_made_of(Path::new("/p/functions/a/more/main.py")));
+            assert!(!build.is_made_of(Path::new("/p/functions/ab/main.py")));
+            assert!(!build.is_made_of(Path::new("/p/schemas/a")));
+        }
+        let tarball = build(Source::Tarball {
+            root: "/p".into(),
+            prefix: "out/a".to_owned(),
+            repository: String::new(),
+        });
+        assert!(tarball.is_made_of(Path::new("/p/out/a-amd64.tar.gz")));
+        assert!(!tarball.is_made_of(Path::new("/p/out/b-amd64.tar.gz")));
     }
 }

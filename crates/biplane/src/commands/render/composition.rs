@@ -131,7 +131,7 @@ impl CompositionRender {
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
-        let runners = runtime.block_on(self.start(&inputs, streams))?;
+        let runners = runtime.block_on(self.start(&inputs, Runners::default(), streams))?;
         let rendered = self.render_each(&runtime, &inputs, &composites, &runners, streams);
         let printed = rendered.and_then(|documents| {
             print::write(&documents, self.output.output_format, streams.stdout)
@@ -140,7 +140,12 @@ impl CompositionRender {
         printed
     }
 
-    async fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
+    async fn start(
+        &self,
+        inputs: &Inputs,
+        up: Runners,
+        streams: &mut Streams<'_>,
+    ) -> Result<Runners> {
         let _waiting = streams.progress.wait(|| "functions to start".to_owned());
         let engine = match self.output.output_format {
             OutputFormat::V1 => Engine::BuiltIn,
@@ -148,7 +153,8 @@ impl CompositionRender {
         };
         let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
         let limit = self.engine.timeout.saturating_sub(inputs.spent);
-        let runners = start::start(functions, pipeline, &self.function, &engine, limit, streams);
+        let runners =
+            start::start(functions, pipeline, &self.function, &engine, limit, up, streams);
         let mut runners = runners.await?;
         runners.spent += inputs.spent;
         Ok(runners)

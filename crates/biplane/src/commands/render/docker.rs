@@ -14,7 +14,7 @@ mod python;
 mod reference;
 mod run;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,7 +33,7 @@ use crate::streams;
 
 pub(super) use credentials::find as credentials;
 pub(super) use environment::Environment;
-pub(super) use options::{Options, PullPolicy, network};
+pub(super) use options::{Options, PullPolicy, name, network};
 pub(super) use run::Ran;
 
 /// How long each part of cleaning up may take, whatever the command's own time is.
@@ -181,6 +181,23 @@ impl Session {
         self.report(&failures);
     }
 
+    /// Cleans up all containers but those of some functions, for others to be started.
+    pub(super) async fn keep(&self, functions: &BTreeSet<String>) {
+        let (containers, asked_for, network) = {
+            let left = &mut *self.left();
+            let stays = |container: &Container| functions.contains(&container.function);
+            let (stay, go) = std::mem::take(&mut left.containers).into_iter().partition(stays);
+            left.containers = stay;
+            let network = left.network.as_ref().map(|network| network.name.clone());
+            (go, std::mem::take(&mut left.asked_for), network)
+        };
+        let failures = clean_up_containers(&self.docker, containers, asked_for, network).await;
+        self.report(&failures);
+        // What was given up has ended, and what was pulled may be another image by now.
+        self.cancel.send_replace(None);
+        self.pulled().clear();
+    }
+
     fn report(&self, failures: &[String]) {
         for failure in failures.iter().filter(|_| self.verbose) {
             let line = streams::debug_line("Cannot clean up", &[("error", failure)]);
@@ -216,18 +233,35 @@ fn unique_name() -> String {
 
 /// Deals with all containers at once, then with the network that they were on.
 async fn clean_up(docker: Docker, left: Left) -> Vec<String> {
+    let Left { containers, asked_for, network } = left;
+    let on = network.as_ref().map(|network| network.name.clone());
+    let mut failures = clean_up_containers(&docker, containers, asked_for, on).await;
+    if let Some(Network { name, exists }) = network {
+        let removed = create::remove_network(&docker, &name, exists).await;
+        if let Err(error) = removed.context("cannot remove Docker network") {
+            failures.push(format!("{error:#}"));
+        }
+    }
+    failures
+}
+
+async fn clean_up_containers(
+    docker: &Docker,
+    containers: Vec<Container>,
+    asked_for: BTreeMap<usize, String>,
+    network: Option<String>,
+) -> Vec<String> {
     let mut failures = Vec::new();
     let mut cleaning = JoinSet::new();
-    for name in left.asked_for.into_values() {
+    for name in asked_for.into_values() {
         let docker = docker.clone();
         cleaning.spawn(async move {
             let removed = create::remove_late(&docker, &name).await;
             removed.with_context(|| format!("cannot remove Docker container {}", quote(&name)))
         });
     }
-    for container in left.containers {
-        let network = left.network.as_ref().map(|network| network.name.clone());
-        let docker = docker.clone();
+    for container in containers {
+        let (docker, network) = (docker.clone(), network.clone());
         cleaning.spawn(async move {
             let cleaned = container.clean_up(&docker, network).await;
             let Container { function, target, .. } = &container;
@@ -239,12 +273,6 @@ async fn clean_up(docker: Docker, left: Left) -> Vec<String> {
     }
     while let Some(cleaned) = cleaning.join_next().await {
         if let Ok(Err(error)) = cleaned {
-            failures.push(format!("{error:#}"));
-        }
-    }
-    if let Some(Network { name, exists }) = left.network {
-        let removed = create::remove_network(&docker, &name, exists).await;
-        if let Err(error) = removed.context("cannot remove Docker network") {
             failures.push(format!("{error:#}"));
         }
     }

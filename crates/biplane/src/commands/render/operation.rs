@@ -21,7 +21,8 @@ use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
 use super::load::{self, Loader, quoted};
 use super::runners::{Runners, Running};
 use super::runtime::Function;
-use super::watch::{self, Again, Sources, Up};
+use super::up::Up;
+use super::watch::{self, Again, Sources};
 use super::{asynchronous, engine, functions, print, start, structs, summary};
 use crate::cli::values;
 use crate::streams::Streams;
@@ -100,8 +101,8 @@ impl Again for OperationRender {
         let inputs = self.load(&mut Loader::new(streams))?;
         let from = (&self.function, self.functions.as_deref());
         let runtime = up.runtime;
-        let runners = up.functions(&inputs.functions, &inputs.operation, from, |runtime| {
-            runtime.block_on(self.start(&inputs, streams))
+        let runners = up.functions(&inputs.functions, &inputs.operation, from, |runtime, up| {
+            runtime.block_on(self.start(&inputs, up, streams))
         })?;
         runtime.block_on(self.render(inputs, runners, streams))
     }
@@ -126,7 +127,7 @@ impl OperationRender {
         let inputs = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(false)?;
-        let runners = runtime.block_on(self.start(&inputs, streams))?;
+        let runners = runtime.block_on(self.start(&inputs, Runners::default(), streams))?;
         let rendered = runtime.block_on(self.render(inputs, &runners, streams));
         runtime.block_on(runners.end());
         print::write(&rendered?, self.output.output_format, streams.stdout)
@@ -166,11 +167,17 @@ impl OperationRender {
         Ok(Inputs { operation, functions, spent, required, credentials, schemas, helper })
     }
 
-    async fn start(&self, inputs: &Inputs, streams: &mut Streams<'_>) -> Result<Runners> {
+    async fn start(
+        &self,
+        inputs: &Inputs,
+        up: Runners,
+        streams: &mut Streams<'_>,
+    ) -> Result<Runners> {
         let Inputs { operation, functions, .. } = inputs;
         let engine = Engine::of(&self.engine, What::Operation, functions);
         let limit = self.engine.timeout.saturating_sub(inputs.spent);
-        let runners = start::start(functions, operation, &self.function, &engine, limit, streams);
+        let runners =
+            start::start(functions, operation, &self.function, &engine, limit, up, streams);
         let mut runners = runners.await?;
         runners.spent += inputs.spent;
         Ok(runners)

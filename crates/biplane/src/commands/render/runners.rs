@@ -1,6 +1,6 @@
 //! Functions that can be called, wherever they run, for as long as a command needs them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +63,25 @@ impl Runners {
         self.by_name.values_mut()
     }
 
+    /// Whether there is a function of a name, and it has not ended.
+    pub(super) fn is_up(&self, name: &str) -> bool {
+        let has_ended = |ended: &Ended| ended.borrow().is_some();
+        let running = self.by_name.get(name);
+        running.is_some_and(|running| !running.ended.as_ref().is_some_and(has_ended))
+    }
+
+    /// What functions run in and on, without the functions.
+    pub(super) fn place(&self) -> Self {
+        Self { by_name: BTreeMap::new(), ..self.clone() }
+    }
+
+    /// Takes functions that run in the same place, but for those that it has anew.
+    pub(super) fn join(&mut self, others: Self) {
+        for (name, running) in others.by_name {
+            self.by_name.entry(name).or_insert(running);
+        }
+    }
+
     /// Calls functions by name.
     pub(super) fn named(&self) -> Named {
         self.by_name.iter().fold(Named::default(), |named, (name, running)| {
@@ -90,6 +109,19 @@ impl Runners {
         if let Some(session) = session.and_then(Arc::into_inner) {
             session.close().await;
         }
+    }
+
+    /// Ends all functions but some. What is left can be joined by others.
+    pub(super) async fn keep(mut self, names: &BTreeSet<String>) -> Self {
+        if names.is_empty() {
+            self.end().await;
+            return Self::default();
+        }
+        self.by_name.retain(|name, _| names.contains(name));
+        if let Some(session) = &self.session {
+            session.keep(names).await;
+        }
+        self
     }
 
     /// Works until someone asks to stop: what was started must not outlive the command.

@@ -32,21 +32,24 @@ const WITHOUT_DOCKER: &str = "\nFunctions also run without Docker: where you sta
 const NEEDS_LEAVE: &str = "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs";
 const ELSE_DOCKER: &str = "\nOr have it built and run in Docker, which cannot be reached: ";
 
-/// Starts those functions that the pipeline calls, as many at the same time as is allowed. When several
-/// cannot be started, the first of them in the input is reported; the others are cleaned up.
+/// Starts those functions that the pipeline calls and that are not up, as many at the same time as is
+/// allowed. When several cannot be started, the first of them in the input is reported; the others are
+/// cleaned up.
 pub(super) async fn start(
     functions: &[Function],
     pipeline: &Object,
     flags: &FunctionFlags,
     engine: &Engine,
     timeout: Duration,
+    up: Runners,
     streams: &mut Streams<'_>,
 ) -> Result<Runners> {
     let begun = Instant::now();
-    let planned = plan(functions, pipeline, flags, engine)?;
+    let mut planned = plan(functions, pipeline, flags, engine)?;
+    planned.retain(|(function, _)| !up.is_up(&function.name));
     let has = |wanted: fn(&Runtime) -> bool| planned.iter().any(|(_, runtime)| wanted(runtime));
     let in_docker = has(|runtime| matches!(runtime, Runtime::Docker(_)));
-    let mut runners = Runners::default();
+    let mut runners = up.place();
     let is_program = |runtime: &Runtime| matches!(runtime, Runtime::Process(_));
     if in_docker || has(is_program) || !matches!(engine, Engine::BuiltIn) {
         // Before there is anything to clean up.
@@ -87,6 +90,7 @@ pub(super) async fn start(
         }
     }
     waiting::in_public(&mut runners, &streams.progress);
+    runners.join(up);
     if in_docker || engine.is_image() {
         runners.spent = begun.elapsed();
     }
@@ -146,7 +150,11 @@ async fn open_session(
     verbose: bool,
 ) -> Result<()> {
     let interrupted = runners.interrupted.clone();
+    let known = runners.session.clone();
     let open = async || {
+        if let Some(session) = known {
+            return Ok(session);
+        }
         tokio::select! {
             session = Session::open(Environment::of_process(), verbose) => session,
             () = interrupt::requested(interrupted.as_ref()) => Err(Interrupted.into()),
@@ -162,7 +170,9 @@ async fn open_session(
         };
         let session = open().await.map_err(cannot)?;
         runners.session = Some(session.clone());
-        runners.network.clone_from(&image.network);
+        if image.network.is_some() {
+            runners.network.clone_from(&image.network);
+        }
         if runners.network.is_none() {
             let create = session.create_network();
             tokio::pin!(create);

@@ -10,15 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use biplane_model::{Object, Value};
-use tokio::runtime::Runtime;
+use biplane_model::Value;
 use tokio::sync::watch::Receiver;
 
 use super::flags::{FunctionFlags, OutputFormat};
 use super::interrupt::{self, Interrupted};
-use super::runners::Runners;
-use super::runtime::Function;
-use super::{asynchronous, functions, print, project};
+use super::up::Up;
+use super::{asynchronous, print, project};
 use crate::cli::{self, Exit, USAGE_ERROR, values};
 use crate::streams::Streams;
 
@@ -28,8 +26,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const WRITTEN_BY_TOOLS: &[&str] = &["__pycache__", "node_modules", "target"];
 
 /// What tells one state of a file from another: time, size and inode.
-type Stamp = Option<(SystemTime, u64, u64)>;
-type Stamps = BTreeMap<PathBuf, Stamp>;
+pub(super) type Stamp = Option<(SystemTime, u64, u64)>;
+pub(super) type Stamps = BTreeMap<PathBuf, Stamp>;
 
 /// A command that can do its work again.
 pub(super) trait Again {
@@ -89,60 +87,12 @@ impl Sources {
     }
 }
 
-/// Functions that stay up between renders.
-pub(super) struct Up<'a> {
-    /// What renders run on.
-    pub runtime: &'a Runtime,
-    interrupted: Receiver<bool>,
-    /// With what they were started from.
-    started: Option<(From, Runners)>,
-}
-
-/// What functions are started from: what they are, which are called, and their files.
-type From = (Vec<Function>, Vec<String>, Stamps);
-
-impl Up<'_> {
-    /// The functions that a pipeline calls. They are started anew if what they are started from has
-    /// changed.
-    pub(super) fn functions(
-        &mut self,
-        functions: &[Function],
-        pipeline: &Object,
-        (flags, function_file): (&FunctionFlags, Option<&Path>),
-        start: impl FnOnce(&Runtime) -> Result<Runners>,
-    ) -> Result<&Runners> {
-        let used = functions::used(pipeline);
-        let mut files = flat(function_file.unwrap_or(&flags.project_file));
-        if function_file.is_none() {
-            for folder in project::sources(&flags.project_file) {
-                source_files(&folder, &mut files);
-            }
-        }
-        let from = (functions.to_vec(), used, stamps(files));
-        let runners = match self.started.take() {
-            Some((before, runners)) if before == from => runners,
-            before => {
-                // The old ones go first, since the new ones may want their place.
-                if let Some((_, old)) = before {
-                    self.runtime.block_on(old.end());
-                }
-                let mut runners = start(self.runtime)?;
-                runners.interrupted = Some(self.interrupted.clone());
-                // Later renders do not wait for the start.
-                runners.spent = Duration::ZERO;
-                runners
-            }
-        };
-        Ok(&self.started.insert((from, runners)).1)
-    }
-}
-
 /// Renders and prints, now and after every change, until someone asks to stop.
 pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()> {
     let stopped = || Exit { code: cli::INTERRUPTED, text: String::new() };
     let runtime = asynchronous(true)?;
     let mut interrupted = runtime.block_on(async { interrupt::listen() })?;
-    let mut up = Up { runtime: &runtime, interrupted: interrupted.clone(), started: None };
+    let mut up = Up::new(&runtime, interrupted.clone());
     let mut stamps = command.sources().stamps();
     loop {
         match command.render_again(&mut up, streams) {
@@ -183,7 +133,7 @@ async fn change(
 
 /// The files that a project's functions are made of, without what tools write while they are built
 /// and run.
-fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(super) fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -199,7 +149,7 @@ fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// A file, or the files right in a directory and the directory itself.
-fn flat(path: &Path) -> Vec<PathBuf> {
+pub(super) fn flat(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut files: Vec<_> =
         entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
@@ -219,7 +169,7 @@ fn below(path: &Path, files: &mut Vec<PathBuf>) {
     files.push(path.to_owned());
 }
 
-fn stamps(files: Vec<PathBuf>) -> Stamps {
+pub(super) fn stamps(files: Vec<PathBuf>) -> Stamps {
     let stamp = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
         let stamp = metadata.and_then(|m| Some((m.modified().ok()?, m.len(), m.ino())));

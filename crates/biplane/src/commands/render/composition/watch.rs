@@ -7,7 +7,8 @@ use biplane_model::Value;
 
 use super::super::flags::OutputFormat;
 use super::super::load::Loader;
-use super::super::watch::{Again, Sources, Up};
+use super::super::up::Up;
+use super::super::watch::{Again, Sources};
 use super::CompositionRender;
 use crate::cli::values;
 use crate::streams::Streams;
@@ -33,9 +34,10 @@ impl Again for CompositionRender {
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         let from = (&self.function, self.function_file());
         let runtime = up.runtime;
-        let runners = up.functions(&inputs.functions, &inputs.pipelines(), from, |runtime| {
-            runtime.block_on(self.start(&inputs, streams))
-        })?;
+        let runners =
+            up.functions(&inputs.functions, &inputs.pipelines(), from, |runtime, up| {
+                runtime.block_on(self.start(&inputs, up, streams))
+            })?;
         self.render_each(runtime, &inputs, &composites, runners, streams)
     }
 

@@ -76,7 +76,7 @@ impl Session {
                 let image = self.load(root, prefix, repository, &architecture).await?;
                 return Ok(Parts::of(&image, PullPolicy::Never));
             }
-            Source::Files { language, base, env, files } => {
+            Source::Files { language, base, env, files, .. } => {
                 let base = self.base(base, language, pull, notes).await;
                 let variables = env.iter().map(|&variable| variable.to_owned()).collect();
                 base.map(|base| Parts { variables, ..base }.with(files.clone()))

@@ -102,6 +102,11 @@ pub(crate) fn network(function: &Function) -> Option<&str> {
     Some(function.annotation(NETWORK)).filter(|network| !network.is_empty())
 }
 
+/// The name of the container that a Function asks for, which others may ask for, too.
+pub(crate) fn name(function: &Function) -> Option<&str> {
+    Some(function.annotation(NAME)).filter(|name| !name.is_empty())
+}
+
 fn unknown<T>(function: &Function, what: &str, key: &str, value: &str) -> Result<T> {
     bail!(
         "cannot get {what} for Function {}: unsupported {key:?} annotation value {} (unknown {what})",

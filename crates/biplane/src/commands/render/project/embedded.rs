@@ -120,12 +120,14 @@ fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<S
     };
     Ok(match kind {
         Kind::Kcl => Source::Files {
+            folder: folder.to_owned(),
             language: "KCL",
             base: image(KCL_BASE, "KCL base")?,
             env: KCL_ENV,
             files: pack(Packer::new().owned_by(KCL_USER))?,
         },
         Kind::Templates => Source::Files {
+            folder: folder.to_owned(),
             language: "go-templating",
             base: image(TEMPLATES_BASE, "base")?,
             env: TEMPLATES_ENV,

@@ -1,0 +1,211 @@
+//! Functions that stay up between renders, each until what it is started from changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use biplane_model::Object;
+use tokio::runtime::Runtime;
+use tokio::sync::watch::Receiver;
+
+use super::docker;
+use super::flags::FunctionFlags;
+use super::runners::Runners;
+use super::runtime::Function;
+use super::watch::{Stamps, flat, source_files, stamps};
+use super::{functions, project};
+
+/// Functions that stay up between renders.
+pub(super) struct Up<'a> {
+    /// What renders run on.
+    pub runtime: &'a Runtime,
+    interrupted: Receiver<bool>,
+    /// With what they were started from.
+    started: Option<(From, Runners)>,
+}
+
+impl<'a> Up<'a> {
+    pub(super) fn new(runtime: &'a Runtime, interrupted: Receiver<bool>) -> Self {
+        Self { runtime, interrupted, started: None }
+    }
+
+    /// The functions that a pipeline calls. Those are started that are not up, or are no longer
+    /// what they were started from.
+    pub(super) fn functions(
+        &mut self,
+        functions: &[Function],
+        pipeline: &Object,
+        files: (&FunctionFlags, Option<&Path>),
+        start: impl FnOnce(&Runtime, Runners) -> Result<Runners>,
+    ) -> Result<&Runners> {
+        let now = From::new(functions, pipeline, files);
+        let (kept, up) = match self.started.take() {
+            Some((before, runners)) => {
+                let kept = now.kept(&before, &runners);
+                if before == now && now.called().all(|function| kept.contains(&function.name)) {
+                    return Ok(&self.started.insert((now, runners)).1);
+                }
+                // The old ones go first, since the new ones may want their place.
+                let up = self.runtime.block_on(runners.keep(&kept));
+                (kept, up)
+            }
+            None => Default::default(),
+        };
+        match start(self.runtime, up.clone()) {
+            Ok(mut runners) => {
+                runners.interrupted = Some(self.interrupted.clone());
+                // Later renders do not wait for the start.
+                runners.spent = Duration::ZERO;
+                Ok(&self.started.insert((now, runners)).1)
+            }
+            Err(error) => {
+                // What else was started is of no use without what was not.
+                let up = self.runtime.block_on(up.keep(&kept));
+                self.started = Some((now, up));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// What functions are started from.
+#[derive(Debug, PartialEq, Eq)]
+struct From {
+    functions: Vec<Function>,
+    /// The names of those that are called.
+    used: Vec<String>,
+    /// The file that lists them, or that of the project.
+    listing: Stamps,
+    /// By function of the project, the files that are part of it.
+    own: BTreeMap<String, Stamps>,
+    /// The other files of the project: any of its functions may use them.
+    shared: Stamps,
+}
+
+impl From {
+    fn new(
+        functions: &[Function],
+        pipeline: &Object,
+        (flags, function_file): (&FunctionFlags, Option<&Path>),
+    ) -> Self {
+        let mut files = Vec::new();
+        if function_file.is_none() {
+            for folder in project::sources(&flags.project_file) {
+                source_files(&folder, &mut files);
+            }
+        }
+        let (mut own, mut shared) = (BTreeMap::<String, Stamps>::new(), Stamps::new());
+        for (file, stamp) in stamps(files) {
+            let is_part = |function: &&Function| {
+                function.build.as_ref().is_some_and(|build| build.is_made_of(&file))
+            };
+            let mut owners = functions.iter().filter(is_part).peekable();
+            if owners.peek().is_none() {
+                shared.insert(file.clone(), stamp);
+            }
+            for owner in owners {
+                own.entry(owner.name.clone()).or_default().insert(file.clone(), stamp);
+            }
+        }
+        Self {
+            functions: functions.to_vec(),
+            used: functions::used(pipeline),
+            listing: stamps(flat(function_file.unwrap_or(&flags.project_file))),
+            own,
+            shared,
+        }
+    }
+
+    fn function(&self, name: &str) -> Option<&Function> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    fn called(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter().filter(|function| self.used.contains(&function.name))
+    }
+
+    /// The names of those functions that are up and can stay so.
+    fn kept(&self, before: &Self, runners: &Runners) -> BTreeSet<String> {
+        let touched = self.listing != before.listing && self.functions == before.functions;
+        // An engine in a container has to be where all functions are.
+        let moved = {
+            let networks = self.functions.iter().filter_map(docker::network);
+            !networks.eq(before.functions.iter().filter_map(docker::network))
+        };
+        if touched || moved {
+            return BTreeSet::new();
+        }
+        let stays = |function: &&Function| {
+            before.function(&function.name) == Some(*function)
+                && before.own.get(&function.name) == self.own.get(&function.name)
+                && (function.build.is_none() || before.shared == self.shared)
+                && runners.is_up(&function.name)
+        };
+        let (stay, go): (Vec<_>, Vec<_>) = self.called().partition(stays);
+        // A container that functions share is gone for all of them.
+        let gone = before.functions.iter().filter(|function| !stay.contains(function));
+        let gone: BTreeSet<_> = gone.chain(go).filter_map(docker::name).collect();
+        let alone =
+            |function: &&&Function| docker::name(function).is_none_or(|n| !gone.contains(n));
+        stay.iter().filter(alone).map(|function| function.name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use biplane_function::{InProcess, Registry};
+
+    use super::*;
+    use crate::commands::render::runners::Running;
+
+    /// What functions with annotations of their own are started from.
+    fn from(functions: &[(&str, &[(&str, &str)])]) -> From {
+        let function = |(name, annotations): &(&str, &[(&str, &str)])| Function {
+            name: (*name).to_owned(),
+            annotations: annotations
+                .iter()
+                .map(|(k, v)| (format!("render.crossplane.io/runtime-docker-{k}"), (*v).into()))
+                .collect(),
+            ..Function::default()
+        };
+        From {
+            functions: functions.iter().map(function).collect(),
+            used: functions.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            listing: Stamps::new(),
+            own: BTreeMap::new(),
+            shared: Stamps::new(),
+        }
+    }
+
+    fn kept(before: &[(&str, &[(&str, &str)])], now: &[(&str, &[(&str, &str)])]) -> Vec<String> {
+        let mut runners = Runners::default();
+        for (name, _) in before {
+            let runner = Arc::new(InProcess::new(Registry::default()));
+            runners.insert((*name).to_owned(), Running::in_process(runner));
+        }
+        from(now).kept(&from(before), &runners).into_iter().collect()
+    }
+
+    #[test]
+    fn functions_that_share_a_container_lose_it_together() {
+        let warm = ("name", "warm");
+        let before: &[(&str, &[_])] = &[("a", &[warm]), ("b", &[warm]), ("c", &[("name", "own")])];
+        assert_eq!(kept(before, before), ["a", "b", "c"]);
+        let changed: &[(&str, &[_])] = &[("a", &[warm, ("env", "A=1")]), before[1], before[2]];
+        assert_eq!(kept(before, changed), ["c"]);
+        let moved: &[(&str, &[_])] = &[("a", &[("name", "other")]), before[1], before[2]];
+        assert_eq!(kept(before, moved), ["c"]);
+        assert_eq!(kept(before, &before[1..]), ["c"], "a function that is gone takes it along");
+    }
+
+    #[test]
+    fn all_functions_move_when_a_network_does() {
+        let before: &[(&str, &[_])] = &[("a", &[("network", "one")]), ("b", &[])];
+        let after: &[(&str, &[_])] = &[("a", &[("network", "two")]), ("b", &[])];
+        assert_eq!(kept(before, before), ["a", "b"]);
+        assert!(kept(before, after).is_empty());
+    }
+}

@@ -1,0 +1,139 @@
+//! Functions that stay up while others are started anew.
+
+use crate::files::{composition, project};
+use crate::support::Folder;
+use crate::watch::{Watching, XR};
+
+/// Two steps, each with a resource that its function composes.
+const COMPOSITION: &str = composition!(
+    "  - step: paint
+    functionRef:
+      name: acme-appspaint
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: paint
+        base:
+          apiVersion: example.org/v1
+          kind: Paint
+  - step: frame
+    functionRef:
+      name: acme-appsframe
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      resources:
+      - name: frame
+        base:
+          apiVersion: example.org/v1
+          kind: Frame
+"
+);
+const PROJECT: &str = project!("");
+
+/// What serves a function.
+fn serve() -> String {
+    let program = env!("CARGO_BIN_EXE_biplane");
+    format!("exec '{program}' function serve function-patch-and-transform --metrics-address=")
+}
+
+/// Waits for a render, and returns which functions have started since the last one.
+fn started(watching: &mut Watching) -> Vec<String> {
+    watching.prints("composition-resource-name: frame");
+    let notes = watching.folder.at("started");
+    let mut names: Vec<_> =
+        std::fs::read_to_string(&notes).unwrap().lines().map(ToOwned::to_owned).collect();
+    std::fs::write(notes, "").unwrap();
+    names.sort();
+    names
+}
+
+#[test]
+fn only_the_function_whose_source_changes_is_started_anew() {
+    let folder = Folder::new();
+    for (name, text) in
+        [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("crossplane-project.yaml", PROJECT)]
+    {
+        folder.write(name, text);
+    }
+    // Stands in for the interpreter, and notes whose it is.
+    let interpreter =
+        format!("#!/bin/sh\necho \"${{PWD##*/}}\" >> ../../started\nshift 2\n{} \"$@\"\n", serve());
+    for name in ["paint", "frame"] {
+        folder.write(&format!("functions/{name}/pyproject.toml"), "");
+        folder.write(&format!("functions/{name}/function/main.py"), "");
+        let python = folder.write(&format!("functions/{name}/.venv/bin/python"), &interpreter);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(python, mode).unwrap();
+    }
+    let words = ["render", "--watch", "xr.yaml", "composition.yaml", "--allow-process"];
+    let mut watching = Watching::run_in(folder, &words);
+    assert_eq!(started(&mut watching), ["frame", "paint"]);
+    let more = PROJECT.replace("spec:", "# The same.\nspec:");
+    for (file, text, want) in [
+        ("functions/paint/function/main.py", "pass", &["paint"][..]),
+        ("functions/frame/function/more.py", "pass", &["frame"]),
+        // What is in none of their folders may be used by all of them.
+        ("functions/shared/colours.py", "pass", &["frame", "paint"]),
+        ("schemas/python/types.py", "pass", &["frame", "paint"]),
+        ("crossplane-project.yaml", &more, &["frame", "paint"]),
+        ("xr.yaml", &XR.replace("red", "green"), &[]),
+    ] {
+        watching.folder.write(file, text);
+        assert_eq!(started(&mut watching), want, "{file}");
+    }
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+/// Functions that are programs which note their start.
+fn functions(paint: &str, frame: &str) -> String {
+    let function = |name: &str, first: &str| {
+        let script = format!(
+            "echo {name} >> started; {first}{} --insecure --address {{address}}",
+            serve().replace('\'', "")
+        );
+        let command = serde_json::json!(["sh", "-c", script]);
+        format!(
+            "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: acme-apps{name}\n  annotations:\n    render.crossplane.io/runtime: Process\n    render.crossplane.io/runtime-process-command: '{command}'\n"
+        )
+    };
+    format!("{}---\n{}", function("paint", paint), function("frame", frame))
+}
+
+const WORDS: [&str; 4] = ["xr.yaml", "composition.yaml", "functions.yaml", "--allow-process"];
+
+#[test]
+fn only_the_function_that_is_listed_anew_is_started_anew() {
+    let files = [("composition.yaml", COMPOSITION), ("functions.yaml", &functions("", ""))];
+    let mut watching = Watching::start(&files, &WORDS);
+    assert_eq!(started(&mut watching), ["frame", "paint"]);
+    let paint = functions("true; ", "");
+    watching.folder.write("functions.yaml", &paint);
+    assert_eq!(started(&mut watching), ["paint"]);
+    watching.folder.write("functions.yaml", &functions("true; ", "true; "));
+    assert_eq!(started(&mut watching), ["frame"]);
+    // A file that says what it said before is a wish.
+    watching.folder.write("functions.yaml", &functions("true; ", "true; "));
+    assert_eq!(started(&mut watching), ["frame", "paint"]);
+    // What is no longer called need not stay up, and starts once it is called again.
+    let (step, _) = COMPOSITION.split_once("  - step: frame").unwrap();
+    let paint_only = step.replace("name: paint", "name: frame");
+    watching.folder.write("composition.yaml", &paint_only);
+    assert!(started(&mut watching).is_empty());
+    watching.folder.write("composition.yaml", COMPOSITION);
+    assert_eq!(started(&mut watching), ["frame"]);
+    assert_eq!(watching.stop().0, Some(130));
+}
+
+#[test]
+fn a_function_that_has_ended_is_started_anew() {
+    let listed = functions("", "[ -e repaired ] || exit 3; ");
+    let files = [("composition.yaml", COMPOSITION), ("functions.yaml", &listed)];
+    let mut watching = Watching::start(&files, &WORDS);
+    watching.says("has ended (exit status: 3)");
+    watching.folder.write("repaired", "");
+    watching.folder.write("xr.yaml", &XR.replace("red", "green"));
+    assert_eq!(started(&mut watching), ["frame", "frame", "paint"], "the other stays up");
+    assert_eq!(watching.stop().0, Some(130));
+}
