@@ -11,7 +11,10 @@ use std::sync::OnceLock;
 
 use biplane_model::{Map, Value, gojson, gonum, gotime};
 
-/// The kinds whose readiness upstream derives from a fully decoded object.
+/// The metadata of any object.
+pub(crate) const META: &str = include_str!("go_types/meta.txt");
+
+/// The kinds whose readiness upstream derives from a fully decoded object; to be read with `META`.
 pub(crate) const KUBERNETES: &str = include_str!("go_types/kubernetes.txt");
 
 /// Which of upstream's three decoders is asked.

@@ -6,11 +6,11 @@ use std::sync::LazyLock;
 use biplane_model::Value;
 use biplane_proto::Struct;
 
-use crate::go_types::{Decoder, KUBERNETES, Mismatch, Types};
+use crate::go_types::{Decoder, META, Mismatch, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[
-        KUBERNETES,
+        META,
         "v1beta1.Input apiVersion:string kind:string metadata:meta.ObjectMeta ttl:string \
          celHealthCheckCustomization:{}string celHealthCheckCustomizationFrom:string",
     ])

@@ -7,9 +7,9 @@ use std::sync::LazyLock;
 
 use biplane_model::{Object, Value, gotime};
 
-use crate::go_types::{Decoder, KUBERNETES, Types, to_int64};
+use crate::go_types::{Decoder, KUBERNETES, META, Types, to_int64};
 
-static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(&[KUBERNETES]));
+static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(&[META, KUBERNETES]));
 
 /// Whether the object is of a known kind and healthy.
 pub(super) fn is_healthy(object: &Object) -> bool {

@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use biplane_model::{Map, Value};
 use biplane_proto::Struct;
 
-use crate::go_types::{Decoder, KUBERNETES, Mismatch, Types, unsigned};
+use crate::go_types::{Decoder, META, Mismatch, Types, unsigned};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[
-        KUBERNETES,
+        META,
         "v1beta1.Input apiVersion:string kind:string metadata:meta.ObjectMeta spec:v1beta1.InputSpec
 v1beta1.InputSpec defaultData:{}any environmentConfigs:[]v1beta1.EnvironmentSource policy:v1beta1.Policy
 v1beta1.Policy resolution:string

@@ -1,6 +1,6 @@
 //! What fits, and for which decoder.
 
-use super::{Decoder, Mismatch, Types, to_int64, unsigned};
+use super::{Decoder, KUBERNETES, META, Mismatch, Type, Types, to_int64, unsigned};
 use serde_json::{Value, json};
 
 const TABLE: &str = "# a comment
@@ -80,4 +80,25 @@ fn doubles_beyond_the_range_of_integers_become_the_smallest() {
     assert_eq!(to_int64(-2.9), -2);
     assert_eq!(to_int64(1e19), i64::MIN);
     assert_eq!(to_int64(f64::NAN), i64::MIN);
+}
+
+/// A struct that is not in the table would let everything pass.
+#[test]
+fn every_struct_that_a_table_names_is_in_it() {
+    fn named(wanted: &Type) -> Option<&'static str> {
+        match wanted {
+            Type::List(item) | Type::Map(item) => named(item),
+            Type::Struct(name) => Some(name),
+            _ => None,
+        }
+    }
+    for tables in [&[META][..], &[META, KUBERNETES]] {
+        let types = Types::read(tables);
+        for (name, fields) in &types.0 {
+            for (field, wanted) in fields.fields() {
+                let there = named(wanted).is_none_or(|wanted| types.0.contains_key(wanted));
+                assert!(there, "{name}.{field}");
+            }
+        }
+    }
 }

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 
 use biplane_model::{Map, Value, fieldpath};
 
-use crate::go_types::{Decoder, KUBERNETES, Mismatch, Types};
+use crate::go_types::{Decoder, META, Mismatch, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[
-        KUBERNETES,
+        META,
         "v1beta1.Resources apiVersion:string kind:string metadata:meta.ObjectMeta \
 patchSets:[]v1beta1.PatchSet environment:v1beta1.Environment resources:[]v1beta1.ComposedTemplate \
 writeConnectionSecretToRef:v1beta1.WriteConnectionSecretToRef

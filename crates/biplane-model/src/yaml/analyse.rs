@@ -33,6 +33,14 @@ impl Analysis {
                 literal_allowed: false,
             };
         };
+        if text.bytes().all(is_harmless) {
+            return Self {
+                multiline: false,
+                plain_allowed: !(text == "-" || text.starts_with("---") || text.starts_with("...")),
+                single_quoted_allowed: true,
+                literal_allowed: true,
+            };
+        }
         let mut indicators = text.starts_with("---") || text.starts_with("...") || leads(text);
         let mut special = false;
         let mut multiline = false;
@@ -126,6 +134,11 @@ fn leads(text: &str) -> bool {
         Some('?' | ':' | '-') => chars.next().is_none_or(is_blank),
         _ => false,
     }
+}
+
+/// Whether the character means nothing but itself inside a scalar. Most strings hold no other.
+fn is_harmless(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_')
 }
 
 pub(super) fn is_blank(c: char) -> bool {

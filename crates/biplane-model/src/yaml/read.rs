@@ -10,6 +10,7 @@ use super::stream::{Chunk, Chunks};
 use crate::Value;
 
 mod build;
+mod everyday;
 mod last_line;
 mod limits;
 mod repair;
@@ -98,6 +99,9 @@ struct Root {
 
 fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
+    if let Some(root) = everyday::read(text) {
+        return Ok(root);
+    }
     check_characters(text)?;
     let mut text = Cow::Borrowed(text);
     let mut repairs = Repairs::default();

@@ -37,7 +37,7 @@ enum Content {
 }
 
 #[derive(Debug)]
-enum Key {
+pub(super) enum Key {
     Name(String),
     /// `<<`: the value's entries become entries of this object.
     Merge,
@@ -47,6 +47,19 @@ enum Key {
 enum Scalar<'event> {
     Plain(Meaning, Cow<'event, str>),
     Text(String),
+}
+
+/// The value of a plain scalar without a tag.
+pub(super) fn plain_value(text: &str) -> Result<Value, Problem> {
+    Scalar::Plain(resolve::meaning(text), Cow::Borrowed(text)).value()
+}
+
+/// What a plain scalar without a tag is as a key.
+pub(super) fn plain_key(text: &str) -> Result<Key, Problem> {
+    match text {
+        "<<" => Ok(Key::Merge),
+        _ => Scalar::Plain(resolve::meaning(text), Cow::Borrowed(text)).key().map(Key::Name),
+    }
 }
 
 impl<'text> Builder<'text> {

@@ -1,0 +1,287 @@
+//! Reading the layout that nearly all documents have, many times faster than the grammar can.
+//!
+//! That is: blocks of keys and items, scalars that end on the line they begin on, and literal
+//! texts. Whatever else stands in a document, mistakes included, is for the parser of the whole
+//! grammar: nothing here is an error, it is only not for this reader. What it reads, the parser
+//! reads in the same way.
+
+use super::Root;
+use super::build::{Key, plain_key, plain_value};
+use crate::{Map, Value};
+
+/// Deeper than people write by hand.
+const MAX_DEPTH: usize = 64;
+/// Longer keys must have been announced by a question mark.
+const MAX_KEY: usize = 512;
+
+/// Reads a document, if there is nothing out of the ordinary in it.
+pub(super) fn read(text: &str) -> Option<Root> {
+    let ordinary = |b: &u8| (b' '..=b'~').contains(b) || *b == b'\n';
+    // Without an early end, so that many bytes are looked at together.
+    if !text.as_bytes().chunks(256).all(|bytes| bytes.iter().fold(true, |all, b| all & ordinary(b)))
+    {
+        return None;
+    }
+    let mut reader = Reader { rest: text, number: 0, depth: 0, line: None };
+    reader.advance()?;
+    let first = reader.line?;
+    let value = reader.block(first.indent)?;
+    let at_end = reader.line.is_none();
+    at_end.then_some(Root { value: Some(value), line: first.number })
+}
+
+/// A line with content.
+#[derive(Clone, Copy)]
+struct Line<'text> {
+    number: usize,
+    indent: usize,
+    /// What follows the indentation, without spaces at the end.
+    content: &'text str,
+}
+
+impl Line<'_> {
+    fn is_item(&self) -> bool {
+        self.content == "-" || self.content.starts_with("- ")
+    }
+}
+
+/// What stands on a line, or behind a dash or a key.
+enum Content<'text> {
+    /// A key, and what follows its colon.
+    Entry(&'text str, &'text str),
+    Scalar(Value),
+}
+
+struct Reader<'text> {
+    /// What is below the line.
+    rest: &'text str,
+    /// How many lines have been taken.
+    number: usize,
+    depth: usize,
+    line: Option<Line<'text>>,
+}
+
+impl<'text> Reader<'text> {
+    /// Goes to the next line that is more than a comment.
+    fn advance(&mut self) -> Option<()> {
+        loop {
+            let Some(raw) = self.take() else {
+                self.line = None;
+                return Some(());
+            };
+            let content = raw.trim_ascii_start();
+            let indent = raw.len() - content.len();
+            let content = content.trim_ascii_end();
+            match content.as_bytes() {
+                [] | [b'#', ..] => {}
+                [b'-', b'-', b'-', ..] | [b'.', b'.', b'.', ..] if indent == 0 => return None,
+                _ => {
+                    self.line = Some(Line { number: self.number, indent, content });
+                    return Some(());
+                }
+            }
+        }
+    }
+
+    /// The next line as it is, without its end.
+    fn take(&mut self) -> Option<&'text str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        self.number += 1;
+        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+        self.rest = rest;
+        Some(line)
+    }
+
+    /// What begins on this line, at this indentation.
+    fn block(&mut self, indent: usize) -> Option<Value> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let value = if self.line?.is_item() { self.list(indent)? } else { self.object(indent)? };
+        self.depth -= 1;
+        Some(value)
+    }
+
+    fn object(&mut self, indent: usize) -> Option<Value> {
+        let mut map = Map::new();
+        while let Some(line) = self.line.filter(|line| line.indent >= indent) {
+            if line.indent > indent || line.is_item() {
+                return None;
+            }
+            let Content::Entry(key, after) = content(line.content)? else { return None };
+            let key = key_of(key)?;
+            let value = if after.is_empty() || after.starts_with('#') {
+                self.advance()?;
+                match self.line {
+                    Some(next) if next.indent > indent => self.block(next.indent)?,
+                    // A list need not be further to the right than its key.
+                    Some(next) if next.indent == indent && next.is_item() => self.block(indent)?,
+                    _ => Value::Null,
+                }
+            } else {
+                self.on_this_line(after, indent)?
+            };
+            map.insert(key, value);
+        }
+        Some(Value::Object(map))
+    }
+
+    fn list(&mut self, indent: usize) -> Option<Value> {
+        let mut items = Vec::new();
+        while let Some(line) = self.line.filter(|line| line.indent >= indent) {
+            if line.indent > indent {
+                return None;
+            }
+            if !line.is_item() {
+                break;
+            }
+            let after = line.content.strip_prefix('-')?.trim_ascii_start();
+            items.push(if after.is_empty() || after.starts_with('#') {
+                self.advance()?;
+                match self.line {
+                    Some(next) if next.indent > indent => self.block(next.indent)?,
+                    _ => Value::Null,
+                }
+            } else {
+                let column = indent + line.content.len() - after.len();
+                let inner = Line { indent: column, content: after, ..line };
+                if inner.is_item() || matches!(content(after), Some(Content::Entry(..))) {
+                    self.line = Some(inner);
+                    self.block(column)?
+                } else {
+                    self.on_this_line(after, indent)?
+                }
+            });
+        }
+        Some(Value::Array(items))
+    }
+
+    /// A scalar behind a dash or a key, and goes on to what is below it.
+    fn on_this_line(&mut self, text: &'text str, parent: usize) -> Option<Value> {
+        if matches!(text, "|" | "|-") {
+            return self.literal(text == "|", parent);
+        }
+        let Content::Scalar(value) = content(text)? else { return None };
+        self.advance()?;
+        // Further to the right: the scalar goes on.
+        let ends = self.line.is_none_or(|next| next.indent <= parent);
+        ends.then_some(value)
+    }
+
+    /// The lines of a literal text, which are further to the right than what it belongs to.
+    fn literal(&mut self, keeps_break: bool, parent: usize) -> Option<Value> {
+        // What an unended last line means is not the same everywhere.
+        if !self.rest.ends_with('\n') {
+            return None;
+        }
+        let mut text = String::new();
+        let mut blank = 0;
+        let mut indent = None;
+        loop {
+            let before = (self.rest, self.number);
+            let Some(line) = self.take() else { break };
+            let spaces = line.len() - line.trim_ascii_start().len();
+            if spaces == line.len() && indent.is_none_or(|indent| spaces <= indent) {
+                if indent.is_none() && spaces > 0 {
+                    return None;
+                }
+                blank += 1;
+                continue;
+            }
+            let indent = *indent.get_or_insert(spaces);
+            if spaces < indent || indent <= parent {
+                (self.rest, self.number) = before;
+                break;
+            }
+            text.extend(std::iter::repeat_n('\n', std::mem::take(&mut blank)));
+            text.push_str(line.get(indent..)?);
+            text.push('\n');
+        }
+        if text.is_empty() {
+            return None;
+        }
+        if !keeps_break {
+            text.pop();
+        }
+        self.advance()?;
+        Some(Value::String(text))
+    }
+}
+
+/// Tells a key from a scalar; a comment may follow.
+fn content(text: &str) -> Option<Content<'_>> {
+    let first = *text.as_bytes().first()?;
+    match first {
+        b'"' | b'\'' => quoted(text, char::from(first)),
+        b'{' | b'[' => match without_comment(text) {
+            "{}" => Some(Content::Scalar(Value::Object(Map::new()))),
+            "[]" => Some(Content::Scalar(Value::Array(Vec::new()))),
+            _ => None,
+        },
+        // They would mean something else than themselves.
+        b'?' | b':' | b',' | b']' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%'
+        | b'@' | b'`' => None,
+        b'-' if text.len() == 1 || text.starts_with("- ") => None,
+        _ => plain(text),
+    }
+}
+
+fn plain(text: &str) -> Option<Content<'_>> {
+    let bytes = text.as_bytes();
+    let mut end = bytes.len();
+    for (at, &b) in bytes.iter().enumerate() {
+        if b == b':' && matches!(bytes.get(at + 1), None | Some(b' ')) {
+            let (key, after) = text.split_at_checked(at)?;
+            let after = after.strip_prefix(':')?.trim_ascii_start();
+            return Some(Content::Entry(key.trim_ascii_end(), after));
+        }
+        if b == b'#' && at > 0 && bytes.get(at - 1) == Some(&b' ') {
+            end = at;
+            break;
+        }
+    }
+    plain_value(text.get(..end)?.trim_ascii_end()).ok().map(Content::Scalar)
+}
+
+/// One without escapes, which are the parser's concern.
+fn quoted(text: &str, quote: char) -> Option<Content<'_>> {
+    let (inner, after) = text.strip_prefix(quote)?.split_once(quote)?;
+    if inner.contains('\\') && quote == '"' || after.starts_with(quote) {
+        return None;
+    }
+    if let Some(after) = after.strip_prefix(':') {
+        let value = after.trim_ascii_start();
+        let is_entry = after.is_empty() || value.len() < after.len();
+        let key = text.get(..inner.len() + 2)?;
+        return is_entry.then_some(Content::Entry(key, value));
+    }
+    let ends = after.is_empty() || after.trim_ascii_start().starts_with('#');
+    let spaced = after.is_empty() || after.starts_with(' ');
+    (ends && spaced).then(|| Content::Scalar(Value::from(inner)))
+}
+
+fn without_comment(text: &str) -> &str {
+    text.split_once(" #").map_or(text, |(before, _)| before).trim_ascii_end()
+}
+
+/// What a key says, from how it is written.
+fn key_of(text: &str) -> Option<String> {
+    if text.len() > MAX_KEY {
+        return None;
+    }
+    for quote in ['"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote) {
+            return inner.strip_suffix(quote).map(str::to_owned);
+        }
+    }
+    match plain_key(text).ok()? {
+        Key::Name(name) => Some(name),
+        Key::Merge => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
