@@ -1,7 +1,7 @@
 //! Reading the layout that nearly all documents have, many times faster than the grammar can.
 //!
-//! That is: blocks of keys and items, scalars that end on the line they begin on, and literal
-//! texts. Whatever else stands in a document, mistakes included, is for the parser of the whole
+//! That is: blocks of keys and items, scalars and bracketed values that end on the line they begin
+//! on, and literal texts. Whatever else stands in a document, mistakes included, is for the parser of the whole
 //! grammar: nothing here is an error, it is only not for this reader. What it reads, the parser
 //! reads in the same way.
 
@@ -100,7 +100,14 @@ impl<'text> Reader<'text> {
         if self.depth > MAX_DEPTH {
             return None;
         }
-        let value = if self.line?.is_item() { self.list(indent)? } else { self.object(indent)? };
+        let line = self.line?;
+        let value = if line.is_item() {
+            self.list(indent)?
+        } else if line.content.starts_with(['{', '[']) {
+            self.on_this_line(line.content, indent)?
+        } else {
+            self.object(indent)?
+        };
         self.depth -= 1;
         Some(value)
     }
@@ -165,10 +172,9 @@ impl<'text> Reader<'text> {
             return self.literal(text == "|", parent);
         }
         let Content::Scalar(value) = content(text)? else { return None };
+        // If it goes on below, the next line is further to the right than any that may follow.
         self.advance()?;
-        // Further to the right: the scalar goes on.
-        let ends = self.line.is_none_or(|next| next.indent <= parent);
-        ends.then_some(value)
+        Some(value)
     }
 
     /// The lines of a literal text, which are further to the right than what it belongs to.
@@ -216,11 +222,10 @@ fn content(text: &str) -> Option<Content<'_>> {
     let first = *text.as_bytes().first()?;
     match first {
         b'"' | b'\'' => quoted(text, char::from(first)),
-        b'{' | b'[' => match without_comment(text) {
-            "{}" => Some(Content::Scalar(Value::Object(Map::new()))),
-            "[]" => Some(Content::Scalar(Value::Array(Vec::new()))),
-            _ => None,
-        },
+        b'{' | b'[' => {
+            let (value, after) = bracketed(text, 0)?;
+            ends(after).then_some(Content::Scalar(value))
+        }
         // They would mean something else than themselves.
         b'?' | b':' | b',' | b']' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%'
         | b'@' | b'`' => None,
@@ -258,13 +263,85 @@ fn quoted(text: &str, quote: char) -> Option<Content<'_>> {
         let key = text.get(..inner.len() + 2)?;
         return is_entry.then_some(Content::Entry(key, value));
     }
-    let ends = after.is_empty() || after.trim_ascii_start().starts_with('#');
-    let spaced = after.is_empty() || after.starts_with(' ');
-    (ends && spaced).then(|| Content::Scalar(Value::from(inner)))
+    ends(after).then(|| Content::Scalar(Value::from(inner)))
 }
 
-fn without_comment(text: &str) -> &str {
-    text.split_once(" #").map_or(text, |(before, _)| before).trim_ascii_end()
+/// Whether nothing but a comment follows.
+fn ends(after: &str) -> bool {
+    after.is_empty() || (after.starts_with(' ') && after.trim_ascii_start().starts_with('#'))
+}
+
+/// A value in braces or brackets, or inside them, and what follows it.
+fn bracketed(text: &str, depth: usize) -> Option<(Value, &str)> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    match text.as_bytes().first()? {
+        b'{' => {
+            let mut map = Map::new();
+            let mut rest = text.get(1..)?.trim_ascii_start();
+            while !rest.starts_with('}') {
+                let (key, after) = word(rest)?;
+                let after = after.strip_prefix(':')?;
+                let value = after.trim_ascii_start();
+                if value.len() == after.len() && !rest.starts_with(['"', '\'']) {
+                    return None;
+                }
+                let (value, after) = bracketed(value, depth + 1)?;
+                map.insert(key_of(key)?, value);
+                rest = separated(after, '}')?;
+            }
+            Some((Value::Object(map), rest.get(1..)?))
+        }
+        b'[' => {
+            let mut items = Vec::new();
+            let mut rest = text.get(1..)?.trim_ascii_start();
+            while !rest.starts_with(']') {
+                let (value, after) = bracketed(rest, depth + 1)?;
+                items.push(value);
+                rest = separated(after, ']')?;
+            }
+            Some((Value::Array(items), rest.get(1..)?))
+        }
+        quote @ (b'"' | b'\'') => {
+            let (text, after) = word(text)?;
+            Some((Value::from(text.trim_matches(char::from(*quote))), after))
+        }
+        _ => {
+            let (text, after) = word(text)?;
+            Some((plain_value(text).ok()?, after))
+        }
+    }
+}
+
+/// What follows the comma behind a value in brackets, or the bracket that ends them.
+fn separated(after: &str, end: char) -> Option<&str> {
+    let after = after.trim_ascii_start();
+    match after.strip_prefix(',') {
+        Some(next) => Some(next.trim_ascii_start()),
+        None => after.starts_with(end).then_some(after),
+    }
+}
+
+/// A quoted text, with its quotes, or a run of letters and the like, and what follows it.
+fn word(text: &str) -> Option<(&str, &str)> {
+    let first = *text.as_bytes().first()?;
+    let length = if matches!(first, b'"' | b'\'') {
+        let inner = text.get(1..)?;
+        let length = inner.bytes().position(|b| b == first)?;
+        let escapes = first == b'"' && inner.get(..length)?.contains('\\');
+        if escapes || inner.as_bytes().get(length + 1) == Some(&first) {
+            return None;
+        }
+        length + 2
+    } else {
+        let ordinary = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_');
+        text.bytes().position(|b| !ordinary(b)).unwrap_or(text.len())
+    };
+    if length == 0 || text.get(..length)? == "-" {
+        return None;
+    }
+    text.split_at_checked(length)
 }
 
 /// What a key says, from how it is written.
