@@ -14,11 +14,13 @@ pub fn message(error: &clap::Error, tree: &clap::Command) -> String {
             let what = if found.starts_with('-') { "unknown flag" } else { "unexpected argument" };
             let mut near = strings(error, ContextKind::SuggestedArg);
             near.extend(strings(error, ContextKind::SuggestedSubcommand));
-            let near = near.first().map(|n| format!(", did you mean {:?}?", name(n)));
+            // The nearest comes last.
+            let near = near.last().map(|n| format!(", did you mean {:?}?", name(n)));
             format!("{what} {found}{}", near.unwrap_or_default())
         }
         ErrorKind::MissingRequiredArgument => {
-            let missing: Vec<_> = invalid.iter().map(|s| s.to_lowercase()).collect();
+            let shown = |s: &String| if s.starts_with('-') { name(s) } else { s.to_lowercase() };
+            let missing: Vec<_> = invalid.iter().map(shown).collect();
             format!("expected \"{}\"", missing.join(" "))
         }
         ErrorKind::ArgumentConflict => {

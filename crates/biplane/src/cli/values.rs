@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A path that stands for stdin.
@@ -68,10 +69,10 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of things, at least one.
-pub fn count(text: &str) -> Result<usize, String> {
+pub fn count<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, String> {
     text.parse()
         .ok()
-        .filter(|&number| number > 0)
+        .filter(|number| *number >= N::from(1))
         .ok_or_else(|| format!("expected a whole number above 0 but got {text:?}"))
 }
 

@@ -55,7 +55,7 @@ pub struct Serve {
     #[arg(long)]
     insecure: bool,
     /// Largest request to accept, in MiB
-    #[arg(long, default_value_t = 4, value_parser = values::count)]
+    #[arg(long, default_value_t = 4, value_parser = values::count::<usize>)]
     max_recv_message_size: usize,
     /// Address at which to serve metrics; empty for none
     #[arg(long, default_value = ":8080")]

@@ -9,6 +9,7 @@ mod engines;
 mod files;
 mod guide;
 mod kept_up;
+mod many;
 mod mistakes;
 mod output;
 mod owned;

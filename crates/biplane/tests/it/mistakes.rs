@@ -1,6 +1,6 @@
 //! Bad input, and what is said about it.
 
-use crate::files::{composition, function};
+use crate::files::{composition, function, project};
 use crate::support::{Folder, Ran, run, run_on, run_with};
 
 pub(crate) const XR: &str =
@@ -301,8 +301,12 @@ fn functions_in_the_box_can_be_turned_off_unless_they_are_asked_for() {
     let [xr, composition, functions] = files.map(|(name, text)| folder.write(name, text));
     let project = format!("--project-file={}", folder.at("none.yaml").display());
     let ran = run(&["render", &xr, &composition, &project, "--no-builtin"]);
-    let text = "biplane: error: functions argument is required when not in a project: function \"function-auto-ready\" is not one of those that run in process";
-    assert!(ran.exit == 1 && ran.stderr.starts_with(text), "{}", ran.stderr);
+    let text = "biplane: error: functions argument is required when not in a project: --no-builtin keeps function \"function-auto-ready\" from running in process\n";
+    assert_eq!((ran.exit, ran.stderr.as_str()), (1, text));
+    let project = format!("--project-file={}", folder.write("project.yaml", project!("")));
+    let ran = run(&["render", &xr, &composition, &project, "--no-builtin"]);
+    let text = "biplane: error: cannot load project functions: function \"function-auto-ready\" is not one of the project, and --no-builtin keeps it from running in process\n";
+    assert!(ran.exit == 1 && ran.stderr.ends_with(text), "{}", ran.stderr);
 
     let asked = "-a=render.crossplane.io/runtime=InProcess";
     let ran = run(&["render", &xr, &composition, &functions, "--no-builtin", asked]);
@@ -394,9 +398,13 @@ fn many_composite_resources_render_in_the_order_of_their_files() {
     assert_eq!(found, names);
     let ran = run(&["render", &composition, &xrs, "--output-format=v1"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
-    let ran = run(&["render", &composition, &composition, &functions, &xrs]);
-    assert_eq!(
-        ran.stderr,
-        "biplane: error: --xrs takes the place of the composite resource argument\n"
-    );
+    for more in [&[][..], &["--watch"]] {
+        let line = ["render", &composition, &composition, &functions, &xrs];
+        let ran = run(&[&line, more].concat());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
+        assert_eq!(
+            ran.stderr,
+            "biplane: error: --xrs takes the place of the composite resource argument\n"
+        );
+    }
 }

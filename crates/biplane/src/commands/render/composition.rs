@@ -24,7 +24,7 @@ use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
 use super::load::Loader;
 use super::runners::Runners;
 use super::watch::{Again as _, watch as watching};
-use super::{asynchronous, print, start, v1};
+use super::{asynchronous, print, start};
 use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::streams::Streams;
 pub(super) use inputs::Inputs;
@@ -96,7 +96,7 @@ pub struct CompositionRender {
     until_stable: bool,
     /// How many rounds it may take to settle
     #[arg(long, value_name = "N", default_value_t = 20, requires = "until_stable",
-        value_parser = clap::value_parser!(u32).range(1..), help_heading = "Rounds")]
+        value_parser = values::count::<u32>, help_heading = "Rounds")]
     max_rounds: u32,
     /// Compositions, and definitions, of composite resources that are composed: a file, or a
     /// directory with everything below it; repeatable
@@ -166,6 +166,13 @@ impl CompositionRender {
         if self.until_stable && self.output.output_format == OutputFormat::V1 {
             return refuse("--until-stable and --output-format=v1 can't be used together");
         }
+        let engine = self.engine.chosen_with();
+        if let Some(flag) = engine.filter(|_| self.output.output_format == OutputFormat::V1) {
+            return refuse(&format!(
+                "{flag} and --output-format=v1 can't be used together: what the v1 line printed came of no engine"
+            ));
+        }
+        self.files()?;
         if self.watch { self.sources().check() } else { Ok(()) }
     }
 
@@ -178,17 +185,6 @@ impl CompositionRender {
         runners: &Runners,
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
-        if self.output.output_format == OutputFormat::V1 {
-            let flags = (&self.engine, &self.output);
-            let mut documents = Vec::new();
-            for composite in composites {
-                let inputs = inputs.of(composite.clone());
-                let mut say = |line: &str| streams.say(line);
-                let render = v1::render(&inputs, runners, flags, self.include_full_xr, &mut say);
-                documents.extend(runtime.block_on(render)?);
-            }
-            return Ok(documents);
-        }
         match composites {
             [composite] => {
                 let mut say = |line: &str| streams.say(line);

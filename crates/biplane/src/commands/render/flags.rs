@@ -51,6 +51,20 @@ pub(super) struct EngineFlags {
     pub timeout: Duration,
 }
 
+impl EngineFlags {
+    /// The flag, if any, that asks for an engine other than the one built in.
+    pub(super) fn chosen_with(&self) -> Option<&'static str> {
+        let flags = [
+            (self.crossplane_version.is_some(), "--crossplane-version"),
+            (self.crossplane_image.is_some(), "--crossplane-image"),
+            (self.crossplane_binary.is_some(), "--crossplane-binary"),
+            (self.crossplane_docker_network.is_some(), "--crossplane-docker-network"),
+            (self.crossplane_pull_policy.is_some(), "--crossplane-pull-policy"),
+        ];
+        flags.into_iter().find_map(|(is_set, flag)| is_set.then_some(flag))
+    }
+}
+
 /// What functions are, where they run and what they are given.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Functions")]
@@ -81,7 +95,7 @@ pub(super) struct FunctionFlags {
     #[arg(long, value_name = "DIR", env = "CROSSPLANE_XPKG_CACHE", hide_env_values = true)]
     pub cache_dir: Option<String>,
     /// How many registries are asked, and how many functions started, at the same time
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = values::count::<usize>)]
     pub max_concurrency: usize,
     /// The project that functions are taken from when there is no functions argument
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",

@@ -76,6 +76,12 @@ fn unlisted(
         if flags.no_builtin || !in_box(&name) {
             let (quoted, names) = (quote(&name), registry.names().collect::<Vec<_>>().join(", "));
             match project {
+                Some(_) if in_box(&name) => bail!(
+                    "cannot load project functions: function {quoted} is not one of the project, and --no-builtin keeps it from running in process"
+                ),
+                None if in_box(&name) => bail!(
+                    "{REQUIRED}: --no-builtin keeps function {quoted} from running in process"
+                ),
                 Some(_) => bail!(
                     "cannot load project functions: function {quoted} is neither one of the project nor one of those that run in process ({names})"
                 ),

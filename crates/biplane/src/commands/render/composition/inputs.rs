@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Error, Result, anyhow, bail};
+use anyhow::{Context as _, Error, Result, anyhow};
 use biplane_model::{Gvk, Object, Value};
 
 use super::super::context::ContextHelper;
@@ -13,8 +13,11 @@ use super::super::runtime::Function;
 use super::super::{checks, defaults, functions};
 use super::nested::{self, Nested};
 use super::{CompositionRender, claim};
-use crate::cli::values;
+use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::progress::Progress;
+
+/// What many of those are given with takes the place of the one.
+const IN_PLACE: &str = "--xrs takes the place of the composite resource argument";
 
 /// Everything that a render of a composite resource is made from.
 #[derive(Clone, Debug)]
@@ -60,13 +63,13 @@ impl Inputs {
 impl CompositionRender {
     /// The files of the Composition and of the functions. Without a composite resource among the
     /// arguments they stand one place earlier.
-    pub(super) fn files(&self) -> Result<(&Path, Option<&Path>)> {
+    pub(super) fn files(&self) -> Result<(&Path, Option<&Path>), Exit> {
         match (&self.xrs, &self.composition) {
             (None, Some(composition)) => Ok((composition, self.functions.as_deref())),
             (Some(_), functions) if self.functions.is_none() => {
                 Ok((&self.composite_resource, functions.as_deref()))
             }
-            _ => bail!("--xrs takes the place of the composite resource argument"),
+            _ => Err(Exit { code: USAGE_ERROR, text: IN_PLACE.to_owned() }),
         }
     }
 

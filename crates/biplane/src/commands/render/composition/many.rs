@@ -1,12 +1,15 @@
-//! Many composite resources: rendered with one set of functions, as many at a time as there are
-//! processors.
+//! Many composite resources: rendered with one set of functions and within one time, as many at a
+//! time as there are processors, until one of them fails.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use biplane_model::{Object, Value};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
+use super::super::engine::{Engine, What};
 use super::super::runners::Runners;
 use super::{CompositionRender, Inputs};
 use crate::streams::Streams;
@@ -21,16 +24,40 @@ impl CompositionRender {
         runners: &Runners,
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
-        let all = each(composites, |composite| {
+        let begun = Instant::now();
+        // A container must get to the point where it is known what it left behind.
+        let can_stop = !Engine::of(&self.engine, What::Composite, &[]).is_image();
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let all = each(composites, workers, |composite, mut others| {
             let mut said = Vec::new();
             let mut say = |line: &str| said.push(line.to_owned());
-            let render = self.render(inputs.of(composite.clone()), runners, &mut say);
-            let rendered = runtime.handle().block_on(render);
+            // The time of those before it is gone for this one.
+            let mut runners = runners.clone();
+            runners.spent += begun.elapsed();
+            let rendered = if runners.spent < self.engine.timeout {
+                let render = self.render(inputs.of(composite.clone()), &runners, &mut say);
+                runtime.handle().block_on(async {
+                    tokio::select! {
+                        biased;
+                        rendered = render => rendered,
+                        () = others.failed(), if can_stop => Err(anyhow!("another failed first")),
+                    }
+                })
+            } else {
+                Err(anyhow!("cannot render composite resource: context deadline exceeded"))
+            };
             let name = || format!("{} {:?}", composite.kind(), composite.name());
-            (rendered.with_context(name), said)
+            match rendered.with_context(name) {
+                Ok(documents) => Ok((documents, said)),
+                Err(error) => Err((error, said)),
+            }
         });
         let mut documents = Vec::new();
-        for (rendered, said) in all {
+        for rendered in all {
+            let (rendered, said) = match rendered {
+                Ok((documents, said)) => (Ok(documents), said),
+                Err((error, said)) => (Err(error), said),
+            };
             for line in &said {
                 streams.say(line);
             }
@@ -40,18 +67,49 @@ impl CompositionRender {
     }
 }
 
-/// Does some work on each item, and returns what came of it in the order of the items.
-fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> {
+/// What came before one of many items.
+struct Others {
+    index: usize,
+    first_failed: watch::Receiver<usize>,
+}
+
+impl Others {
+    /// Returns once an item before this one has failed, so that nobody will ask for this one.
+    async fn failed(&mut self) {
+        let index = self.index;
+        if self.first_failed.wait_for(|failed| *failed < index).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Does some work on each item, and returns what came of it in the order of the items, up to the
+/// first failure. What comes after a failure is not begun.
+fn each<I: Sync, T: Send, E: Send>(
+    items: &[I],
+    workers: usize,
+    work: impl Fn(&I, Others) -> Result<T, E> + Sync,
+) -> Vec<Result<T, E>> {
     let next = AtomicUsize::new(0);
+    let (failed, first_failed) = watch::channel(usize::MAX);
     let share = || {
         let mut done = Vec::new();
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else { return done };
-            done.push((index, work(item)));
+            let Some(item) = items.get(index).filter(|_| index < *failed.borrow()) else {
+                return done;
+            };
+            let came = work(item, Others { index, first_failed: first_failed.clone() });
+            if came.is_err() {
+                failed.send_if_modified(|first| {
+                    let is_first = index < *first;
+                    *first = index.min(*first);
+                    is_first
+                });
+            }
+            done.push((index, came));
         }
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let mut all: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers.min(items.len())).map(|_| scope.spawn(share)).collect();
         // What a worker that died has done is lost, and nobody may take the rest for everything.
@@ -61,29 +119,77 @@ fn each<I: Sync, T: Send>(items: &[I], work: impl Fn(&I) -> T + Sync) -> Vec<T> 
         done.collect()
     });
     all.sort_by_key(|(index, _)| *index);
-    all.into_iter().map(|(_, done)| done).collect()
+    // Whatever stands before the first failure has been begun before it.
+    let last = *failed.borrow();
+    all.into_iter().take_while(|(index, _)| *index <= last).map(|(_, came)| came).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::each;
+    use std::sync::{Barrier, Mutex};
+
+    use super::*;
 
     #[test]
     fn what_comes_of_many_items_is_in_their_order() {
         let items: Vec<_> = (0..100).collect();
-        let doubled: Vec<_> = items.iter().map(|item| item * 2).collect();
-        assert_eq!(each(&items, |item| item * 2), doubled);
-        assert!(each(&[], |item: &u8| *item).is_empty());
+        let doubled: Vec<_> = items.iter().map(|item| Ok::<_, ()>(item * 2)).collect();
+        assert_eq!(each(&items, 3, |item, _| Ok(item * 2)), doubled);
+        assert!(each(&[], 3, |item: &u8, _| Ok::<_, ()>(*item)).is_empty());
     }
 
     #[test]
     fn a_worker_that_dies_takes_everything_with_it() {
         let died = std::panic::catch_unwind(|| {
-            each(&[1, 2, 3], |item| {
+            each(&[1, 2, 3], 2, |item, _| {
                 assert_ne!(*item, 2, "this item is fatal");
-                *item
+                Ok::<_, ()>(*item)
             })
         });
         assert!(died.is_err());
+    }
+
+    #[test]
+    fn what_comes_after_a_failure_is_not_begun() {
+        let begun = Mutex::new(Vec::new());
+        let came = each(&[0, 1, 2, 3, 4, 5], 1, |item, _| {
+            begun.lock().unwrap().push(*item);
+            if *item == 2 { Err("fails") } else { Ok(*item) }
+        });
+        assert_eq!(came, [Ok(0), Ok(1), Err("fails")]);
+        assert_eq!(begun.into_inner().unwrap(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_is_under_way_is_stopped_by_a_failure_before_it() {
+        let both = Barrier::new(2);
+        let came = each(&[0, 1, 2, 3], 2, |item, mut others| {
+            both.wait();
+            match item {
+                0 => Err("fails"),
+                1 => {
+                    waiting().block_on(others.failed());
+                    Err("stopped")
+                }
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(came, [Err("fails")]);
+    }
+
+    #[test]
+    fn the_first_failure_in_order_counts_even_if_it_comes_last() {
+        let came = each(&[0, 1, 2, 3], 2, |item, mut others| {
+            if *item > 0 {
+                return Err::<(), _>("later");
+            }
+            waiting().block_on(others.first_failed.wait_for(|failed| *failed == 1)).unwrap();
+            Err("first")
+        });
+        assert_eq!(came, [Err("first")]);
+    }
+
+    fn waiting() -> Runtime {
+        tokio::runtime::Builder::new_current_thread().build().unwrap()
     }
 }

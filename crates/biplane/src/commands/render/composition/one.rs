@@ -11,9 +11,9 @@ use biplane_proto::render::v1alpha1::{
 
 use super::super::context;
 use super::super::engine::{self, What};
-use super::super::flags::EngineFlags;
+use super::super::flags::{EngineFlags, OutputFormat};
 use super::super::runners::{Runners, Running};
-use super::super::{print, structs, summary};
+use super::super::{print, structs, summary, v1};
 use super::{CompositionRender, Inputs, Say, owned};
 
 /// What the engine made of a composite resource.
@@ -36,6 +36,10 @@ impl CompositionRender {
     ) -> Result<Vec<Value>> {
         if self.until_stable {
             return self.settle(inputs, runners, say).await;
+        }
+        if self.output.output_format == OutputFormat::V1 {
+            let flags = (&self.engine, &self.output);
+            return v1::render(&inputs, runners, flags, self.include_full_xr, say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
         let answer = self.reconcile(inputs, runners, self.engine.timeout).await?;

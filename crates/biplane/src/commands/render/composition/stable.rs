@@ -99,7 +99,7 @@ impl CompositionRender {
             inputs.required.extend(world.others(&id).cloned());
             let composition = inputs.composition.name().to_owned();
             let left = self.engine.timeout.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            if left <= runners.spent {
                 bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
             }
             let answer = self.reconcile(inputs, runners, left).await;
