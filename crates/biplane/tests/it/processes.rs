@@ -112,6 +112,48 @@ fn a_program_that_fails_is_reported_with_its_log() {
     assert!(ran.stderr.ends_with(log), "{}", ran.stderr);
 }
 
+/// What a program has started may hold on to its log, or have left its group.
+#[test]
+fn a_program_that_ends_is_reported_while_others_hold_its_log() {
+    for held in ["(read go < gate)&", "setsid sh -c 'read go < gate'&"] {
+        let folder = Folder::new();
+        let gate = folder.at("gate");
+        assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let script =
+            format!("cd {}; {held} echo it is broken >&2; exit 5", folder.path().display());
+        let ran = render(&json!(["sh", "-c", script]), &["--allow-process", "--timeout=1h"]);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{held}");
+        let log = "has ended (exit status: 5):\n                it is broken\n";
+        assert!(ran.stderr.ends_with(log), "{held}: {}", ran.stderr);
+        if held.starts_with("setsid") {
+            // Both sides have to open a pipe; this lets it go.
+            std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+        }
+    }
+}
+
+/// Whatever else is installed on the machine.
+#[test]
+fn what_a_program_has_started_ends_with_it_without_other_programs() {
+    let tools = Folder::new();
+    let gate = tools.at("gate");
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let dir = tools.path().display();
+    let script = format!(
+        "(read go < {dir}/gate)& echo $! > {dir}/pid; {BIPLANE} function serve function-dummy --metrics-address= --insecure --address=\"$0\""
+    );
+    let folder = example(&json!(["/bin/sh", "-c", script, "{address}"]));
+    let output = std::process::Command::new(BIPLANE)
+        .args(["render", "xr.yaml", "composition.yaml", "functions.yaml", "--allow-process"])
+        .current_dir(folder.path())
+        .env("PATH", tools.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let pid = std::fs::read_to_string(tools.at("pid")).unwrap();
+    assert!(is_gone(pid.trim()), "{pid} is still there");
+}
+
 /// Waits for the system to do what it was told. A zombie is no program any more.
 fn is_gone(pid: &str) -> bool {
     let start = std::time::Instant::now();

@@ -9,6 +9,8 @@ use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::gojson::quote;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::watch;
 
@@ -47,11 +49,10 @@ impl Group {
     /// Ends what is left of the group, once: later its number may be another's.
     fn end(&self) {
         let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let group = group.and_then(|group| i32::try_from(group).ok());
         let Some(group) = group else { return };
-        let _ = std::process::Command::new("kill")
-            .args(["-KILL", "--", &format!("-{group}")])
-            .stderr(Stdio::null())
-            .status();
+        // Nothing may be left of it.
+        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
 }
 
@@ -94,11 +95,16 @@ impl Process {
         let all = group.clone();
         tokio::spawn(async move {
             let status = child.wait().await;
-            for reader in readers.into_iter().flatten() {
-                let _ = reader.await;
-            }
-            // Nobody is left who could be called, and a number that is not in use is free to take.
+            // What it has started ends with it, also what holds on to its log. This cannot be done
+            // later, since a number that is not in use is free to take.
             all.end();
+            let read = async {
+                for reader in readers.into_iter().flatten() {
+                    let _ = reader.await;
+                }
+            };
+            // Whoever has left the group can still hold on.
+            let _ = tokio::time::timeout(watched::LAST_WORDS, read).await;
             let status = status.map_or_else(|e| e.to_string(), |status| status.to_string());
             let log = log.lock().unwrap_or_else(PoisonError::into_inner);
             let log: Vec<_> = log.iter().map(String::as_str).collect();

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 /// How much of its log is shown when a function ends.
 pub(super) const LOG_LINES: usize = 20;
 /// How long a lost connection may turn out to be the function's end, which says more.
-const LAST_WORDS: Duration = Duration::from_millis(300);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(300);
 
 /// What there is to say about a function's end, once it has ended.
 pub(super) type Ended = watch::Receiver<Option<String>>;
