@@ -22,6 +22,7 @@ mod registry;
 mod resolving;
 mod secrets;
 mod stable;
+mod stuck;
 mod support;
 mod tree;
 mod usage;

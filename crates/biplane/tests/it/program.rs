@@ -1,9 +1,12 @@
 //! The real binary: streams and exit codes.
 
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use biplane_testkit::Recording;
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
 
 use crate::support::Folder;
 
@@ -39,30 +42,62 @@ fn documents_go_to_stdout_and_errors_to_stderr() {
     assert!(String::from_utf8(help.stdout).unwrap().contains("Examples:"));
 }
 
+/// What asks a program to stop: Ctrl-C, another program, a terminal that is closed, Ctrl-\\.
+const ASKED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
 #[test]
 fn an_interrupt_leaves_no_function_behind() {
-    let folder = Folder::new();
-    let command = serde_json::json!(["sh", "-c", hanging(&folder, "exec sleep 600")]);
-    let command = command.to_string().replace(',', "\\,");
-    interrupt(
-        &folder,
-        &[
-            "--allow-process".to_owned(),
-            "-a=render.crossplane.io/runtime=Process".to_owned(),
-            format!("-a=render.crossplane.io/runtime-process-command={command}"),
-        ],
-    );
+    for signal in ASKED {
+        let folder = Folder::new();
+        let flags = as_program(&hanging(&folder, "exec sleep 600"));
+        interrupt(&folder, &flags, signal);
+    }
 }
 
 /// Nor what the engine itself has started.
 #[test]
 fn an_interrupt_leaves_no_engine_behind() {
+    for signal in ASKED {
+        let folder = Folder::new();
+        let script = hanging(&folder, "sleep 600");
+        let engine = folder.at("engine");
+        std::fs::write(&engine, format!("#!/bin/sh\n({script})\n")).unwrap();
+        std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
+        interrupt(&folder, &[format!("--engine={}", engine.display())], signal);
+    }
+}
+
+/// As `nohup` does it.
+#[test]
+fn a_command_that_is_to_outlive_its_terminal_does() {
     let folder = Folder::new();
-    let script = hanging(&folder, "sleep 600");
-    let engine = folder.at("engine");
-    std::fs::write(&engine, format!("#!/bin/sh\n({script})\n")).unwrap();
-    std::fs::set_permissions(&engine, std::fs::Permissions::from_mode(0o755)).unwrap();
-    interrupt(&folder, &[format!("--engine={}", engine.display())]);
+    let gate = folder.at("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    // Opening a pipe waits for the other side.
+    let flags = as_program(&format!("read go < {}; echo open >&2; exit 7", gate.display()));
+    let deaf = render(&folder, &flags, "SIG_IGN").stderr(Stdio::piped()).spawn().unwrap();
+    let mut open = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
+    send(&deaf, Signal::SIGHUP);
+    writeln!(open, "go").unwrap();
+    let output = deaf.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("has ended (exit status: 7):"), "{said}");
+}
+
+/// Flags that have a script be the function.
+fn as_program(script: &str) -> [String; 3] {
+    let command = serde_json::json!(["sh", "-c", script]).to_string().replace(',', "\\,");
+    [
+        "--allow-process".to_owned(),
+        "-a=render.crossplane.io/runtime=Process".to_owned(),
+        format!("-a=render.crossplane.io/runtime-process-command={command}"),
+    ]
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, signal).unwrap();
 }
 
 /// A script that says that it runs, and then runs on.
@@ -71,19 +106,28 @@ fn hanging(folder: &Folder, and_then: &str) -> String {
     format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {and_then}'", file.display())
 }
 
-/// Interrupts a render as soon as something hangs; nothing is left of it.
-fn interrupt(folder: &Folder, flags: &[String]) {
+/// Renders a recorded case. What signals do is up to the caller, since whoever runs the tests may have
+/// them ignore some.
+fn render(folder: &Folder, flags: &[String], signals: &str) -> Command {
     let case = Recording::load("engine", "result-normal-and-warning");
     for (name, text) in &case.files {
         folder.write(name, text);
     }
     let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
-    let mut render = Command::new(env!("CARGO_BIN_EXE_biplane"))
-        .args(["render", &file("xr.yaml"), &file("composition.yaml"), &file("functions.yaml")])
-        .args(flags)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let start = format!(
+        "import os, signal, sys\nfor s in (1, 2, 3, 15): signal.signal(s, signal.{signals})\nos.execv(sys.argv[1], sys.argv[1:])"
+    );
+    let mut render = Command::new("python3");
+    render
+        .args(["-c", &start, env!("CARGO_BIN_EXE_biplane"), "render"])
+        .args([file("xr.yaml"), file("composition.yaml"), file("functions.yaml")])
+        .args(flags);
+    render
+}
+
+/// Interrupts a render as soon as something hangs; nothing is left of it.
+fn interrupt(folder: &Folder, flags: &[String], signal: Signal) {
+    let mut render = render(folder, flags, "SIG_DFL").stderr(Stdio::piped()).spawn().unwrap();
     let pid = loop {
         match std::fs::read_to_string(folder.at("pid")) {
             Ok(pid) => break pid.trim().to_owned(),
@@ -91,10 +135,9 @@ fn interrupt(folder: &Folder, flags: &[String]) {
         }
         std::thread::yield_now();
     };
-    let interrupt = Command::new("kill").args(["-INT", &render.id().to_string()]).status();
-    assert!(interrupt.unwrap().success());
+    send(&render, signal);
     let output = render.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(output.status.code(), Some(130), "{signal}");
     assert_eq!(output.stderr, b"biplane: error: interrupted\n");
     // It has been told to end; the system takes a moment to do it. A zombie that nobody has
     // collected is no program any more.

@@ -11,6 +11,8 @@ use biplane_function::serve::{self, Config, Running};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Function, response};
 use nix::pty::openpty;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc};
 use tonic::Status;
@@ -153,6 +155,21 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
     }
     read_rest(&mut terminal, &mut seen);
     nothing_is_left(&seen);
+}
+
+#[test]
+fn an_interrupt_takes_the_line_away() {
+    let mut world = World::new();
+    let pty = openpty(None, None).unwrap();
+    let child = world.render(Stdio::from(pty.slave));
+    let mut terminal = File::from(pty.master);
+    let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(130), &b""[..]));
+    read_rest(&mut terminal, &mut seen);
+    let lines = seen.strip_suffix("biplane: error: interrupted\r\n");
+    nothing_is_left(lines.unwrap_or_else(|| panic!("{seen:?}")));
 }
 
 #[test]

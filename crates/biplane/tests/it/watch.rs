@@ -14,7 +14,7 @@ metadata:
 spec:
   colour: red
 ";
-const COMPOSITION: &str = composition!(
+pub(crate) const COMPOSITION: &str = composition!(
     "  - step: patch
     functionRef:
       name: function-patch-and-transform

@@ -128,14 +128,14 @@ impl CompositionRender {
         if self.watch {
             return watching(self, streams);
         }
+        let none = Runners::none(&streams.progress)?;
         let (inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
-        let runners = runtime.block_on(self.start(&inputs, Runners::default(), streams))?;
+        let runners = runtime.block_on(self.start(&inputs, none, streams))?;
         let rendered = self.render_each(&runtime, &inputs, &composites, &runners, streams);
-        let printed = rendered.and_then(|documents| {
-            print::write(&documents, self.output.output_format, streams.stdout)
-        });
+        let write = || print::write(&rendered?, self.output.output_format, streams.stdout);
+        let (printed, runners) = runners.while_stuck(&runtime, write);
         runtime.block_on(runners.end());
         printed
     }

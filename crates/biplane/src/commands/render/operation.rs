@@ -98,7 +98,7 @@ impl Again for OperationRender {
     }
 
     fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
-        let inputs = self.load(&mut Loader::new(streams))?;
+        let inputs = up.while_stuck(|| self.load(&mut Loader::new(streams)))?;
         let from = (&self.function, self.functions.as_deref());
         let runtime = up.runtime;
         let runners = up.functions(&inputs.functions, &inputs.operation, from, |runtime, up| {
@@ -124,10 +124,11 @@ impl OperationRender {
             self.sources().check()?;
             return watch::watch(self, streams);
         }
+        let none = Runners::none(&streams.progress)?;
         let inputs = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(false)?;
-        let runners = runtime.block_on(self.start(&inputs, Runners::default(), streams))?;
+        let runners = runtime.block_on(self.start(&inputs, none, streams))?;
         let rendered = runtime.block_on(self.render(inputs, &runners, streams));
         runtime.block_on(runners.end());
         print::write(&rendered?, self.output.output_format, streams.stdout)

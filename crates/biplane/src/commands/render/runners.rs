@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use anyhow::Result;
 use biplane_function::{FunctionRunner, Named};
-use tokio::sync::watch;
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use super::docker::Session;
-use super::interrupt::{self, Interrupted};
+use super::interrupt::{self, Interrupted, Interrupts};
 use super::watched::{self, Ended};
+use crate::progress::Progress;
 
 /// Functions that can be called, by name. What was started for them ends with the last copy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runners {
     by_name: BTreeMap<String, Running>,
-    /// Whether someone asked to stop; unset when there is nothing to clean up.
-    pub interrupted: Option<watch::Receiver<bool>>,
+    /// Hears when someone asks to stop; unset when the process may simply die of it.
+    pub interrupted: Option<Interrupts>,
     /// The Docker engine, if anything runs there. Cleaned up after the programs have ended.
     pub session: Option<Arc<Session>>,
     /// The Docker network of the engine, if it is a container.
@@ -51,6 +52,13 @@ impl std::fmt::Debug for Running {
 }
 
 impl Runners {
+    /// None yet. On a terminal, a line may have to be taken away when someone asks to stop.
+    pub(super) fn none(progress: &Progress) -> Result<Self> {
+        let listen = || Interrupts::listen(progress, false);
+        let interrupted = progress.is_on().then(listen).transpose()?;
+        Ok(Self { interrupted, ..Self::default() })
+    }
+
     pub(super) fn insert(&mut self, name: String, running: Running) {
         self.by_name.insert(name, running);
     }
@@ -122,6 +130,14 @@ impl Runners {
             session.keep(names).await;
         }
         self
+    }
+
+    /// Does something that may never end, such as to write.
+    pub(super) fn while_stuck<T>(self, runtime: &Runtime, work: impl FnOnce() -> T) -> (T, Self) {
+        match self.interrupted.clone() {
+            Some(interrupted) => interrupted.while_stuck(runtime, self, work),
+            None => (work(), self),
+        }
     }
 
     /// Works until someone asks to stop: what was started must not outlive the command.

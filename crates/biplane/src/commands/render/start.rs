@@ -18,7 +18,7 @@ use super::docker::{Cancelled, Environment, Options, Session};
 use super::engine::{Engine, Image};
 use super::flags::FunctionFlags;
 use super::functions::used;
-use super::interrupt::{self, Interrupted};
+use super::interrupt::{self, Interrupted, Interrupts};
 use super::notes::{Note, Notes};
 use super::process::Process;
 use super::runners::{Runners, Running};
@@ -51,9 +51,14 @@ pub(super) async fn start(
     let in_docker = has(|runtime| matches!(runtime, Runtime::Docker(_)));
     let mut runners = up.place();
     let is_program = |runtime: &Runtime| matches!(runtime, Runtime::Process(_));
-    if in_docker || has(is_program) || !matches!(engine, Engine::BuiltIn) {
+    let leaves_something = in_docker || has(is_program) || !matches!(engine, Engine::BuiltIn);
+    let waits = leaves_something || has(|runtime| matches!(runtime, Runtime::Development(_)));
+    if waits && runners.interrupted.is_none() {
+        runners.interrupted = Some(Interrupts::listen(&streams.progress, false)?);
+    }
+    if leaves_something {
         // Before there is anything to clean up.
-        runners.interrupted = Some(interrupt::listen()?);
+        runners.interrupted.iter().for_each(Interrupts::leave_to_command);
     }
     open_session(&planned, engine, timeout, &mut runners, streams.verbose).await?;
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Result;
 use biplane_model::Object;
 use tokio::runtime::Runtime;
-use tokio::sync::watch::Receiver;
 
 use super::docker;
 use super::flags::FunctionFlags;
+use super::interrupt::Interrupts;
 use super::runners::Runners;
 use super::runtime::Function;
 use super::watch::{Stamps, flat, source_files, stamps};
@@ -20,14 +20,23 @@ use super::{functions, project};
 pub(super) struct Up<'a> {
     /// What renders run on.
     pub runtime: &'a Runtime,
-    interrupted: Receiver<bool>,
+    interrupted: Interrupts,
     /// With what they were started from.
     started: Option<(From, Runners)>,
 }
 
 impl<'a> Up<'a> {
-    pub(super) fn new(runtime: &'a Runtime, interrupted: Receiver<bool>) -> Self {
+    pub(super) fn new(runtime: &'a Runtime, interrupted: Interrupts) -> Self {
         Self { runtime, interrupted, started: None }
+    }
+
+    /// Does something that may never end, such as to read, with functions that are up.
+    pub(super) fn while_stuck<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let (from, runners) = self.started.take().unzip();
+        let runners = runners.unwrap_or_default();
+        let (worked, runners) = self.interrupted.while_stuck(self.runtime, runners, work);
+        self.started = from.zip(Some(runners));
+        worked
     }
 
     /// The functions that a pipeline calls. Those are started that are not up, or are no longer
@@ -40,7 +49,7 @@ impl<'a> Up<'a> {
         start: impl FnOnce(&Runtime, Runners) -> Result<Runners>,
     ) -> Result<&Runners> {
         let now = From::new(functions, pipeline, files);
-        let (kept, up) = match self.started.take() {
+        let (kept, mut up) = match self.started.take() {
             Some((before, runners)) => {
                 let kept = now.kept(&before, &runners);
                 if before == now && now.called().all(|function| kept.contains(&function.name)) {
@@ -52,9 +61,9 @@ impl<'a> Up<'a> {
             }
             None => Default::default(),
         };
+        up.interrupted = Some(self.interrupted.clone());
         match start(self.runtime, up.clone()) {
             Ok(mut runners) => {
-                runners.interrupted = Some(self.interrupted.clone());
                 // Later renders do not wait for the start.
                 runners.spent = Duration::ZERO;
                 Ok(&self.started.insert((now, runners)).1)

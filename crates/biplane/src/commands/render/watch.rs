@@ -11,10 +11,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use biplane_model::Value;
-use tokio::sync::watch::Receiver;
 
 use super::flags::{FunctionFlags, OutputFormat};
-use super::interrupt::{self, Interrupted};
+use super::interrupt::{Interrupted, Interrupts};
 use super::up::Up;
 use super::{asynchronous, print, project};
 use crate::cli::{self, Exit, USAGE_ERROR, values};
@@ -91,18 +90,19 @@ impl Sources {
 pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()> {
     let stopped = || Exit { code: cli::INTERRUPTED, text: String::new() };
     let runtime = asynchronous(true)?;
-    let mut interrupted = runtime.block_on(async { interrupt::listen() })?;
+    let interrupted = Interrupts::listen(&streams.progress, true)?;
     let mut up = Up::new(&runtime, interrupted.clone());
     let mut stamps = command.sources().stamps();
     loop {
         match command.render_again(&mut up, streams) {
             Ok(documents) => {
-                print::write(&documents, command.output_format(), streams.stdout)?;
+                let write = || print::write(&documents, command.output_format(), streams.stdout);
+                up.while_stuck(write)?;
             }
             Err(error) if error.is::<Interrupted>() => return Err(stopped().into()),
             Err(error) => streams.say(&cli::error_text(&error)),
         }
-        let Some(now) = runtime.block_on(change(command, &stamps, &mut interrupted)) else {
+        let Some(now) = runtime.block_on(change(command, &stamps, &interrupted)) else {
             return Err(stopped().into());
         };
         let time = jiff::Timestamp::now().strftime("%H:%M:%SZ");
@@ -112,15 +112,11 @@ pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()
 }
 
 /// The state of the files after a change, once it is over; none if someone asks to stop.
-async fn change(
-    command: &dyn Again,
-    before: &Stamps,
-    interrupted: &mut Receiver<bool>,
-) -> Option<Stamps> {
+async fn change(command: &dyn Again, before: &Stamps, interrupted: &Interrupts) -> Option<Stamps> {
     let mut last = before.clone();
     loop {
         tokio::select! {
-            _ = interrupted.wait_for(|interrupted| *interrupted) => return None,
+            () = interrupted.requested() => return None,
             () = tokio::time::sleep(LOOK) => {}
         }
         let now = command.sources().stamps();

@@ -31,7 +31,7 @@ impl Again for CompositionRender {
     }
 
     fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
-        let (inputs, composites) = self.load(&mut Loader::new(streams))?;
+        let (inputs, composites) = up.while_stuck(|| self.load(&mut Loader::new(streams)))?;
         let from = (&self.function, self.function_file());
         let runtime = up.runtime;
         let runners =
