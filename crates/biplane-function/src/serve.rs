@@ -5,17 +5,19 @@ mod listen;
 mod scrape;
 mod words;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use biplane_proto::function::{v1, v1beta1};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tonic::transport::Server;
 
 use crate::function::Function;
 use crate::tls;
 
-use handler::{Dialect, Handler};
+use handler::{Dialect, Handler, Runs};
 use listen::Listener;
 use words::Words;
 
@@ -39,6 +41,9 @@ pub struct Config {
     pub health: bool,
     /// Where to serve metrics over HTTP, if anywhere.
     pub metrics_address: Option<String>,
+    /// How many calls compute at a time if the function only computes; more wait. Each takes a thread,
+    /// and every thread keeps memory of its own. Four for each core unless that is few or many.
+    pub max_computing: usize,
 }
 
 impl Default for Config {
@@ -51,8 +56,13 @@ impl Default for Config {
             max_receive_size: 4 * 1024 * 1024,
             health: false,
             metrics_address: Some(":8080".to_owned()),
+            max_computing: (4 * cores()).clamp(8, 64),
         }
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Why a function cannot be served.
@@ -140,8 +150,11 @@ pub async fn start(
     let target = listener.target();
 
     let metrics = Arc::new(Metrics::new());
-    let v1 = Handler::new(Arc::clone(&function), Dialect::V1, Arc::clone(&metrics));
-    let v1beta1 = Handler::new(function, Dialect::V1Beta1, Arc::clone(&metrics));
+    // Where nothing may compute, nothing would ever be answered.
+    let turns = config.max_computing.clamp(1, Semaphore::MAX_PERMITS);
+    let runs = Runs { function, turns: Arc::new(Semaphore::new(turns)) };
+    let v1 = Handler::new(runs.clone(), Dialect::V1, Arc::clone(&metrics));
+    let v1beta1 = Handler::new(runs, Dialect::V1Beta1, Arc::clone(&metrics));
     let v1 = v1::function_runner_service_server::FunctionRunnerServiceServer::new(v1)
         .max_decoding_message_size(config.max_receive_size);
     let v1beta1 =

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_proto::function::{v1, v1beta1};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tonic::{Code, Request, Response, Status};
 
@@ -99,18 +100,14 @@ fn method(service: &str) -> [&str; 3] {
 }
 
 pub(super) struct Handler {
-    function: Arc<dyn Function>,
+    runs: Runs,
     dialect: Dialect,
     metrics: Arc<Metrics>,
 }
 
 impl Handler {
-    pub(super) fn new(
-        function: Arc<dyn Function>,
-        dialect: Dialect,
-        metrics: Arc<Metrics>,
-    ) -> Self {
-        Self { function, dialect, metrics }
+    pub(super) fn new(runs: Runs, dialect: Dialect, metrics: Arc<Metrics>) -> Self {
+        Self { runs, dialect, metrics }
     }
 
     async fn handle(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
@@ -119,7 +116,7 @@ impl Handler {
         self.metrics.received.add(&method(service), 1);
         let tag = request.meta.as_ref().map_or("", |meta| meta.tag.as_str());
         tracing::debug!(tag, "running the function");
-        let answer = run(Arc::clone(&self.function), request).await;
+        let answer = self.runs.run(request).await;
         match &answer {
             Ok(_) => {
                 self.metrics.sent.add(&method(service), 1);
@@ -131,23 +128,34 @@ impl Handler {
     }
 }
 
-/// Runs a function in a task of its own: a panic fails this call only, and a caller that goes away
-/// takes its call with it, unless the function only computes: that is done where it holds up nobody's
-/// input and output, and runs to its end, which is near.
-async fn run(
-    function: Arc<dyn Function>,
-    request: RunFunctionRequest,
-) -> Result<RunFunctionResponse, Status> {
-    let mut tasks = JoinSet::new();
-    if function.is_pure() {
-        let runtime = tokio::runtime::Handle::current();
-        tasks.spawn_blocking(move || runtime.block_on(function.run(request)));
-    } else {
-        tasks.spawn(async move { function.run(request).await });
-    }
-    match tasks.join_next().await {
-        Some(Ok(answer)) => answer,
-        _ => Err(Status::internal("the function panicked")),
+/// A function, and whose turn it is to compute.
+#[derive(Clone)]
+pub(super) struct Runs {
+    pub(super) function: Arc<dyn Function>,
+    pub(super) turns: Arc<Semaphore>,
+}
+
+impl Runs {
+    /// Runs the function in a task of its own: a panic fails this call only, and a caller that goes
+    /// away takes its call with it, unless the function only computes: that is done where it holds up
+    /// nobody's input and output, and once it is its turn it runs to its end, which is near.
+    async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        let function = Arc::clone(&self.function);
+        let mut tasks = JoinSet::new();
+        if function.is_pure() {
+            let turn = Arc::clone(&self.turns).acquire_owned().await;
+            let runtime = tokio::runtime::Handle::current();
+            tasks.spawn_blocking(move || {
+                let _turn = turn;
+                runtime.block_on(function.run(request))
+            });
+        } else {
+            tasks.spawn(async move { function.run(request).await });
+        }
+        match tasks.join_next().await {
+            Some(Ok(answer)) => answer,
+            _ => Err(Status::internal("the function panicked")),
+        }
     }
 }
 

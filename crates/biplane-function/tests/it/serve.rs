@@ -1,7 +1,7 @@
 //! The server: what it refuses to start with, what it serves, how it ends.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 
 use biplane_function::PureFunction;
 use biplane_function::serve::{self, Config, Network};
@@ -176,6 +176,65 @@ async fn what_computes_holds_up_nobody_else_and_is_finished_on_shutdown() {
     release.send(()).unwrap();
     assert!(slow.await.unwrap().is_ok());
     running.wait().await.unwrap();
+}
+
+/// Waits in each call until it is released, or until more calls are in it than should be.
+struct Crowded {
+    inside: Mutex<(usize, bool)>,
+    changed: Condvar,
+    room: usize,
+}
+
+impl PureFunction for Crowded {
+    fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        let mut inside = self.inside.lock().unwrap();
+        inside.0 += 1;
+        self.changed.notify_all();
+        let waits = |inside: &mut (usize, bool)| inside.0 <= self.room && !inside.1;
+        let mut inside = self.changed.wait_while(inside, waits).unwrap();
+        if inside.0 > self.room {
+            return Err(Status::internal("there are too many"));
+        }
+        inside.0 -= 1;
+        Ok(RunFunctionResponse::default())
+    }
+}
+
+/// There is one more thread than turns, and work of others waits for it behind the calls: it gets
+/// there only if a turn is waited for elsewhere.
+#[test]
+fn only_so_many_calls_compute_at_a_time() {
+    let (room, calls) = (2, 5);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(room + 1)
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let (inside, changed) = (Mutex::default(), Condvar::new());
+        let function = Arc::new(Crowded { inside, changed, room });
+        let config = Config { max_computing: room, ..config() };
+        let running = serve::start(function.clone(), config, std::future::pending()).await.unwrap();
+        let mut answers = tokio::task::JoinSet::new();
+        for _ in 0..calls {
+            let target = running.target().to_owned();
+            answers.spawn(async move { call(&target).await });
+        }
+        let begun = || {
+            let labels =
+                ["unary", "apiextensions.fn.proto.v1.FunctionRunnerService", "RunFunction"];
+            running.metrics().started.get(&labels)
+        };
+        while begun() < calls {
+            tokio::task::yield_now().await;
+        }
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+        function.inside.lock().unwrap().1 = true;
+        function.changed.notify_all();
+        for answer in answers.join_all().await {
+            answer.unwrap();
+        }
+    });
 }
 
 /// FN-D6

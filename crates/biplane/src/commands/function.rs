@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::num::NonZero;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -93,7 +92,6 @@ impl Serve {
         let config = self.config();
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
-            .max_blocking_threads(computing_threads())
             .build()
             .context("cannot start the runtime")?
             .block_on(async {
@@ -146,15 +144,9 @@ impl Serve {
             max_receive_size: self.max_recv_message_size.saturating_mul(MIB),
             health: self.health,
             metrics_address: Some(self.metrics_address).filter(|address| !address.is_empty()),
+            ..Config::default()
         }
     }
-}
-
-/// How many calls compute at a time; more wait. Every thread keeps memory of its own, and on a busy
-/// machine there would soon be hundreds of them.
-fn computing_threads() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    (4 * cores).clamp(8, 64)
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()> + Send + 'static> {
