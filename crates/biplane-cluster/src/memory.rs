@@ -77,6 +77,9 @@ struct Store {
     server: apiserver::Server,
     /// Identities of removed objects whose dependents have not been looked after yet.
     gone: Vec<String>,
+    /// How often someone has had it to himself.
+    #[cfg(test)]
+    held: usize,
 }
 
 #[derive(Debug)]
@@ -171,7 +174,10 @@ impl MemoryCluster {
 
     // A thread that panicked left whole objects behind, so the store is still good.
     fn store(&self) -> MutexGuard<'_, Store> {
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        #[cfg(test)]
+        let store = tests::count(store);
+        store
     }
 
     fn read<T>(
@@ -367,5 +373,25 @@ impl Cluster for MemoryCluster {
             let resource = format!("{}/{}", gvk.group_kind().to_lowercase(), gvk.version);
             Ok(Access { allowed: true, resource, user: String::new() })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn count(mut store: MutexGuard<'_, Store>) -> MutexGuard<'_, Store> {
+        store.held += 1;
+        store
+    }
+
+    /// What is written after the list is made and before anyone watches would never be told.
+    #[tokio::test]
+    async fn nothing_can_be_written_while_a_watch_begins() {
+        let cluster = MemoryCluster::new(WritePolicy::Upstream);
+        let before = cluster.store().held;
+        cluster.watch(&Gvk::new("v1", "ConfigMap"), &ListQuery::default()).await.unwrap();
+        let watching = cluster.store().held - before - 1;
+        assert_eq!(watching, 1, "the store is let go of in between");
     }
 }
