@@ -5,7 +5,6 @@
 //! doubles are different kinds of number; a JSON number's own kind decides, and [`normalize`] turns
 //! every whole double into an integer as a trip through JSON text would.
 
-mod delete;
 mod error;
 mod expand;
 mod kind;
@@ -14,10 +13,9 @@ mod parse;
 mod read;
 mod write;
 
-pub use error::{ParseError, PathError, is_not_found};
+pub use error::{ParseError, PathError};
 pub use kind::{normalize, normalize_map, to_doubles, type_name};
 pub use merge::MergeOptions;
-pub use write::MAX_INDEX;
 
 use std::fmt;
 
@@ -72,21 +70,6 @@ impl FieldPath {
     /// The steps.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
-    }
-}
-
-/// A path of these steps; its text is what they print as.
-impl From<Vec<Segment>> for FieldPath {
-    fn from(segments: Vec<Segment>) -> Self {
-        Self { text: print(&segments), segments }
-    }
-}
-
-impl std::str::FromStr for FieldPath {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        Self::parse(text)
     }
 }
 

@@ -1,7 +1,5 @@
 //! What can go wrong with a path.
 
-use std::error::Error;
-
 use crate::gojson::quote;
 
 /// Why a text is not a path.
@@ -36,9 +34,6 @@ pub enum PathError {
         /// What the value is not.
         wanted: &'static str,
     },
-    /// The value cannot be decoded.
-    #[error("cannot unmarshal value from JSON: {0}")]
-    Decode(String),
     /// Writing there would need a very long array.
     #[error("index {index} is greater than max allowed index {max}")]
     Index {
@@ -75,16 +70,4 @@ impl PathError {
             _ => false,
         }
     }
-}
-
-/// Whether an error, or whatever caused it, only means that nothing is there yet.
-pub fn is_not_found(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<PathError>().is_some_and(PathError::is_not_found) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
 }

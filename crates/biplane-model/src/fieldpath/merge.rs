@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::write::MAX_INDEX;
 use super::{FieldPath, PathError, normalize, type_name};
 
 /// How a value is merged into what is there.
@@ -48,7 +47,7 @@ impl FieldPath {
             _ => value,
         };
         normalize(&mut merged);
-        self.set_normalized(document, merged, Some(MAX_INDEX))
+        self.set_normalized(document, merged)
     }
 }
 

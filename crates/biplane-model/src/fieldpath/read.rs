@@ -1,8 +1,5 @@
 //! Reading.
 
-use std::collections::BTreeMap;
-
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{FieldPath, PathError, Segment, print};
@@ -75,63 +72,11 @@ impl FieldPath {
         }
     }
 
-    /// The texts at this path.
-    pub fn get_strings<'a>(
-        &self,
-        document: &'a Map<String, Value>,
-    ) -> Result<Vec<&'a str>, PathError> {
-        let Value::Array(items) = self.get(document)? else { return self.wrong("not an array") };
-        match items.iter().map(Value::as_str).collect() {
-            Some(texts) => Ok(texts),
-            None => self.wrong("not an array of strings"),
-        }
-    }
-
-    /// The texts by key at this path.
-    pub fn get_string_map<'a>(
-        &self,
-        document: &'a Map<String, Value>,
-    ) -> Result<BTreeMap<&'a str, &'a str>, PathError> {
-        let Value::Object(map) = self.get(document)? else { return self.wrong("not an object") };
-        match map.iter().map(|(k, v)| Some((k.as_str(), v.as_str()?))).collect() {
-            Some(texts) => Ok(texts),
-            None => self.wrong("not an object with string field values"),
-        }
-    }
-
     /// The truth value at this path.
     pub fn get_bool(&self, document: &Map<String, Value>) -> Result<bool, PathError> {
         match self.get(document)? {
             Value::Bool(flag) => Ok(*flag),
             _ => self.wrong("not a bool"),
-        }
-    }
-
-    /// The integer at this path; a double is none, even if it is whole.
-    pub fn get_integer(&self, document: &Map<String, Value>) -> Result<i64, PathError> {
-        match self.get(document)?.as_i64() {
-            Some(integer) => Ok(integer),
-            None => self.wrong("not a (int64) number"),
-        }
-    }
-
-    /// The integer at this path, or what a double there comes to without its fraction.
-    pub fn get_integer_or_double(&self, document: &Map<String, Value>) -> Result<i64, PathError> {
-        let value = self.get(document)?;
-        match value.as_i64().or_else(|| value.as_f64().map(|double| double as i64)) {
-            Some(integer) => Ok(integer),
-            None => self.wrong("not a (int64) number"),
-        }
-    }
-
-    /// The value at this path as a type. Null is the type's default.
-    pub fn get_into<T: DeserializeOwned + Default>(
-        &self,
-        document: &Map<String, Value>,
-    ) -> Result<T, PathError> {
-        match self.get(document)? {
-            Value::Null => Ok(T::default()),
-            value => T::deserialize(value).map_err(|error| PathError::Decode(error.to_string())),
         }
     }
 }

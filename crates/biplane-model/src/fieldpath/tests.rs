@@ -47,18 +47,6 @@ fn print_json(map: &Map<String, Value>) -> String {
 }
 
 #[test]
-fn a_missing_field_stays_missing_under_context() {
-    #[derive(Debug, thiserror::Error)]
-    #[error("because reasons: {0}")]
-    struct Reasons(#[source] PathError);
-
-    let missing = get(r#"{"a":{}}"#, "a.b").unwrap_err();
-    assert!(is_not_found(&Reasons(missing)), "FT-65");
-    let hard = get(r#"{"a":{}}"#, "a[0]").unwrap_err();
-    assert!(!is_not_found(&Reasons(hard)), "FT-65");
-}
-
-#[test]
 fn doubles_read_back_as_the_integers_that_they_print_as() {
     let check = |input: f64, expected: Value| {
         let mut value = double(input);

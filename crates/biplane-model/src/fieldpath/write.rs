@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::{FieldPath, PathError, Segment, normalize, print};
 
-/// The largest index that a write accepts unless told otherwise.
-pub const MAX_INDEX: u32 = 1024;
+/// The largest index that a write accepts: beyond, a path could ask for any amount of memory.
+const MAX_INDEX: u32 = 1024;
 
 /// How deep a write may make a document. Beyond any real one, and within what every stack can hold.
 const MAX_DEPTH: usize = 400;
@@ -19,36 +19,26 @@ enum Node<'a> {
 impl FieldPath {
     /// Writes a value, after [`normalize`], and makes what is missing on the way. Nothing that is
     /// in the way is replaced.
-    pub fn set(&self, document: &mut Map<String, Value>, value: Value) -> Result<(), PathError> {
-        self.set_within(document, value, Some(MAX_INDEX))
-    }
-
-    /// The same with a limit of choice on indexes. Without one, a path can ask for any amount of
-    /// memory.
-    pub fn set_within(
+    pub fn set(
         &self,
         document: &mut Map<String, Value>,
         mut value: Value,
-        max_index: Option<u32>,
     ) -> Result<(), PathError> {
         normalize(&mut value);
-        self.set_normalized(document, value, max_index)
+        self.set_normalized(document, value)
     }
 
     pub(super) fn set_normalized(
         &self,
         document: &mut Map<String, Value>,
         value: Value,
-        max_index: Option<u32>,
     ) -> Result<(), PathError> {
-        if let Some(max) = max_index {
-            for segment in &self.segments {
-                match *segment {
-                    Segment::Index(index) if index > max => {
-                        return Err(PathError::Index { index, max });
-                    }
-                    _ => {}
+        for segment in &self.segments {
+            match *segment {
+                Segment::Index(index) if index > MAX_INDEX => {
+                    return Err(PathError::Index { index, max: MAX_INDEX });
                 }
+                _ => {}
             }
         }
         let Some((last, parents)) = self.segments.split_last() else { return Ok(()) };

@@ -66,7 +66,7 @@ fn errors_say_what_is_wrong_and_where() {
 #[test]
 fn printing_adds_brackets_only_where_needed() {
     let check = |id: &str, segments: Vec<Segment>, expected: &str| {
-        assert_eq!(FieldPath::from(segments).to_string(), expected, "{id}");
+        assert_eq!(print(&segments), expected, "{id}");
     };
     check(
         "FT-29",
