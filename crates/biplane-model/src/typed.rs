@@ -256,8 +256,18 @@ fn time(text: &str) -> Result<String, String> {
 }
 
 /// Makes texts of the numbers and booleans that stand where the type has texts, as the reader of YAML
-/// files does. It does not mind the case of keys either.
-pub fn text_scalars(object: &mut Map<String, Value>, fields: &[Field]) {
+/// files does. It does not mind the case of keys either. It cannot see into structs that are part of
+/// others without a key.
+pub fn text_scalars(object: &mut Map<String, Value>, fields: &[Field], names: Names) {
+    text_members(object, fields, names, &mut Vec::new());
+}
+
+fn text_members(
+    object: &mut Map<String, Value>,
+    fields: &[Field],
+    names: Names,
+    way: &mut Vec<&'static str>,
+) {
     for (key, shape, _) in fields {
         if !object.contains_key(*key) {
             let other = object.keys().rfind(|other| other.eq_ignore_ascii_case(key)).cloned();
@@ -265,13 +275,17 @@ pub fn text_scalars(object: &mut Map<String, Value>, fields: &[Field]) {
                 object.insert((*key).to_owned(), value);
             }
         }
-        if let Some(value) = object.get_mut(*key) {
-            scalars(value, shape);
+        way.push(key);
+        if let Some(value) = object.get_mut(*key)
+            && names.embedded(way).is_none()
+        {
+            scalars(value, shape, names, way);
         }
+        way.pop();
     }
 }
 
-fn scalars(value: &mut Value, shape: &Shape) {
+fn scalars(value: &mut Value, shape: &Shape, names: Names, way: &mut Vec<&'static str>) {
     match (shape, &mut *value) {
         (Shape::Text, Value::Bool(flag)) => *value = flag.to_string().into(),
         (Shape::Text, Value::Number(number)) => {
@@ -281,15 +295,15 @@ fn scalars(value: &mut Value, shape: &Shape) {
         }
         (Shape::Map(each), Value::Object(map)) => {
             for value in map.values_mut() {
-                scalars(value, each);
+                scalars(value, each, names, way);
             }
         }
         (Shape::List(each), Value::Array(items)) => {
             for item in items {
-                scalars(item, each);
+                scalars(item, each, names, way);
             }
         }
-        (Shape::Struct(fields), Value::Object(map)) => text_scalars(map, fields),
+        (Shape::Struct(fields), Value::Object(map)) => text_members(map, fields, names, way),
         _ => {}
     }
 }

@@ -151,19 +151,22 @@ impl Names {
         })
     }
 
+    /// The struct without a key that fields lead through, and its place among them.
+    pub(super) fn embedded(self, fields: &[&str]) -> Option<(usize, &'static str)> {
+        match fields {
+            ["kind" | "apiVersion"] if self.root() != Self::TYPE.root() => Some((0, "TypeMeta")),
+            ["status", "conditions", ..] => Some((1, "ConditionedStatus")),
+            ["spec", "runtimeConfigRef", ..] => Some((1, "PackageRuntimeSpec")),
+            ["spec", _, ..] if self.root() == Self::FUNCTION.root() => Some((1, "PackageSpec")),
+            _ => None,
+        }
+    }
+
     /// Fields with the structs that are part of others without a key.
     fn shown(self, fields: &[&str]) -> String {
         let mut shown = fields.to_vec();
-        match fields {
-            ["kind" | "apiVersion"] if self.root() != Self::TYPE.root() => {
-                shown.insert(0, "TypeMeta");
-            }
-            ["status", "conditions", ..] => shown.insert(1, "ConditionedStatus"),
-            ["spec", "runtimeConfigRef", ..] => shown.insert(1, "PackageRuntimeSpec"),
-            ["spec", _, ..] if self.root() == Self::FUNCTION.root() => {
-                shown.insert(1, "PackageSpec");
-            }
-            _ => {}
+        if let Some((place, name)) = self.embedded(fields) {
+            shown.insert(place, name);
         }
         shown.join(".")
     }

@@ -188,7 +188,8 @@ fn scalars_become_texts_where_the_type_has_texts_and_keys_are_found_in_any_case(
             {"step": 1, "functionref": {"NAME": 2}, "input": {"kept": 1, "functionref": 3}},
         ]},
     });
-    text_scalars(composition.as_object_mut().unwrap(), tables::COMPOSITION);
+    let names = Names::COMPOSITION;
+    text_scalars(composition.as_object_mut().unwrap(), tables::COMPOSITION, names);
     assert_eq!(
         composition,
         json!({
@@ -198,4 +199,15 @@ fn scalars_become_texts_where_the_type_has_texts_and_keys_are_found_in_any_case(
             ]},
         })
     );
+}
+
+#[test]
+fn scalars_stay_what_they_are_in_structs_without_a_key() {
+    let spec = json!({"package": 5, "commonLabels": {"a": 1}, "runtimeConfigRef": {"name": true}});
+    let mut function = json!({"kind": 1, "metadata": {"name": 2}, "spec": spec});
+    text_scalars(function.as_object_mut().unwrap(), tables::FUNCTION, Names::FUNCTION);
+    assert_eq!(function, json!({"kind": 1, "metadata": {"name": "2"}, "spec": spec}));
+    let mut kind = json!({"apiVersion": 1, "kind": 2});
+    text_scalars(kind.as_object_mut().unwrap(), tables::TYPE, Names::TYPE);
+    assert_eq!(kind, json!({"apiVersion": "1", "kind": "2"}), "on its own it has keys");
 }

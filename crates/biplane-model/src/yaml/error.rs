@@ -122,6 +122,14 @@ pub(super) struct Located {
     pub(super) words: Box<Words>,
 }
 
+impl Located {
+    /// Whether it is known before the rest of the text has been read: what breaks the grammar, which
+    /// has a line in go-yaml's words, and what would take too much to go on with.
+    pub(super) fn is_of_grammar(&self) -> bool {
+        self.words.above.is_some() || matches!(self.problem, Problem::TooDeep(_))
+    }
+}
+
 /// A line of a text with a mark below, of a very long line only the part around the mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span};
+use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use super::error::{Located, Problem, YamlError};
 use super::lines;
@@ -148,7 +148,14 @@ fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
             root.line = span.start.line();
         }
         let event = last_line.apply(event, &span, text);
-        builder.event(event, &span).map_err(|problem| locate(problem, &span))?;
+        if let Err(problem) = builder.event(event, &span) {
+            let at = locate(problem, &span, text);
+            return Err(if at.is_of_grammar() {
+                Failure::Located(at)
+            } else {
+                broken_below(&mut parser, text).unwrap_or(Failure::Located(at))
+            });
+        }
     }
     root.value = builder.finish();
     Ok(root)
@@ -159,8 +166,25 @@ fn located(problem: Problem, line: usize, column: usize) -> Located {
     Located { problem, line, column, words }
 }
 
-fn locate(problem: Problem, span: &Span) -> Failure {
-    Failure::Located(located(problem, span.start.line(), span.start.col() + 1))
+fn locate(problem: Problem, span: &Span, text: &str) -> Located {
+    let is_null = matches!(problem, Problem::UnsupportedKey("null"));
+    let mut at = located(problem, span.start.line(), span.start.col() + 1);
+    if let Some(words) = words::of_missing_key(text, at.line, at.column).filter(|_| is_null) {
+        at.words = Box::new(words);
+    }
+    at
+}
+
+/// What breaks the grammar further below, which is told first: values are made of what was read.
+fn broken_below<'t>(parser: &mut Parser<'t, StrInput<'t>>, text: &'t str) -> Option<Failure> {
+    loop {
+        match parser.next_event()? {
+            Err(error) if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) => return None,
+            Err(error) => return Some(syntax(&error, text)),
+            Ok((Event::DocumentEnd | Event::StreamEnd, _)) => return None,
+            Ok(_) => {}
+        }
+    }
 }
 
 fn syntax(error: &ScanError, text: &str) -> Failure {

@@ -9,22 +9,16 @@ use granit_parser::ErrorKind;
 use super::super::error::{Problem, Words};
 use super::super::lines;
 
+const KEY: &str = "did not find expected key";
+const NODE: &str = "did not find expected node content";
+
 /// The words for what the parser found at a place, counted from 1.
 pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Words {
     use ErrorKind as Kind;
-    const KEY: &str = "did not find expected key";
-    const NODE: &str = "did not find expected node content";
     const TOKEN: &str = "found character that cannot start any token";
     const TAB: &str = "found a tab character where an indentation space is expected";
     let scanner = |words: &str| Words::scanned(words, line);
     let parser = |words: &str| Words::parsed(words, line);
-    let separator = |open: char| {
-        if open == '[' {
-            "did not find expected ',' or ']'"
-        } else {
-            "did not find expected ',' or '}'"
-        }
-    };
     match kind {
         Kind::MappingValueNotAllowed => scanner("mapping values are not allowed in this context"),
         Kind::BlockSequenceEntryNotAllowed => {
@@ -34,7 +28,7 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         Kind::TabInPlainScalar => scanner("found a tab character that violates indentation"),
         Kind::TabAtBlockScalarStart => Words::scanned(TAB, line + 1),
         Kind::SimpleKeyExpected => {
-            Words::scanned("could not find expected ':'", next_token(text, line))
+            Words::scanned("could not find expected ':'", next_token(text, line, column))
         }
         Kind::InvalidBlockScalarHeader => scanner("did not find expected comment or line break"),
         Kind::UnknownQuotedScalarEscape => scanner("found unknown escape character"),
@@ -51,7 +45,9 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         Kind::ExpectedBlockMappingKey
         | Kind::InvalidTrailingSingleQuotedScalar
         | Kind::InvalidTrailingDoubleQuotedScalar
-        | Kind::CommentInterceptedScalar => parser(KEY),
+        | Kind::CommentInterceptedScalar => {
+            parser(open_bracket(text, line, column).map_or(KEY, separator))
+        }
         Kind::ExpectedBlockSequenceEntry => parser("did not find expected '-' indicator"),
         Kind::ExpectedFlowMappingSeparator | Kind::FlowMappingValueAdjacentCollection => {
             parser(separator('{'))
@@ -104,11 +100,72 @@ pub(super) fn of_problem(problem: &Problem) -> Words {
     }
 }
 
-/// The line of what follows a key that should have had a colon.
-fn next_token(text: &str, line: usize) -> usize {
+/// The words for a colon at a place, if that is what stands there, with no key before it.
+pub(super) fn of_missing_key(text: &str, line: usize, column: usize) -> Option<Words> {
+    let at = lines::line(text, line).chars().nth(column.checked_sub(1)?);
+    let words = open_bracket(text, line, column).map_or(KEY, |_| NODE);
+    (at == Some(':')).then(|| Words::parsed(words, line))
+}
+
+fn separator(open: char) -> &'static str {
+    if open == '[' {
+        "did not find expected ',' or ']'"
+    } else {
+        "did not find expected ',' or '}'"
+    }
+}
+
+/// The line of what follows a key that should have had a colon. A key without quotes goes on in lines
+/// that are indented further, up to a comment or a colon.
+fn next_token(text: &str, line: usize, column: usize) -> usize {
     let total = text.lines().count();
-    let below = (line + 1..=total).find(|below| !lines::line(text, *below).trim().is_empty());
+    let is_comment = |line: &str| line.trim_start().starts_with('#');
+    let key: String = lines::line(text, line).chars().skip(column.saturating_sub(1)).collect();
+    let ends = |line: &str| {
+        let line = line.trim_end();
+        line.contains(" #") || line.contains(": ") || line.ends_with(':')
+    };
+    let goes_on = |below: &str| {
+        let indented = below.chars().take_while(|c| *c == ' ').count() >= column;
+        indented && !is_comment(below) && !ends(below)
+    };
+    let over = key.starts_with(['"', '\'']) || key.contains(" #");
+    let below = (line + 1..=total).find(|below| {
+        let below = lines::line(text, *below);
+        let passed = if over { is_comment(below) } else { goes_on(below) };
+        !below.trim().is_empty() && !passed
+    });
     below.unwrap_or(total + 1)
+}
+
+/// The bracket that is still open before a place, as far as can be told without reading it all: what
+/// looks like one in a block of text counts, too.
+fn open_bracket(text: &str, line: usize, column: usize) -> Option<char> {
+    let above = (1..line).map(|above| lines::line(text, above));
+    let last: String = lines::line(text, line).chars().take(column.saturating_sub(1)).collect();
+    let (mut open, mut quote) = (Vec::new(), None);
+    for line in above.chain([last.as_str()]) {
+        // The last character, and the last that is no space.
+        let (mut before, mut word) = (' ', '-');
+        for c in line.chars() {
+            let spaced = matches!(before, ' ' | '\t');
+            let begins = match open.last() {
+                None => spaced && matches!(word, '-' | ':' | '?'),
+                Some(_) => spaced || matches!(before, '[' | '{' | ',' | ':'),
+            };
+            match (quote, c) {
+                (Some(end), c) => quote = Some(end).filter(|end| *end != c || before == '\\'),
+                (None, '"' | '\'') if begins => quote = Some(c),
+                (None, '#') if spaced => break,
+                (None, '[' | '{') if begins => open.push(c),
+                (None, ']' | '}') => drop(open.pop()),
+                _ => {}
+            }
+            before = c;
+            word = if matches!(c, ' ' | '\t') { word } else { c };
+        }
+    }
+    open.pop()
 }
 
 /// Whether what stands before a place still wants a value.
@@ -119,5 +176,5 @@ fn wants_value(text: &str, line: usize, column: usize) -> bool {
 }
 
 fn ends_in_want(text: &str) -> bool {
-    text.trim_end().ends_with(['{', '[', ','])
+    text.trim_end().ends_with(['{', '[', ',', ':'])
 }

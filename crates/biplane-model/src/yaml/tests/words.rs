@@ -38,6 +38,24 @@ fn broken_texts_are_called_what_go_calls_them() {
         ("<<: 5\n", "yaml: map merge requires map or sequence of maps as the value"),
         ("a: !!int x\n", "yaml: cannot decode !!str `x` as a !!int"),
         ("a: &a [*a]\n", "yaml: anchor 'a' value contains itself"),
+        // What follows a key that goes on in further lines, or does not.
+        ("a:\n  b: |\n  c d\n    e\n  f: 1\n", "yaml: line 5: could not find expected ':'"),
+        ("a: 1\nb # x\n# y\nc: 2\n", "yaml: line 4: could not find expected ':'"),
+        ("a: 1\n\"b\"\n# y\nc: 2\n", "yaml: line 4: could not find expected ':'"),
+        // Colons without a key.
+        ("x: 1\n: b\n", "yaml: line 1: did not find expected key"),
+        ("x: 1\n: b: c\n", "yaml: line 1: did not find expected key"),
+        ("x: 1\na: {: b}\n", "yaml: line 1: did not find expected node content"),
+        // Inside brackets and outside.
+        ("x: 1\na: {b: \"c\" d}\n", "yaml: line 1: did not find expected ',' or '}'"),
+        ("x: 1\na: [\"c\" d]\n", "yaml: line 1: did not find expected ',' or ']'"),
+        ("a: 1\nb {c: \"d\" e}\n", "yaml: line 1: did not find expected key"),
+        ("a: 'b [' \"c\"\n", "yaml: did not find expected key"),
+        ("a: {b: c, # {\n  d: \"e\" f}\n", "yaml: line 1: did not find expected ',' or '}'"),
+        ("a: {b:\n", "yaml: line 1: did not find expected node content"),
+        // The grammar comes first.
+        ("x: 1\n<<: a: b\n", "yaml: line 2: mapping values are not allowed in this context"),
+        ("? [a]\n: b\nc: d: e\n", "yaml: line 3: mapping values are not allowed in this context"),
         (
             "x: 1\ny:\n- a\n  b: c\n- d\n",
             "yaml: line 4: mapping values are not allowed in this context",

@@ -49,7 +49,7 @@ pub(in super::super) type Type = (&'static [Field], Names);
 
 /// Makes an object fit a type as far as upstream's reader does, and refuses what does not fit.
 pub(super) fn fit(object: &mut Object, (fields, names): Type, source: &Source<'_>) -> Result<()> {
-    typed::text_scalars(object.make_mut(), fields);
+    typed::text_scalars(object.make_mut(), fields, names);
     typed::decoded(object, fields, names).map_err(|misfit| {
         let path: Vec<_> = misfit.path.iter().map(String::as_str).collect();
         let found = part_at(object, &path).map_or("something else", kind);
