@@ -50,6 +50,8 @@ pub(super) struct Session {
     left: Mutex<Left>,
     pulled: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     cancel: watch::Sender<Option<Cancelled>>,
+    /// What containers call this machine, once somebody wants to know.
+    host: OnceCell<&'static str>,
 }
 
 /// What is to be cleaned up.
@@ -114,6 +116,7 @@ impl Session {
             left: Mutex::default(),
             pulled: Mutex::default(),
             cancel: watch::Sender::new(None),
+            host: OnceCell::new(),
         }))
     }
 

@@ -6,7 +6,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
-use bollard::models::{ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig};
+use bollard::models::{
+    ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig, SystemVersion,
+};
 use bollard::query_parameters::{
     AttachContainerOptions, RemoveContainerOptions, StartContainerOptions, WaitContainerOptions,
 };
@@ -18,6 +20,12 @@ use super::options::{Cleanup, PullPolicy};
 use super::reference::Reference;
 use super::{Container, Session, unique_name};
 use crate::commands::render::notes::Notes;
+
+/// What containers call this machine.
+const HOST: &str = "host.docker.internal";
+/// The name that containers of Podman know. Many a version takes Docker's word for where its own name
+/// leads for an address.
+const PODMAN_HOST: &str = "host.containers.internal";
 
 /// What a container came to.
 #[derive(Debug)]
@@ -60,6 +68,7 @@ impl Session {
         limit: Duration,
     ) -> Result<Ran> {
         let attached = EndpointSettings::default();
+        let gateway = (self.host().await == HOST).then(|| vec![format!("{HOST}:host-gateway")]);
         let body = ContainerCreateBody {
             image: Some(image.to_owned()),
             cmd: Some(arguments.iter().map(|&argument| argument.to_owned()).collect()),
@@ -68,10 +77,7 @@ impl Session {
             attach_stderr: Some(true),
             open_stdin: Some(true),
             stdin_once: Some(true),
-            host_config: Some(HostConfig {
-                extra_hosts: Some(vec!["host.docker.internal:host-gateway".to_owned()]),
-                ..HostConfig::default()
-            }),
+            host_config: Some(HostConfig { extra_hosts: gateway, ..HostConfig::default() }),
             networking_config: Some(NetworkingConfig {
                 endpoints_config: Some([(network.to_owned(), attached)].into()),
             }),
@@ -89,6 +95,12 @@ impl Session {
         let (id, ran) = tokio::time::timeout(limit, run).await.map_err(|_| late())??;
         self.remove(&id).await;
         Ok(ran)
+    }
+
+    /// What containers that are run call this machine.
+    pub(crate) async fn host(&self) -> &'static str {
+        let ask = async || host_of(self.docker().version().await.unwrap_or_default());
+        self.host.get_or_init(ask).await
     }
 
     /// Makes a container that is removed without much ado.
@@ -166,6 +178,33 @@ impl Session {
             Some(Err(Error::DockerContainerWaitError { code, .. })) => Ok(code),
             Some(Err(error)) => Err(explain(&error)),
             None => bail!("there was no answer"),
+        }
+    }
+}
+
+/// What containers of an engine call this machine.
+fn host_of(engine: SystemVersion) -> &'static str {
+    let parts = engine.components.unwrap_or_default();
+    let is_podman = parts.iter().any(|part| part.name == "Podman Engine");
+    if is_podman { PODMAN_HOST } else { HOST }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_call_this_machine_what_their_engine_does() {
+        for (components, want) in [
+            (r#"[{"Name":"Engine","Version":"27.1.1"}]"#, "host.docker.internal"),
+            (
+                r#"[{"Name":"Podman Engine","Version":"4.3.1"},{"Name":"Conmon","Version":"2"}]"#,
+                "host.containers.internal",
+            ),
+            ("null", "host.docker.internal"),
+        ] {
+            let version = format!(r#"{{"Components":{components}}}"#);
+            assert_eq!(host_of(serde_json::from_str(&version).unwrap()), want, "{components}");
         }
     }
 }

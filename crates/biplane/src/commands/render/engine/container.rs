@@ -14,8 +14,6 @@ use super::foreign;
 
 /// What the engine is asked to do, as errors call it.
 pub(super) const IN_DOCKER: &str = "crossplane internal render in Docker";
-/// This machine, as a container sees it.
-const HOST: &str = "host.docker.internal:";
 
 /// Renders with an image. Functions on this machine are reached through the host's name.
 pub(super) async fn render(
@@ -28,7 +26,9 @@ pub(super) async fn render(
     let network = runners.network.as_deref().unwrap_or_default();
     // From another machine as seen from there: a container has an address of its own.
     let functions = foreign::addresses(runners, "0.0.0.0:0").await?;
-    foreign::set_functions(&mut request, functions.into_iter().map(reachable).collect());
+    let host = session.host().await;
+    let functions = functions.into_iter().map(|function| reachable(function, host));
+    foreign::set_functions(&mut request, functions.collect());
     let request = request.encode_to_vec();
     let arguments = ["internal", "render"];
     let run = session.run(&image.reference, &arguments, &request, network, limit);
@@ -51,9 +51,11 @@ pub(super) async fn render(
     foreign::answer(IN_DOCKER, code, &stdout, &stderr, &status).context(image.attempted)
 }
 
-/// A function's address as a container must write it.
-fn reachable(function: FunctionInput) -> FunctionInput {
-    let address = function.address.replacen("localhost:", HOST, 1).replacen("127.0.0.1:", HOST, 1);
+/// A function's address as a container must write it that has a name for this machine.
+fn reachable(function: FunctionInput, host: &str) -> FunctionInput {
+    let host = format!("{host}:");
+    let address = function.address.replacen("localhost:", &host, 1);
+    let address = address.replacen("127.0.0.1:", &host, 1);
     FunctionInput { address, ..function }
 }
 
@@ -73,7 +75,7 @@ mod tests {
             ("0.0.0.0:9443", "0.0.0.0:9443"),
         ] {
             let function = FunctionInput { name: "fn".into(), address: address.into() };
-            assert_eq!(reachable(function).address, want);
+            assert_eq!(reachable(function, "host.docker.internal").address, want);
         }
     }
 }
