@@ -317,8 +317,15 @@ fn explain(
     streams: &mut Streams<'_>,
 ) -> u8 {
     if !error.use_stderr() {
-        let _ = write!(streams.stdout, "{}", help(error, arguments, features).render());
-        return 0;
+        let help = help(error, arguments, features).render();
+        let written = write!(streams.stdout, "{help}").and_then(|()| streams.stdout.flush());
+        return match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                streams.say(&error_line(&format!("cannot write help: {error}")));
+                1
+            }
+            _ => 0,
+        };
     }
     let mut tree = shown(features);
     tree.build();

@@ -5,3 +5,4 @@ pub mod commands;
 pub mod config;
 pub mod progress;
 pub mod streams;
+mod terminal;

@@ -9,17 +9,22 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::terminal;
+
 /// How long something takes before anybody is told.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How often the line is brought up to date.
 const TICK: Duration = Duration::from_secs(1);
 const ERASE: &[u8] = b"\r\x1b[2K";
-/// A line that wraps could not be erased.
-const WIDTH: usize = 79;
+/// How many columns a terminal has that does not say.
+const WIDTH: usize = 80;
 
 /// Where to say what is waited for; by default nowhere.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Line>>);
+
+/// How many columns there are at the moment, if anybody knows.
+type Width = fn() -> Option<usize>;
 
 struct Line {
     state: Mutex<State>,
@@ -28,6 +33,7 @@ struct Line {
 
 struct State {
     out: Box<dyn Write + Send>,
+    width: Width,
     /// What is waited for and since when, by order of appearance.
     waits: BTreeMap<u64, (Instant, String)>,
     next: u64,
@@ -43,12 +49,12 @@ impl Progress {
     /// On stderr if that is a terminal.
     pub fn on_terminal() -> Self {
         let stderr = std::io::stderr();
-        if stderr.is_terminal() { Self::to(Box::new(stderr)) } else { Self::default() }
-    }
-
-    fn to(out: Box<dyn Write + Send>) -> Self {
+        if !stderr.is_terminal() {
+            return Self::default();
+        }
         let waits = BTreeMap::new();
-        let state = State { out, waits, next: 0, shown: false, drawn_by_thread: false };
+        let (out, width) = (Box::new(stderr), terminal::width);
+        let state = State { out, width, waits, next: 0, shown: false, drawn_by_thread: false };
         Self(Some(Arc::new(Line { state: Mutex::new(state), changed: Condvar::new() })))
     }
 
@@ -133,7 +139,9 @@ impl State {
         let mut overdue = self.waits.values().rev().filter(|(since, _)| long(since));
         let (since, what) = overdue.next()?;
         let text = format!("waiting for {what} ({} s)", now.duration_since(*since).as_secs());
-        Some(text.chars().take(WIDTH).collect())
+        // A line that wraps could not be erased, and some do as soon as they are full.
+        let room = (self.width)().unwrap_or(WIDTH).saturating_sub(1);
+        Some(terminal::harmless(&text).chars().take(room).collect())
     }
 
     // There is nobody to tell when writing fails.
@@ -171,6 +179,7 @@ mod tests {
         let waits = waits.iter().map(|(since, what)| (*since, (*what).to_owned()));
         State {
             out: Box::new(Vec::new()),
+            width: || None,
             waits: (0..).zip(waits).collect(),
             next: 0,
             shown: false,
@@ -199,7 +208,14 @@ mod tests {
     fn a_line_never_wraps() {
         let start = Instant::now();
         let long = "ü".repeat(200);
-        let text = state(&[(start, &long)]).text(start + PATIENCE).unwrap();
-        assert_eq!(text.chars().count(), WIDTH);
+        let mut state = state(&[(start, &long)]);
+        let mut length = |width: Width| {
+            state.width = width;
+            state.text(start + PATIENCE).unwrap().chars().count()
+        };
+        assert_eq!(length(|| None), 79);
+        assert_eq!(length(|| Some(30)), 29);
+        assert_eq!(length(|| Some(120)), 119);
+        assert_eq!(length(|| Some(0)), 0);
     }
 }

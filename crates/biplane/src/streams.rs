@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 
 use crate::progress::Progress;
+use crate::terminal;
 
 /// The streams of one command.
 pub struct Streams<'a> {
@@ -27,8 +28,9 @@ impl Streams<'_> {
         }
     }
 
-    /// Writes a line to stderr. There is nobody to tell when that fails.
+    /// Writes a line, or several, to stderr. There is nobody to tell when that fails.
     pub fn say(&mut self, line: &str) {
+        let line = terminal::harmless(line);
         let _ = self.progress.aside(|| writeln!(self.stderr, "{line}"));
     }
 }

@@ -112,6 +112,14 @@ fn a_program_that_fails_is_reported_with_its_log() {
     assert!(ran.stderr.ends_with(log), "{}", ran.stderr);
 }
 
+#[test]
+fn what_a_program_says_does_not_steer_the_terminal() {
+    let script = r"printf '\033[31mred\033]0;title\007\rover\n' >&2; exit 3";
+    let ran = render(&json!(["sh", "-c", script]), &["--allow-process"]);
+    let log = "(exit status: 3):\n                \\u{1b}[31mred\\u{1b}]0;title\\u{7}\\rover\n";
+    assert!(ran.stderr.ends_with(log), "{}", ran.stderr);
+}
+
 /// What a program has started may hold on to its log, or have left its group.
 #[test]
 fn a_program_that_ends_is_reported_while_others_hold_its_log() {

@@ -42,6 +42,18 @@ fn documents_go_to_stdout_and_errors_to_stderr() {
     assert!(String::from_utf8(help.stdout).unwrap().contains("Examples:"));
 }
 
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for argument in ["--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_biplane"));
+        let output = command.arg(argument).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("biplane: error: cannot write help: No space left"), "{said}");
+    }
+}
+
 /// What asks a program to stop: Ctrl-C, another program, a terminal that is closed, Ctrl-\\.
 const ASKED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 

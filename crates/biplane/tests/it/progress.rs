@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use biplane_function::serve::{self, Config, Running};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Function, response};
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::runtime::Runtime;
@@ -155,6 +155,22 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
     }
     read_rest(&mut terminal, &mut seen);
     nothing_is_left(&seen);
+}
+
+#[test]
+fn the_line_is_as_long_as_the_terminal_allows() {
+    let mut world = World::new();
+    let size = Winsize { ws_row: 10, ws_col: 30, ws_xpixel: 0, ws_ypixel: 0 };
+    let pty = openpty(Some(&size), None).unwrap();
+    let child = world.render(Stdio::from(pty.slave));
+    let mut terminal = File::from(pty.master);
+    let mut seen = read_until(&mut terminal, "waiting for function-slow in ");
+    world.gate.add_permits(1);
+    assert!(child.wait_with_output().unwrap().status.success());
+    read_rest(&mut terminal, &mut seen);
+    let lines = seen.split(ERASE).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.filter(|line| line.contains("function-slow")).collect();
+    assert!(lines.iter().all(|line| *line == "waiting for function-slow in "), "{seen:?}");
 }
 
 #[test]

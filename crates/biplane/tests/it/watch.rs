@@ -206,6 +206,22 @@ spec:
 }
 
 #[test]
+fn a_watch_ends_when_nobody_reads_what_it_prints() {
+    let Watching { folder, mut child, mut stdout, stderr: _stderr } = Watching::simple();
+    line(&mut stdout, "kind: XApp");
+    drop(stdout);
+    let start = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed().as_secs() > 60 {
+            child.kill().unwrap();
+            panic!("it still watches {}", folder.path().display());
+        }
+        std::thread::yield_now();
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn every_change_settles_anew() {
     let mut watching = Watching::start(&[], &["xr.yaml", "composition.yaml", "--until-stable"]);
     watching.prints("colour: red");

@@ -5,12 +5,14 @@
 //! and whichever way an editor replaces a file.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use biplane_model::Value;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::flags::{FunctionFlags, OutputFormat};
 use super::interrupt::{Interrupted, Interrupts};
@@ -102,8 +104,10 @@ pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()
             Err(error) if error.is::<Interrupted>() => return Err(stopped().into()),
             Err(error) => streams.say(&cli::error_text(&error)),
         }
-        let Some(now) = runtime.block_on(change(command, &stamps, &interrupted)) else {
-            return Err(stopped().into());
+        let now = match runtime.block_on(change(command, &stamps, &interrupted)) {
+            Next::Changed(now) => now,
+            Next::Interrupted => return Err(stopped().into()),
+            Next::Unread => return Ok(()),
         };
         let time = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         streams.say(&format!("--- {time} changed: {}", changed(&stamps, &now)));
@@ -111,20 +115,40 @@ pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()
     }
 }
 
-/// The state of the files after a change, once it is over; none if someone asks to stop.
-async fn change(command: &dyn Again, before: &Stamps, interrupted: &Interrupts) -> Option<Stamps> {
+/// What comes after a render.
+enum Next {
+    /// The state of the files after a change, once it is over.
+    Changed(Stamps),
+    /// Someone asks to stop.
+    Interrupted,
+    /// Whoever read what is printed has seen enough.
+    Unread,
+}
+
+async fn change(command: &dyn Again, before: &Stamps, interrupted: &Interrupts) -> Next {
     let mut last = before.clone();
     loop {
         tokio::select! {
-            () = interrupted.requested() => return None,
+            () = interrupted.requested() => return Next::Interrupted,
             () = tokio::time::sleep(LOOK) => {}
+        }
+        if is_unread(std::io::stdout()) {
+            return Next::Unread;
         }
         let now = command.sources().stamps();
         if now == last && now != *before {
-            return Some(now);
+            return Next::Changed(now);
         }
         last = now;
     }
+}
+
+/// Whether nobody is left to read what is written somewhere. The system tells without being asked for
+/// anything in particular.
+fn is_unread(out: impl AsFd) -> bool {
+    let mut asked = [PollFd::new(out.as_fd(), PollFlags::empty())];
+    let told = poll(&mut asked, PollTimeout::ZERO);
+    told.is_ok_and(|count| count > 0)
 }
 
 /// The files that a project's functions are made of, without what tools write while they are built
@@ -189,6 +213,16 @@ fn changed(before: &Stamps, after: &Stamps) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nobody_reads_any_more_is_told_from_what_nobody_has_read() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        assert!(!is_unread(&writer));
+        drop(reader);
+        assert!(is_unread(&writer));
+        assert!(!is_unread(tempfile::tempfile().unwrap()));
+        assert!(!is_unread(std::fs::File::open("/dev/null").unwrap()));
+    }
 
     #[test]
     fn links_to_directories_are_not_followed() {
