@@ -63,7 +63,19 @@ fn what_a_foreign_engine_says_is_passed_on() {
 fn a_foreign_engine_that_hangs_is_ended() {
     let ran = with_engine("exec sleep 600", &["--timeout=200ms"]);
     assert_eq!(ran.exit, 1);
-    assert!(ran.stderr.ends_with(": signal: killed\n"), "{}", ran.stderr);
+    let end = ": signal: killed\n                It was ended since the time that --timeout allows was over.\n";
+    assert!(ran.stderr.ends_with(end), "{}", ran.stderr);
+}
+
+#[test]
+fn a_foreign_engine_that_cannot_be_started_is_named() {
+    let folder = case();
+    let file = folder.at("xr.yaml").display().to_string();
+    let ran = render(&folder, &[&format!("--engine={file}")]);
+    let want = format!(
+        "biplane: error: cannot render composite resource: crossplane internal render returned error with output: : fork/exec {file}: permission denied\n"
+    );
+    assert_eq!((ran.exit, ran.stderr), (1, want));
 }
 
 #[test]

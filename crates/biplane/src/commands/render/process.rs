@@ -1,6 +1,8 @@
 //! A function that is a program on this machine: started for one command, gone with it.
 
 use std::collections::VecDeque;
+use std::io;
+use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +22,8 @@ use super::watched::{self, Ended, Watched};
 const PLACEHOLDER: &str = "{address}";
 /// How much of a line of its log is kept.
 const LINE: usize = 8 * 1024;
+/// How many ports are remembered.
+const MOST_GIVEN: usize = 256;
 
 /// A program that runs.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl Group {
     /// Starts a program as the leader of a group. What it says can be read from it.
     pub(super) fn lead(
         program: &mut tokio::process::Command,
-    ) -> std::io::Result<(tokio::process::Child, Self)> {
+    ) -> io::Result<(tokio::process::Child, Self)> {
         let program = program.stdout(Stdio::piped()).stderr(Stdio::piped());
         let leader = program.kill_on_drop(true).process_group(0).spawn()?;
         let group = Self(Mutex::new(leader.id()));
@@ -165,8 +169,37 @@ fn keep(log: &Log, line: &[u8]) {
     log.push_back(line);
 }
 
-fn free_port(host: &str) -> std::io::Result<u16> {
-    Ok(std::net::TcpListener::bind((host, 0))?.local_addr()?.port())
+fn free_port(host: &str) -> io::Result<u16> {
+    let bind = || {
+        let listener = TcpListener::bind((host, 0))?;
+        let port = listener.local_addr()?.port();
+        Ok((listener, port))
+    };
+    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
+}
+
+/// Ports that programs were told lately. Until a program listens, the system takes its port for free.
+struct Given(VecDeque<u16>);
+
+static GIVEN: Mutex<Given> = Mutex::new(Given(VecDeque::new()));
+
+impl Given {
+    /// A port that is free and is nobody's yet.
+    fn next<T>(&mut self, mut bind: impl FnMut() -> io::Result<(T, u16)>) -> io::Result<u16> {
+        // What is bound the system does not offer again.
+        let mut bound = Vec::new();
+        loop {
+            let (listener, port) = bind()?;
+            if !self.0.contains(&port) {
+                if self.0.len() == MOST_GIVEN {
+                    self.0.pop_front();
+                }
+                self.0.push_back(port);
+                return Ok(port);
+            }
+            bound.push(listener);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -194,6 +227,19 @@ mod tests {
         let many: Vec<_> = (0..100).map(|line| line.to_string()).collect();
         let last = &many[many.len() - watched::LOG_LINES..];
         assert_eq!(log_of(many.join("\n").as_bytes()).await, last);
+    }
+
+    #[test]
+    fn no_two_programs_are_told_the_same_port() {
+        let mut given = Given(VecDeque::new());
+        let mut offered = [7, 7, 7, 8, 7, 9].into_iter();
+        let mut next = || given.next(|| Ok(((), offered.next().unwrap()))).unwrap();
+        assert_eq!([next(), next(), next()], [7, 8, 9]);
+        for port in 0..1000 {
+            given.next(|| Ok(((), 1000 + port))).unwrap();
+        }
+        assert_eq!(given.0.len(), MOST_GIVEN);
+        assert_eq!(given.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
     }
 
     #[tokio::test]

@@ -83,6 +83,9 @@ impl Function {
             }
             "Process" => {
                 let command = self.annotation(PROCESS_COMMAND);
+                if command.is_empty() {
+                    bail!("there is no {PROCESS_COMMAND:?} annotation to say what to start");
+                }
                 let command: Vec<String> = serde_json::from_str(command).with_context(|| {
                     format!("the value of {PROCESS_COMMAND:?} is not a JSON array of strings")
                 })?;

@@ -21,6 +21,7 @@ use tonic::Status;
 use super::super::context;
 use super::super::process::Group;
 use super::super::runners::Runners;
+use crate::cli::values::reason;
 
 /// What engines are asked to do.
 const INTERNAL_RENDER: &str = "crossplane internal render";
@@ -43,8 +44,11 @@ pub(super) async fn render(
         output = tokio::time::timeout(timeout, run) => output,
         end = runners.first_end() => bail!(end),
     };
-    let output = output
-        .map_err(|_| anyhow!("{INTERNAL_RENDER} returned error with output: : signal: killed"))??;
+    let output = output.map_err(|_| {
+        anyhow!(
+            "{INTERNAL_RENDER} returned error with output: : signal: killed\nIt was ended since the time that --timeout allows was over."
+        )
+    })??;
     let status = status(output.status);
     answer(INTERNAL_RENDER, output.status.code(), &output.stdout, &output.stderr, &status)
 }
@@ -76,7 +80,9 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
     let mut engine = tokio::process::Command::new(binary);
     engine.args(["internal", "render"]).stdin(Stdio::piped());
     // An engine may be a script that starts the real one.
-    let (mut child, _group) = Group::lead(&mut engine).with_context(attempted)?;
+    let (mut child, _group) = Group::lead(&mut engine)
+        .map_err(|error| anyhow!("fork/exec {}: {}", binary.display(), reason(&error)))
+        .with_context(attempted)?;
     let mut stdin = child.stdin.take();
     let write = async {
         if let Some(stdin) = &mut stdin {

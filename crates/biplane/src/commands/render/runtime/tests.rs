@@ -92,6 +92,11 @@ fn values_that_mean_nothing_are_refused() {
             r#"cannot get pull policy for Function "fn": unsupported "render.crossplane.io/runtime-docker-pull-policy" annotation value "wrong" (unknown pull policy)"#,
         ),
         ("runtime", "InProcess", r#"there is no function "other" in the box to run in process"#),
+        (
+            "runtime",
+            "Process",
+            r#"there is no "render.crossplane.io/runtime-process-command" annotation to say what to start"#,
+        ),
     ] {
         assert_eq!(runtime(&function("a/other:v1", &[(key, value)])).unwrap_err(), want);
     }
