@@ -55,3 +55,29 @@ macro_rules! project {
 }
 
 pub(crate) use {composition, function, project};
+
+/// A Function that is a program.
+pub(crate) fn process(name: &str, command: &[&str]) -> String {
+    let command = serde_json::json!(command);
+    running(name, "Process", "process-command", &format!("'{command}'"))
+}
+
+/// A Function that somebody has started at a target.
+pub(crate) fn development(name: &str, target: &str) -> String {
+    running(name, "Development", "development-target", target)
+}
+
+/// A document of its own, so that several can follow each other.
+fn running(name: &str, runtime: &str, key: &str, value: &str) -> String {
+    format!(
+        "---
+apiVersion: pkg.crossplane.io/v1
+kind: Function
+metadata:
+  name: {name}
+  annotations:
+    render.crossplane.io/runtime: {runtime}
+    render.crossplane.io/runtime-{key}: {value}
+"
+    )
+}

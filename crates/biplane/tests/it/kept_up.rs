@@ -1,6 +1,6 @@
 //! Functions that stay up while others are started anew.
 
-use crate::files::{composition, project};
+use crate::files::{composition, process, project};
 use crate::support::Folder;
 use crate::watch::{Watching, XR};
 
@@ -93,12 +93,9 @@ fn functions(paint: &str, frame: &str) -> String {
             "echo {name} >> started; {first}{} --insecure --address {{address}}",
             serve().replace('\'', "")
         );
-        let command = serde_json::json!(["sh", "-c", script]);
-        format!(
-            "apiVersion: pkg.crossplane.io/v1\nkind: Function\nmetadata:\n  name: acme-apps{name}\n  annotations:\n    render.crossplane.io/runtime: Process\n    render.crossplane.io/runtime-process-command: '{command}'\n"
-        )
+        process(&format!("acme-apps{name}"), &["sh", "-c", &script])
     };
-    format!("{}---\n{}", function("paint", paint), function("frame", frame))
+    function("paint", paint) + &function("frame", frame)
 }
 
 const WORDS: [&str; 4] = ["xr.yaml", "composition.yaml", "functions.yaml", "--allow-process"];

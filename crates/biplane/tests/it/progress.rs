@@ -17,29 +17,15 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc};
 use tonic::Status;
 
+use crate::files::{composition, development};
 use crate::support::Folder;
 
 const XR: &str = "{apiVersion: example.org/v1, kind: XApp, metadata: {name: app}}";
-const COMPOSITION: &str = "
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata: {name: apps}
-spec:
-  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
-  mode: Pipeline
-  pipeline:
-  - step: slowly
+const COMPOSITION: &str = composition!(
+    "  - step: slowly
     functionRef: {name: function-slow}
-";
-const FUNCTIONS: &str = "
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-slow
-  annotations:
-    render.crossplane.io/runtime: Development
-    render.crossplane.io/runtime-development-target: TARGET
-";
+"
+);
 /// What takes a line away: back to its start, and everything in it erased.
 const ERASE: &str = "\r\u{1b}[2K";
 
@@ -84,7 +70,7 @@ impl World {
         let folder = Folder::new();
         folder.write("xr.yaml", XR);
         folder.write("composition.yaml", COMPOSITION);
-        folder.write("functions.yaml", &FUNCTIONS.replace("TARGET", running.target()));
+        folder.write("functions.yaml", &development("function-slow", running.target()));
         Self { runtime, folder, called, gate, _running: running }
     }
 

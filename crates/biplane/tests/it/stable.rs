@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::files::{composition, development};
 use crate::support::{Folder, Ran, example, render_on, run, shown};
 
 const XR: &str = "
@@ -321,21 +322,9 @@ fn everything_below_a_namespaced_composite_resource_is_in_its_namespace() {
 #[test]
 fn a_function_that_hangs_runs_into_the_deadline() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let functions: String = ["function-patch-and-transform", "function-auto-ready"]
-        .map(|name| {
-            let target = silent.local_addr().unwrap();
-            format!(
-                "---
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: {name}
-  annotations:
-    render.crossplane.io/runtime: Development
-    render.crossplane.io/runtime-development-target: {target}
-"
-            )
-        })
+    let target = silent.local_addr().unwrap().to_string();
+    let functions = ["function-patch-and-transform", "function-auto-ready"]
+        .map(|name| development(name, &target))
         .concat();
     let app = composition("XApp", "apps", APP);
     let ran = settle(
@@ -348,17 +337,11 @@ metadata:
 
 #[test]
 fn what_a_composite_resource_composed_goes_with_it() {
-    let nothing = "
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata: {name: apps}
-spec:
-  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
-  mode: Pipeline
-  pipeline:
-  - step: ready
+    let nothing = composition!(
+        "  - step: ready
     functionRef: {name: function-auto-ready}
-";
+"
+    );
     let observed = "
 apiVersion: example.org/v1
 kind: XPart
@@ -397,15 +380,8 @@ metadata:
 
 #[test]
 fn what_was_composed_can_be_required() {
-    let composition = "
-apiVersion: apiextensions.crossplane.io/v1
-kind: Composition
-metadata: {name: apps}
-spec:
-  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
-  mode: Pipeline
-  pipeline:
-  - step: environment
+    let composition = composition!(
+        "  - step: environment
     functionRef: {name: function-environment-configs}
     input:
       apiVersion: environmentconfigs.fn.crossplane.io/v1beta1
@@ -429,7 +405,8 @@ spec:
         base: {apiVersion: example.org/v1, kind: Paint}
         patches:
         - {type: FromEnvironmentFieldPath, fromFieldPath: region, toFieldPath: spec.region}
-";
+"
+    );
     let ran = settle(&[("composition.yaml", composition)], &[]);
     let documents = documents(&ran);
     let paint = documents.iter().find(|document| document["kind"] == "Paint").unwrap();

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::files::process;
 use crate::support::Folder;
 use crate::watch::{COMPOSITION, XR};
 
@@ -19,18 +20,7 @@ fn folder() -> Folder {
         "echo $$ > pid; exec {} function serve function-patch-and-transform --metrics-address= --insecure --address {{address}}",
         env!("CARGO_BIN_EXE_biplane")
     );
-    let command = serde_json::json!(["sh", "-c", script]);
-    let functions = format!(
-        "
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-patch-and-transform
-  annotations:
-    render.crossplane.io/runtime: Process
-    render.crossplane.io/runtime-process-command: '{command}'
-"
-    );
+    let functions = process("function-patch-and-transform", &["sh", "-c", &script]);
     folder.write("xr.yaml", XR);
     folder.write("composition.yaml", COMPOSITION);
     folder.write("functions.yaml", &functions);

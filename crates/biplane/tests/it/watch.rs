@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use crate::files::{composition, project};
+use crate::files::{composition, development, process, project};
 use crate::support::{Folder, run};
 
 pub(crate) const XR: &str = "
@@ -172,20 +172,8 @@ fn programs_stay_up_until_the_functions_file_changes() {
             env!("CARGO_BIN_EXE_biplane")
         );
         let script = format!("echo started >> started; {serve}");
-        let command = serde_json::json!(["sh", "-c", script]).to_string();
-        format!(
-            "
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-patch-and-transform
-  annotations:
-    render.crossplane.io/runtime: Process
-    render.crossplane.io/runtime-process-command: '{command}'
-spec:
-  package: example.org/own{more}
-"
-        )
+        let function = process("function-patch-and-transform", &["sh", "-c", &script]);
+        format!("{function}spec:\n  package: example.org/own{more}\n")
     };
     let mut watching = Watching::start(
         &[("functions.yaml", &functions(""))],
@@ -237,18 +225,8 @@ fn every_change_settles_anew() {
 #[test]
 fn an_interrupt_does_not_wait_for_a_function_that_hangs() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let functions = format!(
-        "
-apiVersion: pkg.crossplane.io/v1
-kind: Function
-metadata:
-  name: function-patch-and-transform
-  annotations:
-    render.crossplane.io/runtime: Development
-    render.crossplane.io/runtime-development-target: {}
-",
-        silent.local_addr().unwrap()
-    );
+    let target = silent.local_addr().unwrap().to_string();
+    let functions = development("function-patch-and-transform", &target);
     let watching = Watching::start(
         &[("functions.yaml", &functions)],
         &["xr.yaml", "composition.yaml", "functions.yaml", "--timeout=1h"],
