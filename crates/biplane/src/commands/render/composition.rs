@@ -152,12 +152,8 @@ impl CompositionRender {
             _ => Engine::of(&self.engine, What::Composite, &inputs.functions),
         };
         let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
-        let limit = self.engine.timeout.saturating_sub(inputs.spent);
-        let runners =
-            start::start(functions, pipeline, &self.function, &engine, limit, up, streams);
-        let mut runners = runners.await?;
-        runners.spent += inputs.spent;
-        Ok(runners)
+        let time = (self.engine.timeout, inputs.spent);
+        start::start(functions, pipeline, &self.function, &engine, time, up, streams).await
     }
 
     /// Refuses what the parser of the command line cannot know to be wrong.

@@ -176,12 +176,8 @@ impl OperationRender {
     ) -> Result<Runners> {
         let Inputs { operation, functions, .. } = inputs;
         let engine = Engine::of(&self.engine, What::Operation, functions);
-        let limit = self.engine.timeout.saturating_sub(inputs.spent);
-        let runners =
-            start::start(functions, operation, &self.function, &engine, limit, up, streams);
-        let mut runners = runners.await?;
-        runners.spent += inputs.spent;
-        Ok(runners)
+        let time = (self.engine.timeout, inputs.spent);
+        start::start(functions, operation, &self.function, &engine, time, up, streams).await
     }
 
     /// Has the engine run the Operation once.

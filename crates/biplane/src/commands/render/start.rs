@@ -34,17 +34,17 @@ const ELSE_DOCKER: &str = "\nOr have it built and run in Docker, which cannot be
 
 /// Starts those functions that the pipeline calls and that are not up, as many at the same time as is
 /// allowed. When several cannot be started, the first of them in the input is reported; the others are
-/// cleaned up.
+/// cleaned up. Of the command's time some is spent already.
 pub(super) async fn start(
     functions: &[Function],
     pipeline: &Object,
     flags: &FunctionFlags,
     engine: &Engine,
-    timeout: Duration,
+    (timeout, spent): (Duration, Duration),
     up: Runners,
     streams: &mut Streams<'_>,
 ) -> Result<Runners> {
-    let begun = Instant::now();
+    let (begun, timeout) = (Instant::now(), timeout.saturating_sub(spent));
     let mut planned = plan(functions, pipeline, flags, engine)?;
     planned.retain(|(function, _)| !up.is_up(&function.name));
     let has = |wanted: fn(&Runtime) -> bool| planned.iter().any(|(_, runtime)| wanted(runtime));
@@ -96,8 +96,9 @@ pub(super) async fn start(
     }
     waiting::in_public(&mut runners, &streams.progress);
     runners.join(up);
+    runners.spent = spent;
     if in_docker || engine.is_image() {
-        runners.spent = begun.elapsed();
+        runners.spent += begun.elapsed();
     }
     Ok(runners)
 }
