@@ -1,18 +1,20 @@
 //! Commands that are stopped while the engine makes something for them.
 
+use std::io::Read as _;
 use std::process::Stdio;
 
 use crate::Case;
 use crate::between::{Between, Fate};
 use crate::daemon::Daemon;
 use crate::images::{ENGINE, FUNCTION};
-use crate::work::{Work, end, send};
+use crate::work::{Work, end, send, stop};
 
 pub(crate) const CASES: &[Case] = &[
     ("a_container_that_is_just_made_is_removed", a_container_that_is_just_made_is_removed),
     ("a_container_nobody_heard_of_is_removed", a_container_nobody_heard_of_is_removed),
     ("a_container_that_comes_late_is_removed", a_container_that_comes_late_is_removed),
     ("a_network_that_comes_late_is_removed", a_network_that_comes_late_is_removed),
+    ("containers_are_removed_while_nobody_reads", containers_are_removed_while_nobody_reads),
 ];
 
 /// The body of the request for the engine's container, and for that of a function.
@@ -62,4 +64,22 @@ fn a_container_that_comes_late_is_removed(daemon: &Daemon) {
 fn a_network_that_comes_late_is_removed(daemon: &Daemon) {
     let engine = format!("--crossplane-image={ENGINE}");
     interrupt(daemon, "/networks/create", Fate::WaitsFor(NETWORK_REMOVAL), &[&engine]);
+}
+
+/// More than fits in a pipe, so that the command cannot go on.
+fn containers_are_removed_while_nobody_reads(daemon: &Daemon) {
+    for flags in [&["-x"][..], &["-x", "--watch"]] {
+        let work = Work::with(daemon, FUNCTION, &[]);
+        let mut command = work.command(flags);
+        let text = "x".repeat(1 << 20);
+        let composite =
+            "apiVersion: streams.example.org/v1\nkind: Queue\nmetadata:\n  name: orders\n";
+        work.write("xr.yaml", &format!("{composite}spec:\n  text: {text}\n"));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let (code, _) = stop(child, "-TERM");
+        assert_eq!(code, Some(130), "{flags:?}");
+        daemon.assert_empty();
+    }
 }
