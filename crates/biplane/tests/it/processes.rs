@@ -123,17 +123,19 @@ fn what_a_program_says_does_not_steer_the_terminal() {
 /// What a program has started may hold on to its log, or have left its group.
 #[test]
 fn a_program_that_ends_is_reported_while_others_hold_its_log() {
-    for held in ["(read go < gate)&", "setsid sh -c 'read go < gate'&"] {
+    let leave = "setsid sh -c 'echo it has > left; read go < gate'& read word < left;";
+    for held in ["(read go < gate)&", leave] {
         let folder = Folder::new();
-        let gate = folder.at("gate");
-        assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
+        let (gate, left) = (folder.at("gate"), folder.at("left"));
+        let mut pipes = std::process::Command::new("mkfifo");
+        assert!(pipes.args([&gate, &left]).status().unwrap().success());
         let script =
             format!("cd {}; {held} echo it is broken >&2; exit 5", folder.path().display());
-        let ran = render(&json!(["sh", "-c", script]), &["--allow-process", "--timeout=1h"]);
+        let ran = render(&json!(["sh", "-c", script]), &["--allow-process", "--timeout=1m"]);
         assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{held}");
         let log = "has ended (exit status: 5):\n                it is broken\n";
         assert!(ran.stderr.ends_with(log), "{held}: {}", ran.stderr);
-        if held.starts_with("setsid") {
+        if held == leave {
             // Both sides have to open a pipe; this lets it go.
             std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
         }
