@@ -12,11 +12,10 @@ use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Apply, Event, EventType, Source};
 use biplane_model::condition::{Condition, condition, set_conditions};
 use biplane_model::object::integer;
-use biplane_model::pipeline::Step;
+use biplane_model::pipeline::{Step, operation_steps};
 use biplane_model::typed::{self, tables};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::function::v1::{RunFunctionRequest, Severity, State};
-use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -156,12 +155,10 @@ impl From<Failed> for Outcome {
 }
 
 async fn run(deps: &Deps, operation: &mut Object, deadline: Instant) -> Result<(), Outcome> {
-    let steps = operation.at(&["spec", "pipeline"]).map(Vec::<Step>::deserialize);
-    let steps = steps.transpose().map_err(|e| {
+    let steps = operation_steps(operation).map_err(|e| {
         let failure = Failure::new(format!("cannot get Operation: {e}"));
         Outcome::Hopeless(failed(failure.text.clone()), failure)
     })?;
-    let steps = steps.unwrap_or_default();
     let functions: Vec<_> = steps.iter().map(|s| s.function_ref.name.as_str()).collect();
     deps.capabilities
         .check(&functions)

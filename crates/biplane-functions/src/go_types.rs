@@ -44,9 +44,12 @@ pub(crate) enum Mismatch {
 
 #[derive(Debug)]
 enum Type {
-    String,
+    /// A text, and what Go calls its type.
+    String(&'static str),
     Bool,
-    Int { bits: u32 },
+    Int {
+        bits: u32,
+    },
     Uint,
     Any,
     Time,
@@ -79,7 +82,8 @@ impl Struct {
 }
 
 impl Types {
-    /// Reads tables of `name field:type field:type …` lines; `#` opens a comment.
+    /// Reads tables of `name field:type field:type …` lines; `#` opens a comment. A text of a type of
+    /// its own is `string=name`.
     pub(crate) fn read(tables: &[&'static str]) -> Self {
         let lines = tables.iter().flat_map(|table| table.lines());
         let structs = lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
@@ -117,7 +121,7 @@ impl Types {
             // Null is the zero value of everything.
             (_, Value::Null)
             | (Type::Any, _)
-            | (Type::String | Type::IntOrString, Value::String(_))
+            | (Type::String(_) | Type::IntOrString, Value::String(_))
             | (Type::Bool, Value::Bool(_)) => Ok(()),
             (Type::Int { bits }, Value::Number(n)) => {
                 let number = n.as_f64().unwrap_or_default();
@@ -176,8 +180,11 @@ impl Type {
         if let Some(item) = text.strip_prefix("{}") {
             return Self::Map(Box::new(Self::read(item)));
         }
+        if let Some(name) = text.strip_prefix("string=") {
+            return Self::String(name);
+        }
         match text {
-            "string" => Self::String,
+            "string" => Self::String(text),
             "bool" => Self::Bool,
             "int32" => Self::Int { bits: 32 },
             "int64" => Self::Int { bits: 64 },
@@ -193,7 +200,6 @@ impl Type {
     /// The type as Go prints it.
     fn name(&self) -> String {
         match self {
-            Self::String => "string".to_owned(),
             Self::Bool => "bool".to_owned(),
             Self::Int { bits } => format!("int{bits}"),
             Self::Uint => "uint64".to_owned(),
@@ -203,7 +209,7 @@ impl Type {
             Self::IntOrString => "intstr.IntOrString".to_owned(),
             Self::List(item) => format!("[]{}", item.name()),
             Self::Map(item) => format!("map[string]{}", item.name()),
-            Self::Struct(name) => (*name).to_owned(),
+            Self::String(name) | Self::Struct(name) => (*name).to_owned(),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! JSON text and quoted text as Go prints them.
+//! JSON text as Go reads and prints it, and quoted text as it prints that.
 
+mod decode;
 pub(crate) mod printable;
 
 use std::fmt::Write as _;
@@ -7,6 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Number, Value};
 
 use crate::gonum::format_float;
+pub use decode::decode;
 use printable::is_printable;
 
 /// How JSON text looks.

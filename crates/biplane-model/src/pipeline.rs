@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::Object;
@@ -21,7 +21,7 @@ pub struct CompositionSpec {
     #[serde(default)]
     pub write_connection_secrets_to_namespace: Option<String>,
     /// The functions to run.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub pipeline: Vec<Step>,
 }
 
@@ -51,7 +51,7 @@ pub struct Step {
     #[serde(default)]
     pub input: Option<Input>,
     /// Secrets for the function.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub credentials: Vec<Credential>,
     /// What the function is given from the first call on.
     #[serde(default)]
@@ -116,10 +116,10 @@ pub struct SecretReference {
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
     /// Resources.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub required_resources: Vec<RequiredResource>,
     /// Schemas.
-    #[serde(default, deserialize_with = "null_is_default")]
+    #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub required_schemas: Vec<RequiredSchema>,
 }
 
@@ -162,6 +162,16 @@ pub struct RequiredSchema {
     pub kind: String,
 }
 
+/// A list without nulls: none at all for null, and an item without content for each null in it.
+fn nulls_are_defaults<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    let items = Option::<Vec<Option<T>>>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(items.into_iter().map(Option::unwrap_or_default).collect())
+}
+
 /// Why an object's spec is not what its kind says.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot unmarshal JSON to object: {0}")]
@@ -173,4 +183,35 @@ pub fn composition_spec(object: &Object) -> Result<CompositionSpec, SpecError> {
         .get("spec")
         .filter(|v| !v.is_null())
         .map_or_else(|| Ok(CompositionSpec::default()), |v| Ok(CompositionSpec::deserialize(v)?))
+}
+
+/// The steps of an Operation; none if it has no pipeline.
+pub fn operation_steps(object: &Object) -> Result<Vec<Step>, serde_json::Error> {
+    object.at(&["spec", "pipeline"]).map_or_else(|| Ok(Vec::new()), nulls_are_defaults)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_null_among_the_steps_is_a_step_without_content() {
+        for (pipeline, want) in [
+            (json!(null), vec![]),
+            (json!([]), vec![]),
+            (json!([null]), vec![Step::default()]),
+            (
+                json!([{"credentials": [null]}]),
+                vec![Step { credentials: vec![Credential::default()], ..Step::default() }],
+            ),
+        ] {
+            let object = json!({"spec": {"pipeline": pipeline}});
+            let object = Object::from_value(object).unwrap();
+            assert_eq!(composition_spec(&object).unwrap().pipeline, want);
+            assert_eq!(operation_steps(&object).unwrap(), want);
+        }
+        assert_eq!(operation_steps(&Object::new()).unwrap(), []);
+    }
 }

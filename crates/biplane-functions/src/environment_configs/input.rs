@@ -12,14 +12,16 @@ static TYPES: LazyLock<Types> = LazyLock::new(|| {
         META,
         "v1beta1.Input apiVersion:string kind:string metadata:meta.ObjectMeta spec:v1beta1.InputSpec
 v1beta1.InputSpec defaultData:{}any environmentConfigs:[]v1beta1.EnvironmentSource policy:v1beta1.Policy
-v1beta1.Policy resolution:string
-v1beta1.EnvironmentSource type:string ref:v1beta1.EnvironmentSourceReference \
+v1beta1.Policy resolution:string=v1.ResolutionPolicy
+v1beta1.EnvironmentSource type:string=v1beta1.EnvironmentSourceType ref:v1beta1.EnvironmentSourceReference \
 selector:v1beta1.EnvironmentSourceSelector toFieldPath:string
 v1beta1.EnvironmentSourceReference name:string
-v1beta1.EnvironmentSourceSelector mode:string maxMatch:uint64 minMatch:uint64 sortByFieldPath:string \
+v1beta1.EnvironmentSourceSelector mode:string=v1beta1.EnvironmentSourceSelectorModeType \
+maxMatch:uint64 minMatch:uint64 sortByFieldPath:string \
 matchLabels:[]v1beta1.EnvironmentSourceSelectorLabelMatcher
-v1beta1.EnvironmentSourceSelectorLabelMatcher type:string key:string valueFromFieldPath:string \
-fromFieldPathPolicy:string value:string",
+v1beta1.EnvironmentSourceSelectorLabelMatcher \
+type:string=v1beta1.EnvironmentSourceSelectorLabelMatcherType key:string valueFromFieldPath:string \
+fromFieldPathPolicy:string=v1beta1.FromFieldPathPolicy value:string",
     ])
 });
 

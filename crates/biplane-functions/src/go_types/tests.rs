@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 const TABLE: &str = "# a comment
 thing name:string count:int32 big:int64 least:uint64 on:bool when:meta.Time size:resource.Quantity \
 port:intstr.IntOrString parts:[]part labels:{}string raw:any
-part name:string";
+part name:string mode:string=v1.Mode";
 
 fn check(value: &Value, decoder: Decoder) -> Result<(), Mismatch> {
     Types::read(&[TABLE]).check(value.as_object().unwrap(), "thing", decoder)
@@ -39,6 +39,15 @@ fn kinds_are_never_turned_into_one_another() {
             assert!(check(&value, decoder).is_err(), "{value} {decoder:?}");
         }
     }
+}
+
+#[test]
+fn texts_may_have_a_type_of_their_own() {
+    assert_eq!(check(&json!({"parts": [{"mode": "x"}]}), Decoder::Strict), Ok(()));
+    assert_eq!(
+        check(&json!({"parts": [{"mode": 5}]}), Decoder::Strict).unwrap_err().to_string(),
+        "json: cannot unmarshal JSON number into Go value of type v1.Mode"
+    );
 }
 
 #[test]

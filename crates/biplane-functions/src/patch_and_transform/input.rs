@@ -13,7 +13,8 @@ static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[
         META,
         "v1beta1.Resources apiVersion:string kind:string metadata:meta.ObjectMeta \
-patchSets:[]v1beta1.PatchSet environment:v1beta1.Environment resources:[]v1beta1.ComposedTemplate \
+patchSets:[]v1beta1.PatchSet environment:v1beta1.Environment \
+resources:[]v1beta1.ComposedTemplate \
 writeConnectionSecretToRef:v1beta1.WriteConnectionSecretToRef
 v1beta1.PatchSet name:string patches:[]v1beta1.PatchSetPatch
 v1beta1.Environment patches:[]v1beta1.EnvironmentPatch
@@ -21,35 +22,46 @@ v1beta1.WriteConnectionSecretToRef name:string namespace:string \
 patches:[]v1beta1.ConnectionSecretPatch
 v1beta1.ComposedTemplate name:string base:any patches:[]v1beta1.ComposedPatch \
 connectionDetails:[]v1beta1.ConnectionDetail readinessChecks:[]v1beta1.ReadinessCheck
-v1beta1.PatchSetPatch type:string fromFieldPath:string combine:v1beta1.Combine \
-toFieldPath:string transforms:[]v1beta1.Transform policy:v1beta1.PatchPolicy
-v1beta1.EnvironmentPatch type:string fromFieldPath:string combine:v1beta1.Combine \
-toFieldPath:string transforms:[]v1beta1.Transform policy:v1beta1.PatchPolicy
-v1beta1.ConnectionSecretPatch type:string fromFieldPath:string combine:v1beta1.Combine \
-toFieldPath:string transforms:[]v1beta1.Transform policy:v1beta1.PatchPolicy
-v1beta1.ComposedPatch type:string patchSetName:string fromFieldPath:string \
-combine:v1beta1.Combine toFieldPath:string transforms:[]v1beta1.Transform policy:v1beta1.PatchPolicy
-v1beta1.PatchPolicy fromFieldPath:string toFieldPath:string
-v1beta1.Combine variables:[]v1beta1.CombineVariable strategy:string string:v1beta1.StringCombine
+v1beta1.PatchSetPatch type:string=v1beta1.PatchType fromFieldPath:string \
+combine:v1beta1.Combine toFieldPath:string transforms:[]v1beta1.Transform \
+policy:v1beta1.PatchPolicy
+v1beta1.EnvironmentPatch type:string=v1beta1.PatchType fromFieldPath:string \
+combine:v1beta1.Combine toFieldPath:string transforms:[]v1beta1.Transform \
+policy:v1beta1.PatchPolicy
+v1beta1.ConnectionSecretPatch type:string=v1beta1.PatchType fromFieldPath:string \
+combine:v1beta1.Combine toFieldPath:string transforms:[]v1beta1.Transform \
+policy:v1beta1.PatchPolicy
+v1beta1.ComposedPatch type:string=v1beta1.PatchType patchSetName:string fromFieldPath:string \
+combine:v1beta1.Combine toFieldPath:string transforms:[]v1beta1.Transform \
+policy:v1beta1.PatchPolicy
+v1beta1.PatchPolicy fromFieldPath:string=v1beta1.FromFieldPathPolicy \
+toFieldPath:string=v1beta1.ToFieldPathPolicy
+v1beta1.Combine variables:[]v1beta1.CombineVariable strategy:string=v1beta1.CombineStrategy \
+string:v1beta1.StringCombine
 v1beta1.CombineVariable fromFieldPath:string
 v1beta1.StringCombine fmt:string
-v1beta1.Transform type:string math:v1beta1.MathTransform map:{}any match:v1beta1.MatchTransform \
-string:v1beta1.StringTransform convert:v1beta1.ConvertTransform
-v1beta1.MathTransform type:string multiply:int64 clampMin:int64 clampMax:int64
-v1beta1.MatchTransform patterns:[]v1beta1.MatchTransformPattern fallbackValue:any fallbackTo:string
-v1beta1.MatchTransformPattern type:string literal:string regexp:string result:any
-v1beta1.StringTransform type:string fmt:string convert:string trim:string \
-regexp:v1beta1.StringTransformRegexp join:v1beta1.StringTransformJoin \
-replace:v1beta1.StringTransformReplace
+v1beta1.Transform type:string=v1beta1.TransformType math:v1beta1.MathTransform map:{}any \
+match:v1beta1.MatchTransform string:v1beta1.StringTransform convert:v1beta1.ConvertTransform
+v1beta1.MathTransform type:string=v1beta1.MathTransformType multiply:int64 clampMin:int64 \
+clampMax:int64
+v1beta1.MatchTransform patterns:[]v1beta1.MatchTransformPattern fallbackValue:any \
+fallbackTo:string=v1beta1.MatchFallbackTo
+v1beta1.MatchTransformPattern type:string=v1beta1.MatchTransformPatternType literal:string \
+regexp:string result:any
+v1beta1.StringTransform type:string=v1beta1.StringTransformType fmt:string \
+convert:string=v1beta1.StringConversionType trim:string regexp:v1beta1.StringTransformRegexp \
+join:v1beta1.StringTransformJoin replace:v1beta1.StringTransformReplace
 v1beta1.StringTransformRegexp match:string group:int64
 v1beta1.StringTransformJoin separator:string
 v1beta1.StringTransformReplace search:string replace:string
-v1beta1.ConvertTransform toType:string format:string
-v1beta1.ConnectionDetail name:string type:string fromConnectionSecretKey:string \
-fromFieldPath:string value:string
-v1beta1.ReadinessCheck type:string fieldPath:string matchString:string matchInteger:int64 \
-matchCondition:v1beta1.MatchConditionReadinessCheck
-v1beta1.MatchConditionReadinessCheck type:string status:string",
+v1beta1.ConvertTransform toType:string=v1beta1.TransformIOType \
+format:string=v1beta1.ConvertTransformFormat
+v1beta1.ConnectionDetail name:string type:string=v1beta1.ConnectionDetailType \
+fromConnectionSecretKey:string fromFieldPath:string value:string
+v1beta1.ReadinessCheck type:string=v1beta1.ReadinessCheckType fieldPath:string \
+matchString:string matchInteger:int64 matchCondition:v1beta1.MatchConditionReadinessCheck
+v1beta1.MatchConditionReadinessCheck type:string=v2.ConditionType \
+status:string=v1.ConditionStatus",
     ])
 });
 

@@ -27,6 +27,28 @@ impl Names {
         ("spec.pipeline.requirements.requiredResources", "v1.RequiredResourceSelector"),
         ("spec.pipeline.requirements.requiredSchemas", "v1.RequiredSchemaSelector"),
     ]);
+    /// A Composition of the v1 line.
+    pub const COMPOSITION_V1: Self = Self(&[
+        ("", "v1.Composition"),
+        ("spec", "v1.CompositionSpec"),
+        ("spec.compositeTypeRef", "v1.TypeReference"),
+        ("spec.mode", "v1.CompositionMode"),
+        ("spec.patchSets", "v1.PatchSet"),
+        ("spec.resources", "v1.ComposedTemplate"),
+        ("spec.resources.connectionDetails", "v1.ConnectionDetail"),
+        ("spec.resources.connectionDetails.type", "v1.ConnectionDetailType"),
+        ("spec.resources.readinessChecks", "v1.ReadinessCheck"),
+        ("spec.resources.readinessChecks.type", "v1.ReadinessCheckType"),
+        ("spec.resources.readinessChecks.matchCondition", "v1.MatchConditionReadinessCheck"),
+        ("spec.resources.readinessChecks.matchCondition.type", "v1.ConditionType"),
+        ("spec.resources.readinessChecks.matchCondition.status", "v1.ConditionStatus"),
+        ("spec.pipeline", "v1.PipelineStep"),
+        ("spec.pipeline.functionRef", "v1.FunctionReference"),
+        ("spec.pipeline.credentials", "v1.FunctionCredentials"),
+        ("spec.pipeline.credentials.source", "v1.FunctionCredentialsSource"),
+        ("spec.pipeline.credentials.secretRef", "v1.SecretReference"),
+        ("spec.publishConnectionDetailsWithStoreConfigRef", "v1.StoreConfigReference"),
+    ]);
     /// A CompositeResourceDefinition.
     pub const DEFINITION: Self = Self(&[
         ("", "v1.CompositeResourceDefinition"),
@@ -138,6 +160,11 @@ impl Names {
             names.iter().find(|(known, _)| *known == path).map(|(_, name)| *name)
         };
         find(self.0, path).or_else(|| {
+            for patches in ["spec.patchSets.patches", "spec.resources.patches"] {
+                if let Some(rest) = path.strip_prefix(patches) {
+                    return find(PATCHES, rest.trim_start_matches('.'));
+                }
+            }
             let (template, inner) = match path.strip_prefix("spec.operationTemplate.") {
                 Some(inner) => (true, inner),
                 None => (false, path),
@@ -179,7 +206,7 @@ impl Names {
             Shape::Boolean => "bool".to_owned(),
             Shape::Bytes => "[]uint8".to_owned(),
             Shape::Time => "string".to_owned(),
-            Shape::Raw => "interface {}".to_owned(),
+            Shape::Raw => known("interface {}"),
             Shape::Struct(_) => known("struct"),
             Shape::Map(each) => format!("map[string]{}", self.kind(path, each)),
             Shape::List(each) => format!("[]{}", self.kind(path, each)),
@@ -194,6 +221,36 @@ const METADATA: &[(&str, &str)] = &[
     ("ownerReferences.uid", "types.UID"),
     ("managedFields", "v1.ManagedFieldsEntry"),
     ("managedFields.operation", "v1.ManagedFieldsOperationType"),
+];
+
+const PATCHES: &[(&str, &str)] = &[
+    ("", "v1.Patch"),
+    ("type", "v1.PatchType"),
+    ("combine", "v1.Combine"),
+    ("combine.variables", "v1.CombineVariable"),
+    ("combine.strategy", "v1.CombineStrategy"),
+    ("combine.string", "v1.StringCombine"),
+    ("policy", "v1.PatchPolicy"),
+    ("policy.fromFieldPath", "v1.FromFieldPathPolicy"),
+    ("policy.mergeOptions", "v1.MergeOptions"),
+    ("transforms", "v1.Transform"),
+    ("transforms.type", "v1.TransformType"),
+    ("transforms.math", "v1.MathTransform"),
+    ("transforms.math.type", "v1.MathTransformType"),
+    ("transforms.map", "v1.JSON"),
+    ("transforms.match", "v1.MatchTransform"),
+    ("transforms.match.fallbackTo", "v1.MatchFallbackTo"),
+    ("transforms.match.patterns", "v1.MatchTransformPattern"),
+    ("transforms.match.patterns.type", "v1.MatchTransformPatternType"),
+    ("transforms.string", "v1.StringTransform"),
+    ("transforms.string.type", "v1.StringTransformType"),
+    ("transforms.string.convert", "v1.StringConversionType"),
+    ("transforms.string.regexp", "v1.StringTransformRegexp"),
+    ("transforms.string.regexp.group", "int"),
+    ("transforms.string.join", "v1.StringTransformJoin"),
+    ("transforms.convert", "v1.ConvertTransform"),
+    ("transforms.convert.toType", "v1.TransformIOType"),
+    ("transforms.convert.format", "v1.ConvertTransformFormat"),
 ];
 
 const CONDITIONED: &[(&str, &str)] = &[

@@ -1,5 +1,7 @@
 //! The types: which fields they have, in the order in which they are read.
 
+pub mod v1;
+
 use super::Shape::{Boolean, Bytes, Integer, List, Map, Raw, Struct, Text, Time};
 use super::When::{Always, Filled, Set};
 use super::{Field, Shape};
@@ -203,7 +205,6 @@ const PACKAGE: &[Field] = &[
     ("ignoreCrossplaneConstraints", Boolean, Set),
     ("skipDependencyResolution", Boolean, Set),
     ("commonLabels", TEXTS, Filled),
-    ("controllerConfigRef", Struct(NAMED), Set),
     ("runtimeConfigRef", Struct(RUNTIME_CONFIG), Set),
 ];
 

@@ -211,3 +211,59 @@ fn scalars_stay_what_they_are_in_structs_without_a_key() {
     text_scalars(kind.as_object_mut().unwrap(), tables::TYPE, Names::TYPE);
     assert_eq!(kind, json!({"apiVersion": "1", "kind": "2"}), "on its own it has keys");
 }
+
+/// RL-1
+#[test]
+fn compositions_of_the_v1_line_have_resources_and_patch_sets() {
+    let patch = |patch: Value| json!({"spec": {"patchSets": [{"name": "a", "patches": [patch]}]}});
+    let resource = |key: &str, value: Value| json!({"spec": {"resources": [{key: value}]}});
+    for (composition, want) in [
+        (
+            json!({"spec": {"resources": {}}}),
+            "object into Go struct field CompositionSpec.spec.resources of type []v1.ComposedTemplate",
+        ),
+        (
+            json!({"spec": {"patchSets": ["x"]}}),
+            "string into Go struct field CompositionSpec.spec.patchSets of type v1.PatchSet",
+        ),
+        (
+            resource("name", json!([])),
+            "array into Go struct field ComposedTemplate.spec.resources.name of type string",
+        ),
+        (
+            resource("connectionDetails", json!([{"type": {}}])),
+            "object into Go struct field ConnectionDetail.spec.resources.connectionDetails.type of type v1.ConnectionDetailType",
+        ),
+        (
+            resource("patches", json!([{"combine": "x"}])),
+            "string into Go struct field Patch.spec.resources.patches.combine of type v1.Combine",
+        ),
+        (
+            resource("readinessChecks", json!([{"matchCondition": 5}])),
+            "number into Go struct field ReadinessCheck.spec.resources.readinessChecks.matchCondition of type v1.MatchConditionReadinessCheck",
+        ),
+        (
+            patch(json!({"transforms": {}})),
+            "object into Go struct field Patch.spec.patchSets.patches.transforms of type []v1.Transform",
+        ),
+        (
+            patch(json!({"transforms": [{"map": 5}]})),
+            "number into Go struct field Transform.spec.patchSets.patches.transforms.map of type map[string]v1.JSON",
+        ),
+        (
+            patch(json!({"transforms": [{"math": {"type": []}}]})),
+            "array into Go struct field MathTransform.spec.patchSets.patches.transforms.math.type of type v1.MathTransformType",
+        ),
+        (
+            json!({"spec": {"pipeline": [{"credentials": [{"secretRef": 1}]}]}}),
+            "number into Go struct field FunctionCredentials.spec.pipeline.credentials.secretRef of type v1.SecretReference",
+        ),
+        // Steps had no requirements of their own.
+        (json!({"spec": {"pipeline": [{"requirements": 1}]}}), ""),
+    ] {
+        let object = Object::from_value(composition).unwrap();
+        let fits = decoded(&object, tables::v1::COMPOSITION, Names::COMPOSITION_V1);
+        let text = fits.map_or_else(|misfit| misfit.text, |()| String::new());
+        assert_eq!(text.strip_prefix("json: cannot unmarshal ").unwrap_or_default(), want);
+    }
+}

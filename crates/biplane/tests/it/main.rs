@@ -26,5 +26,6 @@ mod stuck;
 mod support;
 mod tree;
 mod usage;
+mod v1;
 mod watch;
 mod write_a_function;

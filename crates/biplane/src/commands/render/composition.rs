@@ -21,6 +21,7 @@ use tokio::runtime::Runtime;
 
 use super::engine::{Engine, What};
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
+use super::interrupt::Interrupted;
 use super::load::Loader;
 use super::runners::Runners;
 use super::watch::{Again as _, watch as watching};
@@ -153,7 +154,14 @@ impl CompositionRender {
         };
         let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
         let time = (self.engine.timeout, inputs.spent);
-        start::start(functions, pipeline, &self.function, &engine, time, up, streams).await
+        let runners = start::start(functions, pipeline, &self.function, &engine, time, up, streams);
+        runners.await.map_err(|error| match self.output.output_format {
+            // There, to start functions was part of it.
+            OutputFormat::V1 if !error.is::<Interrupted>() => {
+                error.context(What::Composite.attempted())
+            }
+            _ => error,
+        })
     }
 
     /// Refuses what the parser of the command line cannot know to be wrong.

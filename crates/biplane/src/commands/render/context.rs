@@ -36,12 +36,12 @@ impl ContextHelper {
         engine: &EngineFlags,
         loader: &mut Loader<'_, '_>,
     ) -> Result<Option<Arc<Self>>> {
-        let (files, values) = (flags.context_files(), flags.context_values());
-        if files.is_empty() && values.is_empty() && !output.include_context {
+        let given = !flags.context_files.is_empty() || !flags.context_values.is_empty();
+        if !given && !output.include_context {
             return Ok(None);
         }
         check_context_support(engine)?;
-        let texts = texts(files, values, loader).context("cannot build context data")?;
+        let texts = texts(flags, loader).context("cannot build context data")?;
         let seed = parse(&texts).context("cannot parse context data")?;
         Ok(Some(Arc::new(Self { seed, captured: Mutex::default() })))
     }
@@ -49,11 +49,6 @@ impl ContextHelper {
     /// The same for another pipeline.
     pub(super) fn afresh(&self) -> Self {
         Self { seed: self.seed.clone(), captured: Mutex::default() }
-    }
-
-    /// What the pipeline's context was to begin with.
-    pub(super) fn seed(&self) -> &Map<String, Value> {
-        &self.seed
     }
 
     /// What the pipeline's context was in the end.
@@ -121,19 +116,19 @@ pub(super) fn document(fields: impl Into<Value>) -> Value {
     json!({"apiVersion": super::API_VERSION, "kind": "Context", "fields": fields.into()})
 }
 
-fn texts(
-    files: BTreeMap<String, String>,
-    values: BTreeMap<String, String>,
+/// The texts that the flags give or name files of, by key.
+pub(super) fn texts(
+    flags: &FunctionFlags,
     loader: &mut Loader<'_, '_>,
 ) -> Result<BTreeMap<String, String>> {
     let mut texts = BTreeMap::new();
-    for (key, file) in files {
+    for (key, file) in flags.context_files() {
         let text = loader.read(Path::new(&file));
         let text =
             text.with_context(|| format!("cannot read context value for key {}", quote(&key)))?;
         texts.insert(key, text);
     }
-    texts.extend(values);
+    texts.extend(flags.context_values());
     Ok(texts)
 }
 

@@ -34,7 +34,7 @@ pub(super) enum What {
 }
 
 impl What {
-    fn attempted(self) -> &'static str {
+    pub(super) fn attempted(self) -> &'static str {
         match self {
             Self::Composite => "cannot render composite resource",
             Self::Operation => "cannot render operation",

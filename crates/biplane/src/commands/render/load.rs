@@ -14,11 +14,13 @@ use biplane_model::{Object, gojson};
 use self::observed::Observed;
 use self::shape::Type;
 use self::source::{Source, name};
+use super::flags::OutputFormat;
 use crate::cli::values::{STDIN, reason};
 use crate::progress::Progress;
 use crate::streams::Streams;
 
 const COMPOSITION: Type = (tables::COMPOSITION, Names::COMPOSITION);
+const COMPOSITION_V1: Type = (tables::v1::COMPOSITION, Names::COMPOSITION_V1);
 const DEFINITION: Type = (tables::DEFINITION, Names::DEFINITION);
 const FUNCTION: Type = (tables::FUNCTION, Names::FUNCTION);
 const SECRET: Type = (tables::SECRET, Names::SECRET);
@@ -60,14 +62,18 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 
     /// The Composition: the first document of a file.
-    pub(super) fn composition(&mut self, path: &Path) -> Result<Object> {
+    pub(super) fn composition(&mut self, path: &Path, format: OutputFormat) -> Result<Object> {
+        let kind = match format {
+            OutputFormat::V1 => COMPOSITION_V1,
+            _ => COMPOSITION,
+        };
         let load = |loader: &mut Self| -> Result<Object> {
             let text = loader.read(path).context("cannot read composition file")?;
             let attempted = "cannot unmarshal composition resource YAML";
             let (object, source) =
                 loader.first(path, &text, Names::COMPOSITION).context(attempted)?;
             let mut object = object.unwrap_or_default();
-            shape::fit(&mut object, COMPOSITION, &source).context(attempted)?;
+            shape::fit(&mut object, kind, &source).context(attempted)?;
             shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
             Ok(object)
         };

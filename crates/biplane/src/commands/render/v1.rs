@@ -5,7 +5,9 @@
 
 pub(super) mod validation;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_engine::composite::report::some_of;
@@ -16,9 +18,10 @@ use biplane_function::v1::{
 };
 use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_model::condition::{Condition, set_conditions};
+use biplane_model::gojson::{self, quote};
 use biplane_model::owner::{OwnerReference, set_controller};
 use biplane_model::pipeline::{Step, composition_spec};
-use biplane_model::{Object, Value, gojson::quote, typed};
+use biplane_model::{Object, Value, typed};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
 use serde_json::json;
@@ -40,13 +43,10 @@ pub(super) async fn render(
     let timing = summary::Timing::new(output.timing);
     let functions = runners.named();
     let runner = timing.wrap(Arc::new(functions.clone()));
-    let steps = Pipeline { inputs, functions, runner };
-    let limit = engine.timeout.saturating_sub(runners.spent);
-    let run = tokio::time::timeout(limit, steps.run());
-    let run = runners.unless_interrupted(async {
-        run.await.unwrap_or_else(|_| Err(anyhow!("context deadline exceeded")))
-    });
-    let end = match run.await {
+    // All that takes time is the calls, and those say best what they waited for.
+    let deadline = Instant::now() + engine.timeout.saturating_sub(runners.spent);
+    let steps = Pipeline { inputs, functions, runner, deadline };
+    let end = match runners.unless_interrupted(steps.run()).await {
         Err(error) if error.is::<Interrupted>() => return Err(error),
         run => run.context("cannot render composite resource")?,
     };
@@ -81,6 +81,7 @@ struct Pipeline<'a> {
     functions: Named,
     /// Calls them.
     runner: Arc<dyn FunctionRunner>,
+    deadline: Instant,
 }
 
 /// What the pipeline came to.
@@ -114,8 +115,7 @@ impl Pipeline<'_> {
     async fn run(&self) -> Result<End> {
         let observed = self.observed();
         let mut desired = State::default();
-        let seed = self.inputs.context.as_ref().map(|helper| helper.seed().clone());
-        let mut context = Some(Struct::from(Object::from(seed.unwrap_or_default())));
+        let mut context = Some(Struct::from(seed(&self.inputs.context_texts)?));
         let mut printed_context = context.clone().map(|c| c.into_object().into_value());
         let (mut results, mut conditions) = (Vec::new(), Vec::new());
 
@@ -177,14 +177,12 @@ impl Pipeline<'_> {
         let named = self.inputs.observed.iter();
         State {
             composite: Some(resource(&self.inputs.composite)),
-            resources: named
-                .map(|o| (o.annotation(print::RESOURCE_NAME).to_owned(), resource(o)))
-                .collect(),
+            resources: named.map(|o| (resource_name(o).to_owned(), resource(o))).collect(),
         }
     }
 
-    fn credentials(&self, step: &Step) -> Result<std::collections::BTreeMap<String, Credentials>> {
-        let mut all = std::collections::BTreeMap::new();
+    fn credentials(&self, step: &Step) -> Result<BTreeMap<String, Credentials>> {
+        let mut all = BTreeMap::new();
         for credential in &step.credentials {
             let Some(wanted) = &credential.secret_ref else { continue };
             if credential.source != "Secret" {
@@ -224,6 +222,7 @@ impl Pipeline<'_> {
         let mut previous = None;
         for iteration in 0..=MAX_ITERATIONS {
             call.iteration = iteration;
+            call.timeout = Some(self.deadline.saturating_duration_since(Instant::now()));
             let response = self.runner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {
@@ -258,6 +257,7 @@ impl Pipeline<'_> {
                 return Resources { items: vec![item(object)] };
             }
             if let Some(resource_selector::Match::MatchLabels(wanted)) = &selector.r#match
+                && (wanted.labels.is_empty() || all_texts(object, "labels"))
                 && object.has_labels(wanted.labels.iter().map(|(key, value)| (&**key, &**value)))
             {
                 items.push(item(object));
@@ -291,33 +291,25 @@ impl Pipeline<'_> {
         composite
     }
 
-    fn composed(
-        &self,
-        desired: &std::collections::BTreeMap<String, Resource>,
-    ) -> Result<Vec<Object>> {
+    fn composed(&self, desired: &BTreeMap<String, Resource>) -> Result<Vec<Object>> {
         let composite = &self.inputs.composite;
         let mut all = Vec::new();
         for (name, resource) in desired {
             let mut object = resource.resource.clone().unwrap_or_default().into_object();
             let observed = self.inputs.observed.iter().rev();
-            if let Some(observed) =
-                observed.into_iter().find(|o| o.annotation(print::RESOURCE_NAME) == name)
-            {
+            if let Some(observed) = observed.into_iter().find(|o| resource_name(o) == name) {
                 object.set_meta("namespace", observed.namespace());
                 object.set_meta("name", observed.name());
             }
             object.set_meta("generateName", &format!("{}-", composite.name()));
-            object.set_at(&["metadata", "annotations", print::RESOURCE_NAME], name.as_str());
-            let labels = ["metadata", "labels"];
-            let mut label = |key: &str, value: &str| {
-                object.set_at(&[labels[0], labels[1], key], value);
-            };
-            label("crossplane.io/composite", composite.name());
+            add_texts(&mut object, "annotations", &[(print::RESOURCE_NAME, name)]);
+            let mut labels = vec![("crossplane.io/composite", composite.name())];
             if let Some(Value::Object(_)) = composite.at(&["spec", "claimRef"]) {
                 let claim = |key: &str| composite.str_at(&["spec", "claimRef", key]);
-                label("crossplane.io/claim-namespace", claim("namespace"));
-                label("crossplane.io/claim-name", claim("name"));
+                labels.push(("crossplane.io/claim-namespace", claim("namespace")));
+                labels.push(("crossplane.io/claim-name", claim("name")));
             }
+            add_texts(&mut object, "labels", &labels);
             set_controller(&mut object, OwnerReference::controller(composite)).with_context(|| {
                 format!(
                     "cannot render composed resource {} metadata: cannot set composite resource {} as controller ref of composed resource",
@@ -334,6 +326,40 @@ impl Pipeline<'_> {
 /// The conditions that are not for functions to set.
 const SYSTEM: [&str; 3] = ["Ready", "Synced", "Healthy"];
 const READY_TRUE: i32 = biplane_function::v1::Ready::True as i32;
+
+/// The context to begin with. Its values were JSON.
+fn seed(texts: &BTreeMap<String, String>) -> Result<Object> {
+    let mut seed = Object::new();
+    for (key, text) in texts {
+        let value = match gojson::decode(text.as_bytes()) {
+            Ok((value, None)) => value,
+            Ok((_, Some(error))) | Err(error) => {
+                bail!("cannot unmarshal JSON value for context key {}: {error}", quote(key))
+            }
+        };
+        seed.make_mut().insert(key.clone(), value);
+    }
+    Ok(seed)
+}
+
+/// Whether labels or annotations could be read: one null spoiled all of them.
+fn all_texts(object: &Object, field: &str) -> bool {
+    let map = object.at(&["metadata", field]).and_then(Value::as_object);
+    map.is_some_and(|map| map.values().all(Value::is_string))
+}
+
+/// What the pipeline calls an observed resource.
+fn resource_name(object: &Object) -> &str {
+    if all_texts(object, "annotations") { object.annotation(print::RESOURCE_NAME) } else { "" }
+}
+
+/// Adds labels or annotations. Those that could not be read are lost.
+fn add_texts(object: &mut Object, field: &str, texts: &[(&str, &str)]) {
+    if !all_texts(object, field) {
+        object.remove_at(&["metadata", field]);
+    }
+    object.add_texts(field, texts.iter().copied());
+}
 
 fn condition(condition: &biplane_function::v1::Condition) -> Condition {
     let status = match condition.status() {

@@ -1,5 +1,6 @@
 //! What a render of composite resources is made from, and how it is read from files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Error, Result, anyhow};
 use biplane_model::{Gvk, Object, Value};
 
-use super::super::context::ContextHelper;
+use super::super::context::{self, ContextHelper};
+use super::super::flags::OutputFormat;
 use super::super::load::Loader;
 use super::super::runtime::Function;
 use super::super::{checks, defaults, functions};
@@ -35,6 +37,8 @@ pub(in super::super) struct Inputs {
     pub required: Vec<Object>,
     pub schemas: Vec<Object>,
     pub context: Option<Arc<ContextHelper>>,
+    /// For the v1 line, which reads these when it renders.
+    pub context_texts: BTreeMap<String, String>,
     pub progress: Progress,
 }
 
@@ -80,10 +84,11 @@ impl CompositionRender {
             Some(path) => loader.resources(path, "composite resources")?,
             None => vec![loader.composite(&self.composite_resource)?],
         };
-        let composition = loader.composition(composition)?;
+        let format = self.output.output_format;
+        let composition = loader.composition(composition, format)?;
         for composite in &mut composites {
             self.take_claim(composite, &composition, loader)?;
-            checks::check(composite, &composition, self.output.output_format)
+            checks::check(composite, &composition, format)
                 .map_err(|error| self.with_hint(error, composite, &composition))?;
         }
         let mut nested = Nested::default();
@@ -100,6 +105,7 @@ impl CompositionRender {
             required: Vec::new(),
             schemas: Vec::new(),
             context: None,
+            context_texts: BTreeMap::new(),
             progress: loader.progress(),
         };
         let (begun, limit) = (Instant::now(), self.engine.timeout);
@@ -128,7 +134,12 @@ impl CompositionRender {
             inputs.observed = loader.observed(path)?;
         }
         for path in values::paths(&self.function.required_resources) {
-            inputs.required.extend(loader.resources(&path, "required resources")?);
+            // The old name, where there was no other.
+            let what = match format {
+                OutputFormat::V1 => "extra resources",
+                _ => "required resources",
+            };
+            inputs.required.extend(loader.resources(&path, what)?);
         }
         for path in values::paths(&self.extra_resources) {
             inputs.required.extend(loader.resources(&path, "extra resources")?);
@@ -136,8 +147,12 @@ impl CompositionRender {
         if let Some(path) = &self.required_schemas {
             inputs.schemas = Loader::schemas(path)?;
         }
-        inputs.context =
-            ContextHelper::from_flags(&self.function, &self.output, &self.engine, loader)?;
+        if format == OutputFormat::V1 {
+            inputs.context_texts = context::texts(&self.function, loader)?;
+        } else {
+            inputs.context =
+                ContextHelper::from_flags(&self.function, &self.output, &self.engine, loader)?;
+        }
         Ok((inputs, composites))
     }
 
