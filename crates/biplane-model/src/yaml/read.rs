@@ -113,6 +113,10 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
                 Some(repaired) => text = Cow::Owned(repaired),
                 None => return Err(repairs.original(at)),
             },
+            Err(Failure::Comment(at)) => match repairs.separate(&text, &at) {
+                Some(repaired) => text = Cow::Owned(repaired),
+                None => return Err(repairs.original(at)),
+            },
         }
     }
 }
@@ -122,6 +126,8 @@ enum Failure {
     Located(Located),
     /// A line of a quoted scalar begins too far to the left for YAML 1.2.
     QuotedLine(Located),
+    /// A comment stands right behind something else, which YAML 1.2 does not want.
+    Comment(Located),
 }
 
 fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
@@ -203,6 +209,7 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
     let at = Located { problem, line, column, words };
     match error.kind() {
         ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
+        ErrorKind::CommentNotSeparated => Failure::Comment(at),
         _ => Failure::Located(at),
     }
 }

@@ -56,6 +56,14 @@ impl<'text> Chunks<'text> {
     }
 }
 
+/// Whether there are directives for a parser, and besides those nothing but comments.
+fn has_directives_alone(text: &str) -> bool {
+    let is_directive = |line: &str| line.starts_with('%');
+    let is_nothing = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    text.lines().any(is_directive)
+        && text.lines().all(|line| is_directive(line) || is_nothing(line))
+}
+
 impl<'text> Iterator for Chunks<'text> {
     type Item = Result<Chunk<'text>, Located>;
 
@@ -66,7 +74,14 @@ impl<'text> Iterator for Chunks<'text> {
         let rest = self.rest.take()?;
         let (lines_above, begun) = (self.lines_above, std::mem::take(&mut self.begun));
         let follows_nothing = std::mem::take(&mut self.after_nothing);
-        let Some(end) = Self::next_separator(rest, begun) else {
+        let mut end = Self::next_separator(rest, begun);
+        if let Some(separator) = end.filter(|_| self.content_on_separators)
+            && rest.get(..separator).is_some_and(has_directives_alone)
+        {
+            // They belong to the document below.
+            end = Self::next_separator(rest, separator + SEPARATOR.len());
+        }
+        let Some(end) = end else {
             return Some(Ok(Chunk { text: rest, lines_above, follows_nothing }));
         };
         let (text, after) = rest.split_at(end);

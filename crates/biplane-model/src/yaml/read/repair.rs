@@ -1,9 +1,9 @@
-//! Quoted scalars whose further lines stand too far to the left.
+//! What YAML 1.1 parsers take and YAML 1.2 wants to be set apart: further lines of quoted scalars
+//! that are not indented, and comments right behind a quote or a bracket.
 //!
-//! YAML 1.1 parsers take such lines, YAML 1.2 wants them indented. Space at the start of a line in
-//! quotes has no meaning, so adding some changes nothing but the parser's mind.
+//! Space has no meaning in either place, so adding some changes nothing but the parser's mind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::error::Located;
 use super::super::lines;
@@ -12,10 +12,13 @@ use super::super::lines;
 const MAX_REPAIRS: usize = 100;
 const MAX_REPAIRED_BYTES: usize = 64 << 20;
 
-/// The lines that have been moved so far.
+/// What has been moved so far.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
+    /// The lines that have been indented.
     lines: BTreeSet<usize>,
+    /// How many spaces have been put before comments, by line.
+    spaces: BTreeMap<usize, usize>,
     /// How far to the right: beyond every line that was indented to begin with.
     indent: usize,
     bytes: usize,
@@ -24,9 +27,7 @@ pub(super) struct Repairs {
 impl Repairs {
     /// The text with the line at fault moved to the right, if that is still worth trying.
     pub(super) fn indent(&mut self, text: &str, fault: &Located) -> Option<String> {
-        self.bytes += text.len();
-        let affordable = self.lines.len() < MAX_REPAIRS && self.bytes <= MAX_REPAIRED_BYTES;
-        if !affordable || !self.lines.insert(fault.line) {
+        if !self.affordable(text) || !self.lines.insert(fault.line) {
             return None;
         }
         if self.indent == 0 {
@@ -38,9 +39,32 @@ impl Repairs {
         Some(format!("{before}{:indent$}{after}", "", indent = self.indent))
     }
 
+    /// The text with a space before the comment at fault, if that is still worth trying.
+    pub(super) fn separate(&mut self, text: &str, fault: &Located) -> Option<String> {
+        if !self.affordable(text) {
+            return None;
+        }
+        let line = std::iter::once(0).chain(lines::starts(text)).nth(fault.line.checked_sub(1)?)?;
+        let rest = text.get(line..)?;
+        let (column, _) = rest.char_indices().nth(fault.column.checked_sub(1)?)?;
+        let (before, comment) = text.split_at_checked(line + column)?;
+        if !comment.starts_with('#') || before.ends_with(' ') {
+            return None;
+        }
+        *self.spaces.entry(fault.line).or_default() += 1;
+        Some(format!("{before} {comment}"))
+    }
+
+    fn affordable(&mut self, text: &str) -> bool {
+        self.bytes += text.len();
+        let repairs = self.lines.len() + self.spaces.len();
+        repairs < MAX_REPAIRS && self.bytes <= MAX_REPAIRED_BYTES
+    }
+
     /// The place that a fault in the repaired text has in the original.
     pub(super) fn original(&self, at: Located) -> Located {
         let moved = if self.lines.contains(&at.line) { self.indent } else { 0 };
+        let moved = moved + self.spaces.get(&at.line).copied().unwrap_or_default();
         Located { column: at.column.saturating_sub(moved).max(1), ..at }
     }
 }

@@ -190,6 +190,28 @@ fn lines_of_quoted_scalars_may_stand_anywhere() {
     assert!(matches!(problem(&long), Problem::Syntax(_)));
 }
 
+#[test]
+fn comments_may_stand_right_behind_quotes_and_brackets() {
+    let text = "a: \"é\"#one\nb: 'x'#two\nc: [1]#three\nd: {e: \"f\"#four\n  }#five\ng: h#six\n";
+    let value = json!({"a": "é", "b": "x", "c": [1], "d": {"e": "f"}, "g": "h#six"});
+    assert_eq!(read(text), value);
+    let error = parse_documents("test.yaml", "{a: \"b\"#c\n, d: \"e\" f}\n").expect_err("refused");
+    assert_eq!((error.line, error.column), (2, 10));
+    let many = "a: \"\"#c\n".repeat(1000);
+    assert!(matches!(problem(&many), Problem::Syntax(_)));
+}
+
+/// LOAD-4
+#[test]
+fn directives_belong_to_the_document_below_them() {
+    for text in ["%YAML 1.1\n---\na: 1\n", "# head\n%YAML 1.1\n\n---\na: 1\n---\n]broken"] {
+        let document = parse_one("xr.yaml", text).expect("readable");
+        assert_eq!(document.value, json!({"a": 1}), "{text}");
+    }
+    // A stream is cut before anyone looks for directives.
+    assert!(matches!(problem("%YAML 1.1\n---\na: 1\n"), Problem::Syntax(_)));
+}
+
 /// LOAD-1, LOAD-4
 #[test]
 fn a_block_at_the_end_of_a_text_without_line_break_ends_in_one_only_within_a_stream() {
