@@ -37,9 +37,12 @@ pub(super) async fn render(
     let uid = composite_uid(&xr);
     xr.set_meta("uid", &uid);
     xr.set_meta("resourceVersion", "999");
-    let observed: Vec<_> =
+    let mut observed: Vec<_> =
         request.observed_resources.into_iter().map(Struct::into_object).collect();
     check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    let id = xr.id();
+    // It is there anyway, and composes itself no more than anything else does.
+    observed.retain(|object| object.id() != id);
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
@@ -48,14 +51,13 @@ pub(super) async fn render(
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
-    let id = xr.id();
     let supporting = Supporting {
         required: request.required_resources,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
-    let objects = [xr, revision.object.clone()].into_iter().chain(observed);
-    let stage = Stage::set(objects, supporting, runner);
+    let objects = std::iter::once(revision.object.clone()).chain(observed);
+    let stage = Stage::set(xr, objects, supporting, runner);
     let deps = Deps {
         ports: stage.ports.clone(),
         clock: settings.clock.clone(),

@@ -31,7 +31,7 @@ pub(super) async fn render(
         credentials: request.credentials,
         documents: request.required_schemas,
     };
-    let stage = Stage::set([operation], supporting, runner);
+    let stage = Stage::set(operation, [], supporting, runner);
     let deps = Deps {
         ports: stage.ports.clone(),
         clock: settings.clock.clone(),

@@ -32,8 +32,10 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Later objects replace earlier ones of the same kind, namespace and name.
+    /// Later objects replace earlier ones of the same kind, namespace and name, but nothing
+    /// replaces the one to reconcile: another's UID, or none, would give its children other names.
     pub(super) fn set(
+        main: Object,
         objects: impl IntoIterator<Item = Object>,
         supporting: Supporting,
         runner: Arc<dyn FunctionRunner>,
@@ -42,6 +44,7 @@ impl Stage {
         cluster.seed(objects);
         cluster.seed(supporting.required.into_iter().map(Struct::into_object));
         cluster.seed(supporting.credentials.into_iter().map(secret));
+        cluster.seed([main]);
         serve_documents(&cluster, supporting.documents);
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
         let ports = Ports {

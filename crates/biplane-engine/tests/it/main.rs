@@ -7,5 +7,6 @@ mod crashing;
 mod operations;
 mod reconciling;
 mod refusals;
+mod rendering;
 mod selecting;
 mod world;

@@ -4,6 +4,7 @@
 //! and the engine's answer becomes documents. [`composition`] and [`operation`] are the two
 //! commands; what they share is here and below.
 
+mod apply;
 mod archive;
 mod build;
 mod checks;

@@ -273,3 +273,73 @@ not Ready (Creating): Unready resources: new, old
 "
     );
 }
+
+/// RO-4
+#[test]
+fn the_steps_that_handle_context_are_not_shown() {
+    let operation = COMPOSITION
+        .replace(
+            "apiextensions.crossplane.io/v1\nkind: Composition",
+            "ops.crossplane.io/v1alpha1\nkind: Operation",
+        )
+        .replace("  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n", "");
+    let files = [("operation.yaml", operation.as_str()), ("functions.yaml", FUNCTIONS)];
+    let line = ["operation", "render", "DIR/operation.yaml", "DIR/functions.yaml", "-c"];
+    for flags in [&["--timing"][..], &["--context-values=b=2", "--timing"], &["-o", "--timing"]] {
+        let ran = run_on(&files, &[&line, flags].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let documents = parse_documents("stdout", &ran.stdout).unwrap();
+        let steps = documents[0].value["spec"]["pipeline"].as_array().unwrap();
+        let steps: Vec<_> = steps.iter().map(|step| &step["step"]).collect();
+        assert_eq!(steps, ["compose"], "{flags:?}");
+        assert_eq!(documents.last().unwrap().value["kind"], "Context");
+        let timing: Vec<_> = ran.stderr.lines().collect();
+        assert!(matches!(timing[..], [step] if step.starts_with("step compose, ")), "{timing:?}");
+    }
+}
+
+#[test]
+fn a_summary_leaves_out_what_stays_as_it_is() {
+    let files = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
+    let given = |observed: &str| {
+        let files = [&files[..], &[("o.yaml", observed)]].concat();
+        let ran = render(&files, &["-o=DIR/o.yaml", "--summary"]);
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let lines = ran.stderr.lines().filter(|line| !line.starts_with([' ', 'n']));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rendered = render(&files, &[]).stdout;
+    assert_eq!(given(&rendered), [""; 0]);
+    // What others have written, or the server, makes no difference.
+    let status = "\nkind: Fresh\nstatus: {conditions: [{type: A, lastTransitionTime: now}]}\n";
+    assert_eq!(given(&rendered.replace("\nkind: Fresh\n", status)), [""; 0]);
+    let label = "labels:\n    crossplane.io/composite: app\n";
+    assert_eq!(rendered.matches(label).count(), 3, "{rendered}");
+    let changed = rendered.replacen(label, "labels:\n    crossplane.io/composite: other\n", 1);
+    assert_eq!(given(&changed), ["update Fresh.example.org app-a84f42557d0c"]);
+}
+
+#[test]
+fn lines_about_one_of_many_composite_resources_say_which() {
+    let two = format!("{XR}---\n{}", XR.replace("name: app", "name: two"));
+    let files =
+        [("xrs.yaml", &*two), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
+    let line = ["render", "DIR/composition.yaml", "DIR/functions.yaml", "--xrs=DIR/xrs.yaml"];
+    for flags in [&["--summary", "--timing"][..], &["--summary", "--timing", "--output-format=v1"]]
+    {
+        let ran = run_on(&files, &[&line, flags].concat());
+        assert_eq!(ran.exit, 0, "{}", ran.stderr);
+        let lines: Vec<_> = ran.stderr.lines().collect();
+        let (app, two): (Vec<&str>, Vec<&str>) =
+            lines.iter().copied().partition(|line| line.starts_with("XApp.example.org app: "));
+        assert!(two.iter().all(|line| line.starts_with("XApp.example.org two: ")), "{lines:?}");
+        for part in ["step compose, ", "create Fresh.example.org ", "not Ready "] {
+            assert_eq!(
+                [&app, &two].map(|all| all.iter().filter(|l| l.contains(part)).count()),
+                [1, 1]
+            );
+        }
+    }
+    let ran = run_on(&files, &[&line[..], &["--summary", "--until-stable"]].concat());
+    assert!(ran.stderr.contains("\nXApp.example.org two: create Fresh.example.org "), "{ran:?}");
+}

@@ -70,3 +70,14 @@ fn resources_of_somebody_else_are_told_from_those_of_the_xr() {
     let advice = "The XR, XApp app, is rendered with uid mine. Leave out what belongs to others; ";
     assert!(lines[5].starts_with(advice), "{ran:?}");
 }
+
+/// ENG-10: what the v1 line printed says whose it is, but has no UID.
+#[test]
+fn owners_without_a_uid_are_called_so() {
+    let file = observed("app", "settings").replace(THEIRS, "''");
+    let ran = render(&[("o.yaml", &file)], &["-o=DIR/o.yaml"]);
+    let lines: Vec<_> = ran.stderr.lines().map(str::trim_start).collect();
+    assert_eq!(lines[1], "ConfigMap default/settings is controlled by XApp app without a uid.");
+    let advice = "made from its name. Remove the owner references from the observed resources.";
+    assert!(lines[2].ends_with(advice), "{ran:?}");
+}

@@ -1,11 +1,25 @@
 //! Whether a composite resource and a Composition belong together.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 use biplane_engine::composite::Layout;
 use biplane_model::{Object, gojson::quote};
 
 use super::flags::OutputFormat;
 use super::v1;
+
+/// Fails if a composite resource is there twice: which one is meant, nobody can tell.
+pub(super) fn distinct(composites: &[Object]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for id in composites.iter().map(Object::id).filter(|id| !id.name.is_empty()) {
+        if seen.contains(&id) {
+            bail!("composite resource {id} is there twice: keep one of them");
+        }
+        seen.insert(id);
+    }
+    Ok(())
+}
 
 /// Fails with the first thing that does not fit.
 pub(super) fn check(composite: &Object, composition: &Object, format: OutputFormat) -> Result<()> {

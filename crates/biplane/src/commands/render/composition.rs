@@ -7,6 +7,8 @@ mod many;
 mod nested;
 mod one;
 mod owned;
+mod reach;
+mod shares;
 mod stable;
 mod watch;
 mod world;
@@ -129,12 +131,15 @@ impl CompositionRender {
         if self.watch {
             return watching(self, streams);
         }
-        let none = Runners::none(&streams.progress)?;
-        let (inputs, composites) = self.load(&mut Loader::new(streams))?;
+        let mut runners = Runners::none(&streams.progress)?;
+        let (mut inputs, composites) = self.load(&mut Loader::new(streams))?;
         // Functions must be gone before what they run on.
         let runtime = asynchronous(composites.len() > 1)?;
-        let runners = runtime.block_on(self.start(&inputs, none, streams))?;
-        let rendered = self.render_each(&runtime, &inputs, &composites, &runners, streams);
+        let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
+            runners = runtime.block_on(self.start(inputs, runners.clone(), streams))?;
+            Ok(runners.clone())
+        };
+        let rendered = self.render_reached(&runtime, &mut inputs, &composites, provide, streams);
         let write = || print::write(&rendered?, self.output.output_format, streams.stdout);
         let (printed, runners) = runners.while_stuck(&runtime, write);
         runtime.block_on(runners.end());
@@ -180,18 +185,32 @@ impl CompositionRender {
         if self.watch { self.sources().check() } else { Ok(()) }
     }
 
-    /// The documents of all composite resources, in their order.
+    /// What a line about a composite resource begins with, where there may be several.
+    fn whose(&self, composite: &Object) -> String {
+        if self.xrs.is_some() { format!("{}: ", composite.id()) } else { String::new() }
+    }
+
+    /// The documents of all composite resources, in their order. Of what is said about one alone,
+    /// the first lines have been said before.
     fn render_each(
         &self,
         runtime: &Runtime,
         inputs: &Inputs,
         composites: &[Object],
         runners: &Runners,
+        said: &mut usize,
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
         match composites {
             [composite] => {
-                let mut say = |line: &str| streams.say(line);
+                let mut lines = 0;
+                let mut say = |line: &str| {
+                    lines += 1;
+                    if lines > *said {
+                        *said = lines;
+                        streams.say(line);
+                    }
+                };
                 runtime.block_on(self.render(inputs.of(composite.clone()), runners, &mut say))
             }
             _ => self.render_all(runtime, inputs, composites, runners, streams),

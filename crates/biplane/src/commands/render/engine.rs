@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
+use biplane_engine::FixedClock;
 use biplane_engine::render::{RenderError, Settings};
-use biplane_engine::{FixedClock, SystemIds};
+use biplane_engine::sources::CountingIds;
 use biplane_function::FunctionRunner;
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
 
@@ -144,7 +145,9 @@ async fn built_in(
     timeout: Duration,
 ) -> Result<RenderResponse> {
     let clock = FixedClock(RENDER_TIME.parse()?);
-    let settings = Settings { clock: Arc::new(clock), ids: Arc::new(SystemIds), timeout };
+    // What has no other name to go by is counted: the same input gives the same output.
+    let ids = Arc::new(CountingIds::default());
+    let settings = Settings { clock: Arc::new(clock), ids, timeout };
     match biplane_engine::render::render(request, runner, &settings).await {
         Ok(response) => Ok(response),
         Err(RenderError::Fatal { text, .. } | RenderError::Failed(text)) => Err(anyhow!(text)),

@@ -178,7 +178,6 @@ impl<'a, 'b> Loader<'a, 'b> {
         let objects = objects.with_context(|| {
             format!("cannot load observed composed resources from {}", quoted(path))
         })?;
-        observed.warnings.iter().for_each(|warning| self.warn(warning));
         Ok(objects)
     }
 
@@ -254,7 +253,8 @@ impl<'a, 'b> Loader<'a, 'b> {
         Ok((object(document, names, &source)?, source))
     }
 
-    fn warn(&mut self, warning: &str) {
+    /// Says what is odd but can be worked with.
+    pub(super) fn warn(&mut self, warning: &str) {
         self.streams.say(&format!("biplane: warning: {warning}"));
     }
 

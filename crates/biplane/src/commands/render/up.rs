@@ -20,6 +20,8 @@ use super::{functions, project};
 pub(super) struct Up<'a> {
     /// What renders run on.
     pub runtime: &'a Runtime,
+    /// The names of the Compositions beside that of the composite resource that call them.
+    pub reached: BTreeSet<String>,
     interrupted: Interrupts,
     /// With what they were started from.
     started: Option<(From, Runners)>,
@@ -27,7 +29,7 @@ pub(super) struct Up<'a> {
 
 impl<'a> Up<'a> {
     pub(super) fn new(runtime: &'a Runtime, interrupted: Interrupts) -> Self {
-        Self { runtime, interrupted, started: None }
+        Self { runtime, reached: BTreeSet::new(), interrupted, started: None }
     }
 
     /// Does something that may never end, such as to read, with functions that are up.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, anyhow};
-use biplane_model::{Gvk, Object, Value};
+use biplane_model::{Gvk, Object};
 
 use super::super::context::{self, ContextHelper};
 use super::super::flags::OutputFormat;
@@ -14,6 +14,7 @@ use super::super::load::Loader;
 use super::super::runtime::Function;
 use super::super::{checks, defaults, functions};
 use super::nested::{self, Nested};
+use super::shares::{self, Shares};
 use super::{CompositionRender, claim};
 use crate::cli::{Exit, USAGE_ERROR, values};
 use crate::progress::Progress;
@@ -32,8 +33,13 @@ pub(in super::super) struct Inputs {
     pub definition: Option<Object>,
     /// For composite resources that are composed themselves.
     pub nested: Arc<Nested>,
+    /// The Compositions of those that have turned up.
+    pub(super) reached: Vec<Object>,
     pub credentials: Vec<Object>,
+    /// Of this composite resource.
     pub observed: Vec<Object>,
+    /// Of all composite resources.
+    pub(super) shares: Arc<Shares>,
     pub required: Vec<Object>,
     pub schemas: Vec<Object>,
     pub context: Option<Arc<ContextHelper>>,
@@ -46,21 +52,8 @@ impl Inputs {
     /// The same for another composite resource.
     pub(super) fn of(&self, composite: Object) -> Self {
         let context = self.context.as_ref().map(|helper| Arc::new(helper.afresh()));
-        Self { composite, context, ..self.clone() }
-    }
-
-    /// The pipelines of all Compositions as one, for whoever asks which functions are called.
-    pub(super) fn pipelines(&self) -> Object {
-        let steps = |composition: &Object| match composition.at(&["spec", "pipeline"]) {
-            Some(Value::Array(steps)) => steps.clone(),
-            _ => Vec::new(),
-        };
-        let mut all = self.composition.clone();
-        if !self.nested.compositions.is_empty() {
-            let compositions = std::iter::once(&self.composition).chain(&self.nested.compositions);
-            all.set_at(&["spec", "pipeline"], compositions.flat_map(steps).collect::<Vec<_>>());
-        }
-        all
+        let observed = self.shares.get(&composite.id()).cloned().unwrap_or_default();
+        Self { composite, observed, context, ..self.clone() }
     }
 }
 
@@ -91,6 +84,7 @@ impl CompositionRender {
             checks::check(composite, &composition, format)
                 .map_err(|error| self.with_hint(error, composite, &composition))?;
         }
+        checks::distinct(&composites)?;
         let mut nested = Nested::default();
         nested.load(&self.compositions, loader)?;
         let mut inputs = Inputs {
@@ -100,8 +94,10 @@ impl CompositionRender {
             spent: Duration::ZERO,
             definition: None,
             nested: Arc::new(nested),
+            reached: Vec::new(),
             credentials: Vec::new(),
             observed: Vec::new(),
+            shares: Arc::default(),
             required: Vec::new(),
             schemas: Vec::new(),
             context: None,
@@ -114,11 +110,6 @@ impl CompositionRender {
         inputs.spent = begun.elapsed();
         let definitions = self.definitions(loader)?;
         inputs.definition = definition_of(&definitions, &inputs.composition).cloned();
-        if let Some(definition) = &inputs.definition {
-            for composite in &mut composites {
-                defaults::apply(composite, definition)?;
-            }
-        }
         if self.until_stable {
             let nested = Arc::make_mut(&mut inputs.nested);
             nested.definitions = [definitions, std::mem::take(&mut nested.definitions)].concat();
@@ -131,7 +122,17 @@ impl CompositionRender {
             inputs.credentials = loader.secrets(path, "secrets")?;
         }
         if let Some(path) = &self.observed_resources {
-            inputs.observed = loader.observed(path)?;
+            let observed = loader.observed(path)?;
+            let shares = shares::share(&mut composites, observed)?;
+            for warning in shares::rivals(&shares) {
+                loader.warn(&warning);
+            }
+            inputs.shares = Arc::new(shares);
+        }
+        if let Some(definition) = &inputs.definition {
+            for composite in &mut composites {
+                defaults::apply(composite, definition)?;
+            }
         }
         for path in values::paths(&self.function.required_resources) {
             // The old name, where there was no other.
@@ -144,6 +145,7 @@ impl CompositionRender {
         for path in values::paths(&self.extra_resources) {
             inputs.required.extend(loader.resources(&path, "extra resources")?);
         }
+        self.warn_of_both(&inputs, loader);
         if let Some(path) = &self.required_schemas {
             inputs.schemas = Loader::schemas(path)?;
         }
@@ -154,6 +156,21 @@ impl CompositionRender {
                 ContextHelper::from_flags(&self.function, &self.output, &self.engine, loader)?;
         }
         Ok((inputs, composites))
+    }
+
+    /// Says which counts of what is given in two ways.
+    fn warn_of_both(&self, inputs: &Inputs, loader: &mut Loader<'_, '_>) {
+        let observed = inputs.shares.values().flatten().map(|object| (object.id(), object));
+        let observed: BTreeMap<_, _> = observed.collect();
+        let counts = if self.until_stable { "observed" } else { "required" };
+        for required in &inputs.required {
+            if observed.get(&required.id()).is_some_and(|other| *other != required) {
+                loader.warn(&format!(
+                    "{} is both observed and required, with different content; the {counts} one counts",
+                    required.id()
+                ));
+            }
+        }
     }
 
     fn definitions(&self, loader: &mut Loader<'_, '_>) -> Result<Vec<Object>> {

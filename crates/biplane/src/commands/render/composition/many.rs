@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::super::engine::{Engine, What};
 use super::super::runners::Runners;
+use super::reach::Unreached;
 use super::{CompositionRender, Inputs};
 use crate::streams::Streams;
 
@@ -52,6 +53,12 @@ impl CompositionRender {
                 Err(error) => Err((error, said)),
             }
         });
+        // What is rendered anew is not worth a word.
+        if let Some(Err((error, _))) = all.last()
+            && let Some(unreached) = error.downcast_ref::<Unreached>()
+        {
+            return Err(unreached.clone().into());
+        }
         let mut documents = Vec::new();
         for rendered in all {
             let (rendered, said) = match rendered {

@@ -39,7 +39,9 @@ impl CompositionRender {
         }
         if self.output.output_format == OutputFormat::V1 {
             let flags = (&self.engine, &self.output);
-            return v1::render(&inputs, runners, flags, self.include_full_xr, say).await;
+            let whose = self.whose(&inputs.composite);
+            let mut say = |line: &str| say(&format!("{whose}{line}"));
+            return v1::render(&inputs, runners, flags, self.include_full_xr, &mut say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
         let answer = self.reconcile(inputs, runners, self.engine.timeout).await?;
@@ -47,8 +49,9 @@ impl CompositionRender {
         if self.output.summary {
             lines.extend(summary::composite(&answer.output, &observed));
         }
+        let whose = self.whose(&composite);
         for line in &lines {
-            say(line);
+            say(&format!("{whose}{line}"));
         }
         self.documents(answer, &composite)
     }
@@ -77,7 +80,10 @@ impl CompositionRender {
                 composition: Some(Struct::from(composition)),
                 functions: Vec::new(),
                 observed_resources: structs(inputs.observed),
-                required_resources: structs(inputs.required),
+                // It is there anyway, and some engines would take this one for it.
+                required_resources: structs(
+                    inputs.required.into_iter().filter(|object| object.id() != composite),
+                ),
                 credentials: structs(inputs.credentials),
                 required_schemas: structs(inputs.schemas),
                 composite_resource_definition: inputs.definition.map(Struct::from),

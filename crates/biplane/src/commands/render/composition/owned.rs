@@ -24,8 +24,12 @@ fn by_others(composite: &Object, observed: &[Object]) -> Option<String> {
     let (_, first) = theirs.first()?;
     let mut text = String::new();
     for (object, controller) in theirs.iter().take(NAMED) {
-        let (kind, name, uid) = (&controller.kind, &controller.name, &controller.uid);
-        let _ = write!(text, "\n{} is controlled by {kind} {name} of uid {uid}.", object.id());
+        let (kind, name) = (&controller.kind, &controller.name);
+        let uid = match controller.uid.as_str() {
+            "" => "without a uid".to_owned(),
+            uid => format!("of uid {uid}"),
+        };
+        let _ = write!(text, "\n{} is controlled by {kind} {name} {uid}.", object.id());
     }
     if theirs.len() > NAMED {
         let _ = write!(text, "\nSo are {} more by others.", theirs.len() - NAMED);
@@ -37,7 +41,10 @@ fn by_others(composite: &Object, observed: &[Object]) -> Option<String> {
     let is_ours = theirs.iter().all(|(_, controller)| {
         controller.uid == first.uid && controller.kind == kind && controller.name == name
     });
-    if is_ours {
+    if is_ours && first.uid.is_empty() {
+        // The v1 line printed them so.
+        text.push_str(" Remove the owner references from the observed resources.");
+    } else if is_ours {
         let _ = write!(
             text,
             " Set metadata.uid of the XR to {}, or remove the owner references from the observed resources.",

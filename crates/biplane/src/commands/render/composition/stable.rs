@@ -14,6 +14,7 @@ use super::super::runners::Runners;
 use super::super::{checks, context, print, summary};
 use super::changes::{self, Changes};
 use super::one::Answer;
+use super::reach::Unreached;
 use super::world::{Objects, World};
 use super::{CompositionRender, Inputs, Say};
 
@@ -30,6 +31,7 @@ impl CompositionRender {
     ) -> Result<Vec<Value>> {
         let start = Instant::now();
         let root = inputs.composite.id();
+        let whose = self.whose(&inputs.composite);
         let prefix = if self.xrs.is_some() { format!("{root}, ") } else { String::new() };
         let mut world = World::new(&inputs.composite, &inputs.observed, &inputs.nested);
         let mut states = vec![world.objects().clone()];
@@ -52,7 +54,7 @@ impl CompositionRender {
                 if self.output.summary {
                     let first = states.first().unwrap_or(&before);
                     for line in summarise(first, &world, &root)? {
-                        say(&format!("{prefix}{line}"));
+                        say(&format!("{whose}{line}"));
                     }
                 }
                 return self.settled(&world, answers, results);
@@ -81,7 +83,9 @@ impl CompositionRender {
         world: &mut World<'_>,
     ) -> Result<Answers> {
         let mut answers = Vec::new();
-        for id in world.composites()? {
+        let composites = world.composites()?;
+        check_reached(inputs, world, &composites)?;
+        for id in composites {
             // A composite resource above may have deleted it.
             let Some(composite) = world.get(&id).cloned() else { continue };
             let nested = id != inputs.composite.id();
@@ -134,6 +138,20 @@ impl CompositionRender {
         }
         Ok(documents)
     }
+}
+
+/// Fails if there is a composite resource whose functions are not started.
+fn check_reached(inputs: &Inputs, world: &World<'_>, composites: &[ObjectId]) -> Result<()> {
+    let mut unreached = Vec::new();
+    for composite in composites.iter().skip(1).filter_map(|id| world.get(id)) {
+        if let Some(composition) = inputs.nested.composition(composite)?
+            && !inputs.has_reached(composition)
+            && !unreached.contains(composition)
+        {
+            unreached.push(composition.clone());
+        }
+    }
+    if unreached.is_empty() { Ok(()) } else { Err(Unreached(unreached).into()) }
 }
 
 /// What functions and the control plane had to say in a round, with the round and whom it is about.

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
-use biplane_model::Value;
+use biplane_model::{Object, Value};
 
 use super::super::flags::OutputFormat;
 use super::super::load::Loader;
 use super::super::up::Up;
 use super::super::watch::{Again, Sources};
-use super::CompositionRender;
+use super::{CompositionRender, Inputs};
 use crate::cli::values;
 use crate::streams::Streams;
 
@@ -31,14 +31,25 @@ impl Again for CompositionRender {
     }
 
     fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
-        let (inputs, composites) = up.while_stuck(|| self.load(&mut Loader::new(streams)))?;
+        let (mut inputs, composites) = up.while_stuck(|| self.load(&mut Loader::new(streams)))?;
+        // Functions that were called before are likely to be called again.
+        let was_reached = |composition: &&Object| up.reached.contains(composition.name());
+        let reached: Vec<_> =
+            inputs.nested.compositions.iter().filter(was_reached).cloned().collect();
+        if !reached.is_empty() {
+            self.reach(&mut inputs, &reached, streams)?;
+        }
         let from = (&self.function, self.function_file());
         let runtime = up.runtime;
-        let runners =
-            up.functions(&inputs.functions, &inputs.pipelines(), from, |runtime, up| {
-                runtime.block_on(self.start(&inputs, up, streams))
-            })?;
-        self.render_each(runtime, &inputs, &composites, runners, streams)
+        let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
+            up.reached = inputs.reached.iter().map(|one| one.name().to_owned()).collect();
+            let runners =
+                up.functions(&inputs.functions, &inputs.pipelines(), from, |runtime, up| {
+                    runtime.block_on(self.start(inputs, up, streams))
+                })?;
+            Ok(runners.clone())
+        };
+        self.render_reached(runtime, &mut inputs, &composites, provide, streams)
     }
 
     fn output_format(&self) -> OutputFormat {

@@ -7,20 +7,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
-use biplane_engine::composite::composed_manager;
-use biplane_model::merge::{FieldManager, FieldSet, ManagedFields, OneVersion, TypeRef};
+use biplane_model::merge::ManagedFields;
 use biplane_model::owner::controller_of;
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::CompositeOutput;
 
-use super::super::{RENDER_TIME, defaults, print};
+use super::super::{apply, defaults, print};
 use super::nested::Nested;
 
 /// Names the composite resource at the top.
-const COMPOSITE: &str = "crossplane.io/composite";
+pub(super) const COMPOSITE: &str = "crossplane.io/composite";
 /// How deep composite resources may nest before it is taken for a mistake.
-const DEEPEST: usize = 10;
+pub(super) const DEEPEST: usize = 10;
 /// Who a server thinks has set what was there before anybody applied.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
@@ -49,7 +48,8 @@ impl<'a> World<'a> {
             managers: BTreeMap::new(),
             composers: BTreeMap::new(),
         };
-        for object in observed {
+        let others = observed.iter().filter(|object| object.id() != root.id());
+        for object in others {
             // An observed resource may belong to another one. The engine has a word to say about
             // those that belong to nobody here.
             let composer = controller_of(object).and_then(|owner| {
@@ -98,11 +98,14 @@ impl<'a> World<'a> {
     /// The composite resources that exist and have a Composition, parents first.
     pub(super) fn composites(&self) -> Result<Vec<ObjectId>> {
         let mut all = vec![self.root.clone()];
+        // Whatever they say of each other, each is there once.
+        let mut known = BTreeSet::from([self.root.clone()]);
         let mut at = 0;
         while let Some(composer) = all.get(at).cloned() {
             for composed in self.composed(&composer) {
-                if self.nested.composition(&composed)?.is_some() {
-                    all.push(composed.id());
+                let id = composed.id();
+                if self.nested.composition(&composed)?.is_some() && known.insert(id.clone()) {
+                    all.push(id);
                 }
             }
             at += 1;
@@ -188,25 +191,12 @@ impl<'a> World<'a> {
     fn apply(&mut self, composite: &Object, intent: &Object) -> Result<()> {
         let id = intent.id();
         self.check_composer(&composite.id(), &id)?;
-        let versions = OneVersion {
-            api_version: intent.api_version().to_owned(),
-            type_ref: TypeRef::of_unknown_resource(),
-        };
-        let manager = FieldManager {
-            versions: &versions,
-            gvk: &id.gvk,
-            subresource: "",
-            ignored: &FieldSet::default(),
-            now: RENDER_TIME,
-        };
         let mut live = self.objects.get(&id).cloned();
         if let (Some(live), Some(managers)) = (&mut live, self.managers.get(&id)) {
             live.set_at(&["metadata", "managedFields"], managers.clone());
         }
-        let applied = manager
-            .apply(live.as_ref(), intent, &composed_manager(composite), true)
+        let mut object = apply::apply(composite, live.as_ref(), intent)
             .with_context(|| format!("cannot apply {id}"))?;
-        let mut object = applied.object;
         // What existed before is ours as well, as it is after the upgrade of a live control plane.
         let mut managers = ManagedFields::decode(&object)?;
         managers.0.retain(|manager, _| manager.name != BEFORE_FIRST_APPLY);

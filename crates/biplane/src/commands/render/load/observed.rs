@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use biplane_model::{Object, ObjectId};
 
-use super::super::print::RESOURCE_NAME;
 use super::source::{Source, name};
 
 /// The observed resources that were read so far.
@@ -13,9 +12,6 @@ use super::source::{Source, name};
 pub(super) struct Observed {
     /// Each with the file and the document that it is from.
     by_id: BTreeMap<ObjectId, (Object, String)>,
-    by_resource: BTreeMap<String, ObjectId>,
-    /// What is odd but can be worked with.
-    pub warnings: Vec<String>,
 }
 
 impl Observed {
@@ -32,17 +28,6 @@ impl Observed {
                 "observed resource {id} is there twice, with other content in {earlier}: keep one of them"
             );
             return Err(source.complain(&["metadata", "name"], problem));
-        }
-        let resource = object.annotation(RESOURCE_NAME);
-        if resource.is_empty() {
-            return Ok(());
-        }
-        if let Some(other) = self.by_resource.insert(resource.to_owned(), id.clone())
-            && other != id
-        {
-            self.warnings.push(format!(
-                "observed resources {other} and {id} are both {resource:?} of the Composition; the last one counts"
-            ));
         }
         Ok(())
     }

@@ -1,0 +1,42 @@
+//! Applies a composed resource to what exists, as an API server does it for a composite resource.
+
+use biplane_engine::composite::composed_manager;
+use biplane_model::Object;
+use biplane_model::merge::{ApplyError, FieldManager, FieldSet, OneVersion, TypeRef};
+
+use super::{RENDER_TIME, print};
+
+/// What becomes of an object, with its field managers.
+pub(super) fn apply(
+    composite: &Object,
+    live: Option<&Object>,
+    intent: &Object,
+) -> Result<Object, ApplyError> {
+    let versions = OneVersion {
+        api_version: intent.api_version().to_owned(),
+        type_ref: TypeRef::of_unknown_resource(),
+    };
+    let manager = FieldManager {
+        versions: &versions,
+        gvk: &intent.gvk(),
+        subresource: "",
+        ignored: &FieldSet::default(),
+        now: RENDER_TIME,
+    };
+    Ok(manager.apply(live, intent, &composed_manager(composite), true)?.object)
+}
+
+/// Whether that makes a difference. What cannot be applied is taken to make one.
+pub(super) fn changes(composite: &Object, live: &Object, intent: &Object) -> bool {
+    let mut intent = intent.clone();
+    if intent.namespace().is_empty() {
+        intent.set_meta("namespace", live.namespace());
+    }
+    let Ok(mut after) = apply(composite, Some(live), &intent) else { return true };
+    let mut before = live.clone();
+    for object in [&mut before, &mut after] {
+        object.remove_at(&["metadata", "managedFields"]);
+        print::settle_times(object);
+    }
+    before != after
+}
