@@ -111,15 +111,6 @@ impl FunctionRunner for ContextHelper {
     }
 }
 
-/// Takes the helper's steps out of `spec.pipeline` again.
-pub(super) fn unwrap(object: &mut Object) {
-    let Some(Value::Array(steps)) = object.at(&["spec", "pipeline"]) else { return };
-    let is_theirs =
-        |step: &&Value| step.pointer("/functionRef/name").and_then(Value::as_str) != Some(FUNCTION);
-    let steps: Vec<_> = steps.iter().filter(is_theirs).cloned().collect();
-    object.set_at(&["spec", "pipeline"], steps);
-}
-
 /// A Context document.
 pub(super) fn document(fields: impl Into<Value>) -> Value {
     json!({"apiVersion": super::API_VERSION, "kind": "Context", "fields": fields.into()})

@@ -187,7 +187,6 @@ impl OperationRender {
         runners: &Runners,
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
-        let given = inputs.operation.clone();
         let (mut operation, mut runners) = (inputs.operation, runners.clone());
         if let Some(helper) = &inputs.helper {
             helper.wrap(&mut operation, self.output.include_context);
@@ -220,7 +219,7 @@ impl OperationRender {
                 streams.say(&line);
             }
         }
-        self.documents(output, &given, inputs.helper.and_then(|helper| helper.captured()))
+        self.documents(output, &operation, inputs.helper.and_then(|helper| helper.captured()))
     }
 
     /// The Operation itself, or the one that its parent would make.
@@ -265,7 +264,6 @@ impl OperationRender {
         {
             operation.set_at(&["spec"], spec.clone());
         }
-        context::unwrap(&mut operation);
         print::settle_times(&mut operation);
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
