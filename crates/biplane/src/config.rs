@@ -69,8 +69,13 @@ pub enum ConfigError {
         reason: String,
     },
     /// The file is of another version.
-    #[error("unsupported config version {0}")]
-    Version(i64),
+    #[error("unsupported config version {version}\n--> {}: version must be {VERSION}", path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// As it says.
+        version: i64,
+    },
     /// There is no such key.
     #[error("unknown config key {key:?} (supported: {supported})")]
     UnknownKey {
@@ -151,7 +156,7 @@ impl Config {
             .map_err(|error| failed(error.to_string()))?;
         let value = documents.into_iter().next().map_or(Value::Null, |document| document.value);
         Self::from_value(&value).map_err(|error| match error {
-            Wrong::Version(version) => ConfigError::Version(version),
+            Wrong::Version(version) => ConfigError::Version { path: path.to_owned(), version },
             Wrong::Type(reason) => failed(reason),
         })
     }

@@ -4,7 +4,7 @@ use super::Shape;
 
 /// The types of an object's parts, by the fields that lead to them: the object's own, those of
 /// structs, and of other fields those that are not what they look like.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names(&'static [(&'static str, &'static str)]);
 
 impl Names {

@@ -13,12 +13,16 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
     if text == STDIN {
         return Ok(PathBuf::from(text));
     }
-    let expanded = match text.strip_prefix("~/") {
+    let absolute = std::path::absolute(at_home(text)).map_err(|e| e.to_string())?;
+    Ok(clean(&absolute))
+}
+
+/// A path as it is given, but for a `~/` at its beginning.
+pub fn at_home(text: &str) -> PathBuf {
+    match text.strip_prefix("~/") {
         Some(rest) => std::env::home_dir().map_or_else(|| PathBuf::from(text), |h| h.join(rest)),
         None => PathBuf::from(text),
-    };
-    let absolute = std::path::absolute(&expanded).map_err(|e| e.to_string())?;
-    Ok(clean(&absolute))
+    }
 }
 
 /// An absolute path of something that is there and not a directory; `-` is left alone.

@@ -62,9 +62,9 @@ fn files_say_their_version_and_what_is_turned_on() {
         ("version: 1\nfeatures:\n  enableAlpha: true\n", Ok(alpha)),
         ("version: 1\nfeatures: {enableAlpha: true, other: 1}\nmore: {}\n", Ok(alpha)),
         ("version: 1\nfeatures:\n", Ok(Features::default())),
-        ("version: 2", Err("unsupported config version 2")),
-        ("features: {}", Err("unsupported config version 0")),
-        ("", Err("unsupported config version 0")),
+        ("version: 2", Err("unsupported config version 2\n--> FILE: version must be 1")),
+        ("features: {}", Err("unsupported config version 0\n--> FILE: version must be 1")),
+        ("", Err("unsupported config version 0\n--> FILE: version must be 1")),
         ("- a", Err("cannot parse config file FILE: the file must be an object")),
         ("version: one", Err("cannot parse config file FILE: version must be a whole number")),
         (

@@ -118,11 +118,12 @@ fn without_its_definition_a_claim_is_refused_with_a_hint() {
         "                If it is a claim, pass its CompositeResourceDefinition with --xrd.\n";
     let ran = render(&[], &[]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
-    assert_eq!(ran.stderr, format!("{mismatch}{hint}"));
+    assert!(ran.stderr.starts_with(mismatch) && ran.stderr.ends_with(hint), "{}", ran.stderr);
     // Another definition does not help, and the user knows the flag.
     let other = DEFINITION.replace("kind: Database", "kind: Store");
     let ran = render(&[("xrd.yaml", &other)], &["--xrd=DIR/xrd.yaml"]);
-    assert_eq!((ran.exit, ran.stderr.as_str()), (1, mismatch));
+    assert_eq!(ran.exit, 1);
+    assert!(ran.stderr.starts_with(mismatch) && !ran.stderr.contains("--xrd"), "{}", ran.stderr);
 }
 
 #[test]

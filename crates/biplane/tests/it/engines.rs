@@ -153,4 +153,14 @@ fn a_function_that_hangs_runs_into_the_deadline() {
     let ran = render(&folder, &[development, &target, "--timeout=300ms"]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.contains("code = DeadlineExceeded"), "{}", ran.stderr);
+    // What took so long can be seen.
+    for format in ["v1", "v2"] {
+        let format = format!("--output-format={format}");
+        let flags = [development, &target, "--timeout=300ms", "--timing", &format];
+        let ran = render(&folder, &flags);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+        let first = ran.stderr.lines().next().unwrap();
+        assert!(first.starts_with("step "), "{}", ran.stderr);
+        assert!(first.contains(", function function-dummy, call 1: "), "{}", ran.stderr);
+    }
 }

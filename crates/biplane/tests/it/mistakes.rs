@@ -367,7 +367,9 @@ fn an_operation_must_be_one() {
     let functions = folder.write("functions.yaml", FUNCTIONS);
     let map = folder.write("map.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let ran = run(&["operation", "render", &map, &functions]);
-    assert_eq!(ran.stderr, "biplane: error: not an operation type: ConfigMap/v1\n");
+    assert_eq!(ran.exit, 1);
+    let first = ran.stderr.lines().next();
+    assert_eq!(first, Some("biplane: error: not an operation type: ConfigMap/v1"));
     let operation = folder.write(
         "op.yaml",
         "apiVersion: ops.crossplane.io/v1alpha1\nkind: WatchOperation\nmetadata: {name: a}\n",

@@ -135,7 +135,9 @@ fn files_without_an_object_are_said_to_have_none() {
         );
         let ran = render(&[("xrd.yaml", text)], &["--xrd=DIR/xrd.yaml"]);
         let warning = "biplane: warning: there is no object in DIR/xrd.yaml\n";
-        assert_eq!((ran.exit, ran.stderr), (1, format!("{warning}biplane: error: {xrd}\n")));
+        let place = "                --> DIR/xrd.yaml: there is no object in it\n";
+        let error = format!("biplane: error: {xrd}\n{place}");
+        assert_eq!((ran.exit, ran.stderr), (1, format!("{warning}{error}")));
         // Where there may be many, there may be none.
         for flag in ["-o=DIR/o.yaml", "-e=DIR/o.yaml", "--function-credentials=DIR/o.yaml"] {
             let ran = render(&[("o.yaml", text)], &[flag]);
@@ -341,8 +343,11 @@ fn two_documents_where_one_is_expected_are_not_passed_over_in_silence() {
         let warning = format!(
             "biplane: warning: DIR/{file} holds more than one document; only the first is used\n"
         );
-        assert_eq!((ran.exit, ran.stderr), (0, warning));
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning.as_str()));
         assert_eq!(ran.stdout, alone.stdout);
+        // One that cannot be read is one, too.
+        let ran = render(&[(file, &format!("{text}---\nkind: [Other\n"))], &[]);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning.as_str()));
         // Nothing but a comment is no document.
         let ran = render(&[(file, &format!("---\n{text}---\n# the end\n"))], &[]);
         assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
@@ -382,15 +387,93 @@ fn files_that_cannot_be_read_are_named() {
     let folder = Folder::new();
     let composition = folder.write("composition.yaml", COMPOSITION);
     let bytes = folder.at("xr.yaml");
-    std::fs::write(&bytes, [0xff, 0xfe, b'a']).unwrap();
     let xr = bytes.to_str().unwrap();
-    let ran = run(&["render", xr, &composition]);
-    assert_eq!(
-        ran.stderr,
-        format!(
-            "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: {xr} is not UTF-8 text\n"
-        )
+    for (content, place) in [
+        (&[0xff, 0xfe, b'a'][..], "line 1, column 1\n 1 | \u{fffd}\u{fffd}a\n   | ^"),
+        (b"kind: A\nname: gr\xfcn\n", "line 2, column 9\n 2 | name: gr\u{fffd}n\n   |         ^"),
+        (b"a: \xc3\xa4\xff", "line 1, column 5\n 1 | a: \u{e4}\u{fffd}\n   |     ^"),
+    ] {
+        std::fs::write(&bytes, content).unwrap();
+        let ran = run(&["render", xr, &composition]);
+        let place = place.replace('\n', "\n                ");
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: {xr} is not UTF-8 text\n                --> {xr}, document 1, {place}\n"
+            )
+        );
+    }
+}
+
+/// The superuser may read whatever is there, so that only others can be refused.
+#[test]
+fn files_that_may_not_be_read_are_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let composition = folder.write("composition.yaml", COMPOSITION);
+    let xr = folder.write("xr.yaml", XR);
+    std::fs::set_permissions(&xr, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&xr).is_err() {
+        let ran = run(&["render", &xr, &composition]);
+        assert_eq!(
+            (ran.exit, ran.stderr),
+            (
+                1,
+                format!(
+                    "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: open {xr}: permission denied\n"
+                )
+            )
+        );
+    }
+    // A folder in the place of a file is refused to everyone.
+    for (flag, error) in [
+        ("--observed-resources", "cannot load observed composed resources from"),
+        ("--required-resources", "cannot load required resources from"),
+        ("--function-credentials", "cannot load secrets from"),
+    ] {
+        let xr = folder.write("good.yaml", XR);
+        std::fs::create_dir_all(folder.at("folder/a.yaml/b.yaml")).unwrap();
+        let inner = folder.at("folder/a.yaml");
+        let ran = run(&["render", &xr, &composition, &format!("{flag}={}", inner.display())]);
+        let inner = inner.display();
+        let want = format!(
+            "biplane: error: {error} \"{inner}\": cannot load YAML stream from file: no YAML files found in \"{inner}\" (.yaml or .yml)\n"
+        );
+        assert_eq!((ran.exit, ran.stderr), (1, want));
+    }
+    let directory = folder.at("folder").display().to_string();
+    let context = format!("--context-files=k={directory}");
+    let ran = run(&["render", &folder.write("good.yaml", XR), &composition, &context]);
+    let want = format!(
+        "biplane: error: cannot build context data: cannot read context value for key \"k\": read {directory}: is a directory\n"
     );
+    assert_eq!((ran.exit, ran.stderr), (1, want));
+}
+
+/// LOAD-4: of a single object, what the grammar allows above it.
+#[test]
+fn a_single_object_may_have_directives() {
+    let plain = render(&[], &[]);
+    for (file, text) in [("xr.yaml", XR), ("composition.yaml", COMPOSITION)] {
+        let ran = render(&[(file, &format!("%YAML 1.1\n---\n{text}"))], &[]);
+        assert_eq!(ran, plain, "{file}");
+    }
+}
+
+#[test]
+fn a_file_of_context_is_named() {
+    let k = "--context-files=k=DIR/k.yaml";
+    shows(
+        "k.yaml",
+        "a: 1\nb: c: d\n",
+        &[k],
+        "cannot parse context data: cannot unmarshal context value for key \"k\": error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context\n--> DIR/k.yaml, document 1, line 2, column 5\n 2 | b: c: d\n   |     ^",
+    );
+    let ran = render(&[("k.yaml", "a: 1\n---\nb: 2\n")], &[k, "-c"]);
+    let warning =
+        "biplane: warning: DIR/k.yaml holds more than one document; only the first is used\n";
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning));
+    assert!(ran.stdout.contains("  k:\n    a: 1\n"), "{}", ran.stdout);
 }
 
 /// LOAD-3, T-7: files right in the folder, by name.

@@ -79,6 +79,13 @@ fn a_program_that_cannot_be_started_is_named() {
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
     let said = "biplane: error: cannot start function runtimes: cannot start Function \"function-dummy\": cannot start program \"/nowhere/function\": ";
     assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    let asked = "-a=render.crossplane.io/runtime=Process";
+    crate::mistakes::fails(
+        &[],
+        &[asked, "--allow-process"],
+        1,
+        "cannot start function runtimes: cannot get runtime for Function \"function-auto-ready\": there is no \"render.crossplane.io/runtime-process-command\" annotation to say what to start",
+    );
     for (command, said) in
         [(json!([]), "names no program"), (json!("go run ."), "is not a JSON array of strings")]
     {

@@ -54,6 +54,24 @@ fn help_that_cannot_be_written_is_a_failure() {
     }
 }
 
+/// CLI-12
+#[test]
+fn a_tilde_is_the_home_folder_for_context_too() {
+    let folder = Folder::new();
+    let xr = folder.write("xr.yaml", crate::mistakes::XR);
+    let composition = folder.write("composition.yaml", crate::mistakes::COMPOSITION);
+    folder.write("k.yaml", "of: home\n");
+    let rendered = Command::new(env!("CARGO_BIN_EXE_biplane"))
+        .args(["render", &xr, &composition, "-c", "--context-files=k=~/k.yaml"])
+        .current_dir(folder.path())
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(rendered.stderr).unwrap();
+    assert_eq!((rendered.status.code(), said.as_str()), (Some(0), ""));
+    assert!(String::from_utf8(rendered.stdout).unwrap().contains("    of: home\n"));
+}
+
 /// What asks a program to stop: Ctrl-C, another program, a terminal that is closed, Ctrl-\\.
 const ASKED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 

@@ -114,7 +114,11 @@ fn the_configuration_is_shown_and_changed() {
     assert_eq!((ran.exit, ran.stderr.as_str()), (1, error));
 
     std::fs::write(&file, "version: 2\n").unwrap();
-    let version = (1, String::new(), "biplane: unsupported config version 2\n".to_owned());
+    let text = format!(
+        "biplane: unsupported config version 2\n--> {}: version must be 1\n",
+        file.display()
+    );
+    let version = (1, String::new(), text);
     assert_eq!(view(), version);
     // Whatever is asked for, but for what other programs ask for.
     let ran = run_in(&["render", "--help"], "", &home);

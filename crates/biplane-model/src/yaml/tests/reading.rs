@@ -49,6 +49,24 @@ fn one_document_is_the_first_and_later_ones_are_not_looked_at() {
     assert_eq!(error.to_string(), "cannot read YAML of xr.yaml: there is no document in it");
 }
 
+/// LOAD-2: of a single object, the grammar's directives belong to it.
+#[test]
+fn one_document_may_stand_below_directives() {
+    for text in [
+        "%YAML 1.1\n---\na: yes\n",
+        "%YAML 1.1\n---\na: yes\n---\nb: [\n",
+        "%YAML 1.1\r\n---\r\na: yes\r\n",
+        "%YAML 1.1\n--- {a: yes}\n--- b\n",
+        "%YAML 1.1\n%TAG !e! tag:example.org,2026:\n---\na: yes\n...\n",
+    ] {
+        assert_eq!(parse_one("test.yaml", text).unwrap().value, json!({"a": true}), "{text}");
+    }
+    let error = parse_one("test.yaml", "%YAML 1.1\n---\na: [\n").unwrap_err();
+    assert!(error.line > 2, "{error}");
+    // What is no directive is a document.
+    assert_eq!(parse_one("test.yaml", "a: 1\n---\nb: 2\n").unwrap().value, json!({"a": 1}));
+}
+
 #[test]
 fn later_duplicates_of_a_key_win() {
     assert_eq!(read("a: 1\nb: 2\na: 3\n"), json!({"a": 3, "b": 2}));

@@ -1,7 +1,6 @@
 //! The helper that puts context into a pipeline and takes it out again, as two steps of it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
@@ -14,7 +13,8 @@ use serde_json::json;
 
 use super::engine::check_context_support;
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::load::{Loader, broken};
+use super::load::{self, Loader, broken};
+use crate::cli::values;
 
 /// The helper's name, as a function.
 pub(super) const FUNCTION: &str = "crossplane-render-context";
@@ -41,8 +41,8 @@ impl ContextHelper {
             return Ok(None);
         }
         check_context_support(engine)?;
-        let texts = texts(flags, loader).context("cannot build context data")?;
-        let seed = parse(&texts).context("cannot parse context data")?;
+        let texts = unparsed(flags, loader).context("cannot build context data")?;
+        let seed = parse(texts, loader).context("cannot parse context data")?;
         Ok(Some(Arc::new(Self { seed, captured: Mutex::default() })))
     }
 
@@ -121,29 +121,54 @@ pub(super) fn texts(
     flags: &FunctionFlags,
     loader: &mut Loader<'_, '_>,
 ) -> Result<BTreeMap<String, String>> {
+    let texts = unparsed(flags, loader)?;
+    Ok(texts.into_iter().map(|(key, unparsed)| (key, unparsed.text)).collect())
+}
+
+/// A value that is yet to be parsed, and where it is from: the key itself if it was on the command
+/// line.
+struct Unparsed {
+    from: String,
+    is_file: bool,
+    text: String,
+}
+
+fn unparsed(
+    flags: &FunctionFlags,
+    loader: &mut Loader<'_, '_>,
+) -> Result<BTreeMap<String, Unparsed>> {
     let mut texts = BTreeMap::new();
     for (key, file) in flags.context_files() {
-        let text = loader.read(Path::new(&file));
+        let file = values::at_home(&file);
+        let text = loader.read(&file);
         let text =
             text.with_context(|| format!("cannot read context value for key {}", quote(&key)))?;
-        texts.insert(key, text);
+        texts.insert(key, Unparsed { from: load::name(&file), is_file: true, text });
     }
-    texts.extend(flags.context_values());
+    texts.extend(flags.context_values().into_iter().map(|(key, text)| {
+        let from = key.clone();
+        (key, Unparsed { from, is_file: false, text })
+    }));
     Ok(texts)
 }
 
-fn parse(texts: &BTreeMap<String, String>) -> Result<Map<String, Value>> {
-    texts
-        .iter()
-        .map(|(key, text)| {
-            if text.trim().is_empty() {
-                return Ok((key.clone(), Value::Null));
-            }
-            let value = yaml::parse_one(key, text).map_err(|error| broken(&error));
-            let value = value.with_context(|| {
-                format!("cannot unmarshal context value for key {}", quote(key))
-            })?;
-            Ok((key.clone(), value.value))
-        })
-        .collect()
+fn parse(
+    texts: BTreeMap<String, Unparsed>,
+    loader: &mut Loader<'_, '_>,
+) -> Result<Map<String, Value>> {
+    let mut seed = Map::new();
+    for (key, Unparsed { from, is_file, text }) in texts {
+        if text.trim().is_empty() {
+            seed.insert(key, Value::Null);
+            continue;
+        }
+        let value = yaml::parse_one(&from, &text).map_err(|error| broken(&error));
+        let value = value
+            .with_context(|| format!("cannot unmarshal context value for key {}", quote(&key)))?;
+        if is_file {
+            loader.warn_of_more(&from, &text);
+        }
+        seed.insert(key, value.value);
+    }
+    Ok(seed)
 }

@@ -3,10 +3,13 @@
 //! The schema is that of the CRD which the control plane would make from the definition: the
 //! definition decides about `spec` and `status` alone.
 
-use anyhow::{Context, Result, anyhow, bail};
+use std::collections::BTreeMap;
+
 use biplane_model::schema::Schema;
 use biplane_model::{Map, Object, Value, gojson::quote};
 use serde_json::json;
+
+use super::checks::Misfit;
 
 /// What the control plane has below `spec` of a legacy composite resource, beside its update policy.
 const LEGACY_SPEC: [&str; 7] = [
@@ -22,30 +25,63 @@ const LEGACY_SPEC: [&str; 7] = [
 const LEGACY_STATUS: [&str; 2] = ["claimConditionTypes", "connectionDetails"];
 
 /// Applies the defaults of a definition to a composite resource.
-pub(super) fn apply(composite: &mut Object, definition: &Object) -> Result<()> {
-    let schema = schema(composite.api_version(), definition);
-    let schema = schema
-        .with_context(|| format!("cannot apply XRD defaults to XR {}", quote(composite.name())))?;
-    schema.default(composite);
-    Ok(())
+pub(super) fn apply(composite: &mut Object, definition: &Object) -> Result<(), Misfit> {
+    Defaults::of(definition).apply(composite)
 }
 
-fn schema(api_version: &str, definition: &Object) -> Result<Schema> {
-    let attempted = || format!("cannot derive CRD from XRD {}", quote(definition.name()));
+/// The defaults of a definition, for many composite resources.
+pub(super) struct Defaults<'a> {
+    definition: &'a Object,
+    /// By their versions, as far as they were asked for.
+    schemas: BTreeMap<String, Schema>,
+}
+
+impl<'a> Defaults<'a> {
+    pub(super) fn of(definition: &'a Object) -> Self {
+        Self { definition, schemas: BTreeMap::new() }
+    }
+
+    /// Applies them to a composite resource.
+    pub(super) fn apply(&mut self, composite: &mut Object) -> Result<(), Misfit> {
+        let version = composite.api_version();
+        if !self.schemas.contains_key(version) {
+            let schema = schema(version, self.definition).map_err(|misfit| {
+                let name = quote(composite.name());
+                let text = format!("cannot apply XRD defaults to XR {name}: {}", misfit.text);
+                Misfit { text, ..misfit }
+            })?;
+            self.schemas.insert(version.to_owned(), schema);
+        }
+        if let Some(schema) = self.schemas.get(composite.api_version()) {
+            schema.default(composite);
+        }
+        Ok(())
+    }
+}
+
+fn schema(api_version: &str, definition: &Object) -> Result<Schema, Misfit> {
+    let at = ["spec", "versions"];
     let group = definition.str_at(&["spec", "group"]);
     let versions = definition.at(&["spec", "versions"]).and_then(Value::as_array);
     let mut found = None;
-    for version in versions.into_iter().flatten() {
+    for (index, version) in versions.into_iter().flatten().enumerate() {
         let schema = version.pointer("/schema/openAPIV3Schema").filter(|s| s.is_object());
-        let schema = schema.ok_or_else(|| anyhow!("custom resource validation cannot be nil"));
-        let schema = schema.with_context(attempted)?;
+        let schema = schema.ok_or_else(|| {
+            let name = quote(definition.name());
+            let text = format!(
+                "cannot derive CRD from XRD {name}: custom resource validation cannot be nil"
+            );
+            let index = index.to_string();
+            Misfit::new(text, None, Some(&["spec", "versions", &index, "schema"]))
+        })?;
         let name = version.get("name").and_then(Value::as_str).unwrap_or_default();
         if format!("{group}/{name}") == api_version && found.is_none() {
             found = Some(schema);
         }
     }
     let Some(schema) = found else {
-        bail!("the specified API version '{api_version}' does not exist in the XRD");
+        let text = format!("the specified API version '{api_version}' does not exist in the XRD");
+        return Err(Misfit::new(text, Some(&["apiVersion"]), Some(&at)));
     };
     let properties = |part: &str| {
         let properties = schema.pointer(&format!("/properties/{part}/properties"));
@@ -68,10 +104,11 @@ fn schema(api_version: &str, definition: &Object) -> Result<Schema> {
         let machinery = Map::from_iter([policy]);
         spec.insert("crossplane".into(), json!({"type": "object", "properties": machinery}));
     }
-    Ok(Schema::parse(&json!({"type": "object", "properties": {
+    let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": spec},
         "status": {"type": "object", "properties": status},
-    }}))?)
+    }});
+    Schema::parse(&schema).map_err(|error| Misfit::new(error.to_string(), None, Some(&at)))
 }
 
 fn without_default(field: &str) -> (String, Value) {

@@ -1,10 +1,12 @@
 //! From files to objects, with errors that say which file and where in it.
 
+mod lists;
 mod observed;
 mod shape;
 mod source;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_model::typed::{self, Names, tables};
@@ -13,7 +15,8 @@ use biplane_model::{Object, gojson};
 
 use self::observed::Observed;
 use self::shape::Type;
-use self::source::{Source, name};
+use self::source::Source;
+pub(super) use self::source::{Origin, name};
 use super::flags::OutputFormat;
 use crate::cli::values::{STDIN, reason};
 use crate::progress::Progress;
@@ -24,6 +27,11 @@ const COMPOSITION_V1: Type = (tables::v1::COMPOSITION, Names::COMPOSITION_V1);
 const DEFINITION: Type = (tables::DEFINITION, Names::DEFINITION);
 const FUNCTION: Type = (tables::FUNCTION, Names::FUNCTION);
 const SECRET: Type = (tables::SECRET, Names::SECRET);
+/// The group of Compositions and of definitions.
+const API_GROUP: &str = "apiextensions.crossplane.io";
+
+/// An object, and where it is from.
+pub(super) type Read = (Object, Origin);
 
 /// Reads input files. `-` is read once, however often it is named.
 #[derive(Debug)]
@@ -48,26 +56,26 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 
     /// The composite resource: the first document of a file.
-    pub(super) fn composite(&mut self, path: &Path) -> Result<Object> {
-        let load = |loader: &mut Self| -> Result<Object> {
+    pub(super) fn composite(&mut self, path: &Path) -> Result<Read> {
+        let load = |loader: &mut Self| -> Result<Read> {
             let attempted = "cannot unmarshal composite resource YAML";
             let text = loader.read(path).context("cannot read composite resource file")?;
             let (object, source) = loader.first(path, &text, Names::OBJECT).context(attempted)?;
             // What is nothing is of no kind, for whoever asks for one.
-            let Some(object) = object else { return Ok(Object::new()) };
+            let Some(object) = object else { return Ok((Object::new(), source.keep())) };
             shape::composite(&object, &source).context(attempted)?;
-            Ok(object)
+            Ok((object, source.keep()))
         };
         load(self).with_context(|| format!("cannot load composite resource from {}", quoted(path)))
     }
 
     /// The Composition: the first document of a file.
-    pub(super) fn composition(&mut self, path: &Path, format: OutputFormat) -> Result<Object> {
+    pub(super) fn composition(&mut self, path: &Path, format: OutputFormat) -> Result<Read> {
         let kind = match format {
             OutputFormat::V1 => COMPOSITION_V1,
             _ => COMPOSITION,
         };
-        let load = |loader: &mut Self| -> Result<Object> {
+        let load = |loader: &mut Self| -> Result<Read> {
             let text = loader.read(path).context("cannot read composition file")?;
             let attempted = "cannot unmarshal composition resource YAML";
             let (object, source) =
@@ -75,7 +83,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             let mut object = object.unwrap_or_default();
             shape::fit(&mut object, kind, &source).context(attempted)?;
             shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
-            Ok(object)
+            Ok((object, source.keep()))
         };
         load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
     }
@@ -94,18 +102,16 @@ impl<'a, 'b> Loader<'a, 'b> {
                 let attempted = "cannot parse YAML manifest";
                 let objects =
                     loader.stream(&file, attempted, Names::OBJECT, |object, source| {
-                        if object.kind() == "Composition" {
+                        if object.kind() == "Composition" && object.gvk().group == API_GROUP {
                             shape::fit(object, COMPOSITION, source).context(attempted)?;
                         }
                         Ok(())
                     })?;
                 for object in objects {
-                    let (group, _) = object.api_version().split_once('/').unwrap_or_default();
-                    match (group, object.kind()) {
-                        ("apiextensions.crossplane.io", "Composition") => compositions.push(object),
-                        ("apiextensions.crossplane.io", "CompositeResourceDefinition") => {
-                            definitions.push(object);
-                        }
+                    let group = object.gvk().group;
+                    match (group.as_str(), object.kind()) {
+                        (API_GROUP, "Composition") => compositions.push(object),
+                        (API_GROUP, "CompositeResourceDefinition") => definitions.push(object),
                         _ => {}
                     }
                 }
@@ -119,8 +125,8 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 
     /// The definition of the composite resource.
-    pub(super) fn definition(&mut self, path: &Path) -> Result<Object> {
-        let load = |loader: &mut Self| -> Result<Object> {
+    pub(super) fn definition(&mut self, path: &Path) -> Result<Read> {
+        let load = |loader: &mut Self| -> Result<Read> {
             let attempted = "cannot unmarshal XRD YAML";
             let text = loader.read(path).context("cannot read XRD file")?;
             let (object, source) =
@@ -130,7 +136,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             }
             let mut object = object.unwrap_or_default();
             shape::fit(&mut object, DEFINITION, &source).context(attempted)?;
-            Ok(object)
+            Ok((object, source.keep()))
         };
         load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
     }
@@ -156,6 +162,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         };
         let secrets = self
             .documents(path, attempted, (Names::SECRET, true), check)
+            .map(objects)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
         for secret in secrets.iter().filter(|secret| secret.contains_key("stringData")) {
             self.warn(&format!(
@@ -183,11 +190,25 @@ impl<'a, 'b> Loader<'a, 'b> {
 
     /// Resources that functions may require.
     pub(super) fn resources(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
+        self.any(path, what).map(objects)
+    }
+
+    /// Composite resources, of which there must be some.
+    pub(super) fn composites(&mut self, path: &Path) -> Result<Vec<Read>> {
+        let what = "composite resources";
+        let found = self.any(path, what)?;
+        if found.is_empty() {
+            bail!("cannot load {what} from {}: there is none in it", quoted(path));
+        }
+        Ok(found)
+    }
+
+    fn any(&mut self, path: &Path, what: &str) -> Result<Vec<Read>> {
         let attempted = "cannot parse YAML resource manifest";
         let check = |object: &mut Object, source: &Source<'_>| {
             shape::object(object, source).context(attempted)
         };
-        self.stream(path, attempted, Names::OBJECT, check)
+        self.documents(path, attempted, (Names::OBJECT, false), check)
             .with_context(|| format!("cannot load {what} from {}", quoted(path)))
     }
 
@@ -237,20 +258,25 @@ impl<'a, 'b> Loader<'a, 'b> {
         let document = match yaml::parse_one(&name(path), text) {
             Ok(document) => document,
             Err(YamlError { problem: Problem::Empty, .. }) => {
-                return Ok((None, Source { file: path, text, document: 0, secret: false }));
+                return Ok((None, Source::new(path, text, 0)));
             }
             Err(error) => return Err(broken(&error)),
         };
-        let more = text.contains("\n---")
-            && yaml::parse_documents(&name(path), text).is_ok_and(|all| all.len() > 1);
-        if more {
-            self.warn(&format!(
-                "{} holds more than one document; only the first is used",
-                name(path)
-            ));
-        }
-        let source = Source { file: path, text, document: document.index, secret: false };
+        self.warn_of_more(&name(path), text);
+        let source = Source::new(path, text, document.index);
         Ok((object(document, names, &source)?, source))
+    }
+
+    /// Warns if a text of which the first document is used has others.
+    pub(super) fn warn_of_more(&mut self, name: &str, text: &str) {
+        // One that is broken is one more, too.
+        let more = |text: &str| match yaml::parse_documents(name, text) {
+            Ok(all) => all.len() > 1,
+            Err(error) => error.document > 1,
+        };
+        if text.contains("\n---") && more(text) {
+            self.warn(&format!("{name} holds more than one document; only the first is used"));
+        }
     }
 
     /// Says what is odd but can be worked with.
@@ -272,7 +298,16 @@ impl<'a, 'b> Loader<'a, 'b> {
             let attempted = if path.is_dir() { "read" } else { "open" };
             anyhow!("{attempted} {}: {}", path.display(), reason(&error))
         })?;
-        String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
+        String::from_utf8(bytes).map_err(|error| {
+            let read = error.utf8_error().valid_up_to();
+            let text = String::from_utf8_lossy(error.as_bytes());
+            // Up to there, both texts are the same.
+            let before = text.get(..read).unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+            let (file, place) = (path.display(), Place::at(&text, line, column));
+            anyhow!("{file} is not UTF-8 text\n--> {file}, {place}")
+        })
     }
 
     /// Every document of a file, or of the YAML files of a directory.
@@ -283,31 +318,42 @@ impl<'a, 'b> Loader<'a, 'b> {
         names: Names,
         check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Object>> {
-        self.documents(path, attempted, (names, false), check)
+        self.documents(path, attempted, (names, false), check).map(objects)
     }
 
-    /// The same, with a word on whether the text holds secrets.
+    /// The same with where they are from, and a word on whether the text holds secrets.
     fn documents(
         &mut self,
         path: &Path,
         attempted: &str,
         (names, secret): (Names, bool),
         mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
-    ) -> Result<Vec<Object>> {
+    ) -> Result<Vec<Read>> {
         let mut objects = Vec::new();
         for file in files(path).context("cannot load YAML stream from file")? {
             let text = self.read(&file).context("cannot load YAML stream from file")?;
+            let (file, text) = (Arc::<Path>::from(file), Arc::<str>::from(text));
             for document in yaml::parse_documents(&name(&file), &text)
                 .map_err(|e| parse_failure(&e, attempted, secret))?
             {
-                let source = Source { file: &file, text: &text, document: document.index, secret };
+                let place = document.index;
+                let source = Source { secret, ..Source::new(&file, &text, place) };
                 let object = object(document, names, &source);
                 // What is nothing is passed over, as what has no content is.
-                let Some(mut object) = object.with_context(|| attempted.to_owned())? else {
+                let Some(object) = object.with_context(|| attempted.to_owned())? else {
                     continue;
                 };
-                check(&mut object, &source)?;
-                objects.push(object);
+                let items = if names == Names::OBJECT {
+                    lists::unpacked(object)
+                } else {
+                    vec![(object, Vec::new())]
+                };
+                for (mut object, within) in items {
+                    let steps: Vec<_> = within.iter().map(String::as_str).collect();
+                    check(&mut object, &Source { within: &steps, ..source })?;
+                    let (file, text, within) = (file.clone(), text.clone(), within.into());
+                    objects.push((object, Origin { file, text, document: place, within }));
+                }
             }
         }
         Ok(objects)
@@ -390,7 +436,16 @@ fn object(document: Document, names: Names, source: &Source<'_>) -> Result<Optio
 
 /// Makes an object from the first document of a text fit a type, or says where it does not.
 pub(super) fn fit(path: &Path, text: &str, object: &mut Object, kind: Type) -> Result<()> {
-    shape::fit(object, kind, &Source { file: path, text, document: 0, secret: false })
+    shape::fit(object, kind, &Source::new(path, text, 0))
+}
+
+/// A complaint about a part of the first document of a text.
+pub(super) fn complain(path: &Path, text: &str, part: &str, problem: String) -> anyhow::Error {
+    Source::new(path, text, 0).complain(&[part], problem)
+}
+
+fn objects(read: Vec<Read>) -> Vec<Object> {
+    read.into_iter().map(|(object, _)| object).collect()
 }
 
 /// A path in quotes.

@@ -207,13 +207,13 @@ impl OperationRender {
         let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
         let timing = summary::Timing::new(self.output.timing);
         let wrap = |runner| timing.wrap(runner);
-        let response =
-            engine::render(What::Operation, request, &runners, &self.engine, wrap).await?;
+        let response = engine::render(What::Operation, request, &runners, &self.engine, wrap).await;
         drop(waiting);
+        timing.report().iter().for_each(|line| streams.say(line));
+        let response = response?;
         let Some(render_response::Output::Operation(output)) = response.output else {
             bail!("render response does not contain an operation output");
         };
-        timing.report().iter().for_each(|line| streams.say(line));
         if self.output.summary {
             for line in summary::operation(&output) {
                 streams.say(&line);
@@ -229,7 +229,15 @@ impl OperationRender {
             (API_VERSION, "Operation") => (tables::OPERATION, Names::OPERATION),
             (API_VERSION, "CronOperation") => (tables::MAKER, Names::CRON_OPERATION),
             (API_VERSION, "WatchOperation") => (tables::MAKER, Names::WATCH_OPERATION),
-            (api_version, kind) => bail!("not an operation type: {kind}/{api_version}"),
+            (api_version, kind) => {
+                let problem = format!("not an operation type: {kind}/{api_version}");
+                if object.is_empty() {
+                    let file = self.operation.display();
+                    bail!("{problem}\n--> {file}: there is no object in it");
+                }
+                let part = if api_version == API_VERSION { "kind" } else { "apiVersion" };
+                return Err(load::complain(&self.operation, &text, part, problem));
+            }
         };
         load::fit(&self.operation, &text, &mut object, kind).with_context(|| {
             format!("cannot unmarshal {} from {}", object.kind(), quoted(&self.operation))

@@ -113,11 +113,15 @@ impl Function {
         (path.trim_end_matches('/'), base)
     }
 
-    /// The function's name, if the package is one of upstream's own.
+    /// The function's name, if the package is one of upstream's own. What lies deeper in a registry
+    /// than upstream's packages do may be anyone's.
     pub(super) fn upstream_name(&self) -> Option<&str> {
         let (path, base) = self.repository();
-        let organisation = path.rsplit('/').next().unwrap_or_default();
-        // A path of one part is either an organisation or a registry without one.
+        let is_registry = |part: &str| part.contains(['.', ':']) || part == "localhost";
+        let organisation = match path.split_once('/') {
+            Some((registry, organisation)) if is_registry(registry) => organisation,
+            _ => path,
+        };
         matches!(organisation, "crossplane" | "crossplane-contrib").then_some(base)
     }
 }

@@ -134,17 +134,27 @@ impl FunctionRunner for Timed {
         call: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        // What puts context in and takes it out is no step of the user's.
-        if call.function == context::FUNCTION {
-            return self.inner.run(call, request).await;
-        }
-        let start = Instant::now();
-        let answer = self.inner.run(call, request).await;
-        let took = start.elapsed();
-        let name =
-            format!("step {}, function {}, call {}", call.step, call.function, call.iteration + 1);
+        // What puts context into a pipeline is no function of anyone's.
+        let helper = call.function == context::FUNCTION;
+        let _measured =
+            (!helper).then(|| Measured { call, calls: &self.calls, start: Instant::now() });
+        self.inner.run(call, request).await
+    }
+}
+
+/// A call that lasts until this goes away, be it because nobody waits for its answer any more.
+struct Measured<'a> {
+    call: &'a Call,
+    calls: &'a Calls,
+    start: Instant,
+}
+
+impl Drop for Measured<'_> {
+    fn drop(&mut self) {
+        let Call { step, function, iteration, .. } = self.call;
+        let name = format!("step {step}, function {function}, call {}", iteration + 1);
+        let took = self.start.elapsed();
         self.calls.lock().unwrap_or_else(PoisonError::into_inner).push((name, took));
-        answer
     }
 }
 

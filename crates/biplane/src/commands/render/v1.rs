@@ -46,12 +46,13 @@ pub(super) async fn render(
     // All that takes time is the calls, and those say best what they waited for.
     let deadline = Instant::now() + engine.timeout.saturating_sub(runners.spent);
     let steps = Pipeline { inputs, functions, runner, deadline };
-    let end = match runners.unless_interrupted(steps.run()).await {
+    let run = runners.unless_interrupted(steps.run()).await;
+    timing.report().iter().for_each(|line| say(line));
+    let end = match run {
         Err(error) if error.is::<Interrupted>() => return Err(error),
         run => run.context("cannot render composite resource")?,
     };
 
-    timing.report().iter().for_each(|line| say(line));
     if output.summary {
         end.summary(&inputs.observed).iter().for_each(|line| say(line));
     }

@@ -59,7 +59,7 @@ impl Sources {
         flat.extend(flags.function_credentials.clone());
         flat.extend(values::paths(&flags.required_resources));
         let context = flags.context_files();
-        flat.extend(context.values().map(PathBuf::from));
+        flat.extend(context.values().map(|file| values::at_home(file)));
         let project = function_file.is_none().then(|| flags.project_file.clone());
         Self { flat, deep: Vec::new(), project }
     }

@@ -1,18 +1,20 @@
 //! What a render of composite resources is made from, and how it is read from files.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, anyhow};
 use biplane_model::{Gvk, Object};
 
+use super::super::checks::Misfit;
 use super::super::context::{self, ContextHelper};
+use super::super::defaults::Defaults;
 use super::super::flags::OutputFormat;
-use super::super::load::Loader;
+use super::super::load::{Loader, Origin, Read};
 use super::super::runtime::Function;
-use super::super::{checks, defaults, functions};
+use super::super::{checks, functions};
 use super::nested::{self, Nested};
 use super::shares::{self, Shares};
 use super::{CompositionRender, claim};
@@ -74,17 +76,24 @@ impl CompositionRender {
     pub(super) fn load(&self, loader: &mut Loader<'_, '_>) -> Result<(Inputs, Vec<Object>)> {
         let (composition, functions) = self.files()?;
         let mut composites = match &self.xrs {
-            Some(path) => loader.resources(path, "composite resources")?,
+            Some(path) => loader.composites(path)?,
             None => vec![loader.composite(&self.composite_resource)?],
         };
         let format = self.output.output_format;
-        let composition = loader.composition(composition, format)?;
-        for composite in &mut composites {
-            self.take_claim(composite, &composition, loader)?;
-            checks::check(composite, &composition, format)
-                .map_err(|error| self.with_hint(error, composite, &composition))?;
+        let composition = loader.composition(composition, format);
+        let composition = composition.map_err(|error| self.misplaced(error))?;
+        let mut definitions = Definitions { files: &self.xrd, read: None };
+        for (composite, origin) in &mut composites {
+            let wanted = composition.0.str_at(&["spec", "compositeTypeRef", "kind"]);
+            if composite.kind() != wanted {
+                take_claim(composite, definitions.get(loader)?)?;
+            }
+            checks::check(composite, &composition.0, format)
+                .map_err(|misfit| self.explain(&misfit, (composite, origin), &composition))?;
         }
         checks::distinct(&composites)?;
+        let (composition, _) = composition;
+        let (mut composites, origins): (Vec<_>, Vec<_>) = composites.into_iter().unzip();
         let mut nested = Nested::default();
         nested.load(&self.compositions, loader)?;
         let mut inputs = Inputs {
@@ -108,9 +117,12 @@ impl CompositionRender {
         let pipelines = inputs.pipelines();
         inputs.functions = functions::load(functions, &pipelines, &self.function, limit, loader)?;
         inputs.spent = begun.elapsed();
-        let definitions = self.definitions(loader)?;
-        inputs.definition = definition_of(&definitions, &inputs.composition).cloned();
+        let definitions = definitions.get(loader)?;
+        let definition = definition_of(definitions, &inputs.composition);
+        inputs.definition = definition.map(|(definition, _)| definition.clone());
         if self.until_stable {
+            let definitions = definitions.iter().map(|(definition, _)| definition.clone());
+            let definitions: Vec<_> = definitions.collect();
             let nested = Arc::make_mut(&mut inputs.nested);
             nested.definitions = [definitions, std::mem::take(&mut nested.definitions)].concat();
             // A composite resource may be composed of others of its kind.
@@ -129,9 +141,15 @@ impl CompositionRender {
             }
             inputs.shares = Arc::new(shares);
         }
-        if let Some(definition) = &inputs.definition {
-            for composite in &mut composites {
-                defaults::apply(composite, definition)?;
+        if let Some((definition, described)) = definition {
+            let mut defaults = Defaults::of(definition);
+            for (composite, origin) in composites.iter_mut().zip(&origins) {
+                defaults.apply(composite).map_err(|misfit| {
+                    if definition.is_empty() {
+                        return described.complain_of_nothing(misfit);
+                    }
+                    misfit.shown(origin, described)
+                })?;
             }
         }
         for path in values::paths(&self.function.required_resources) {
@@ -173,36 +191,34 @@ impl CompositionRender {
         }
     }
 
-    fn definitions(&self, loader: &mut Loader<'_, '_>) -> Result<Vec<Object>> {
-        self.xrd.iter().map(|path| loader.definition(path)).collect()
+    /// Someone who adds a flag may leave the rest of the line as it was.
+    fn misplaced(&self, error: Error) -> Error {
+        let text = format!("{error:#}");
+        if self.xrs.is_some() && text.contains(": not a composition: ") {
+            return anyhow!("{text}\n{IN_PLACE}, so that the Composition comes first.");
+        }
+        error
     }
 
-    /// Replaces a claim by the composite resource that it becomes.
-    fn take_claim(
+    /// Says where it is that a composite resource does not fit. Someone who renders a claim may not
+    /// know what it takes.
+    fn explain(
         &self,
-        composite: &mut Object,
-        composition: &Object,
-        loader: &mut Loader<'_, '_>,
-    ) -> Result<()> {
-        if composite.kind() == composition.str_at(&["spec", "compositeTypeRef", "kind"]) {
-            return Ok(());
-        }
-        let definitions = self.definitions(loader)?;
-        let offers = definitions.iter().find(|definition| claim::is_claim(composite, definition));
-        if let Some(definition) = offers {
-            let claimed = claim::composite(composite, definition);
-            *composite = claimed.with_context(|| claim::refused(composite))?;
-        }
-        Ok(())
-    }
-
-    /// Someone who renders a claim may not know what it takes.
-    fn with_hint(&self, error: Error, composite: &Object, composition: &Object) -> Error {
+        misfit: &Misfit,
+        (composite, origin): (&Object, &Origin),
+        (composition, described): &Read,
+    ) -> Error {
         let wanted = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
         if composite.is_empty() {
-            let file = self.composite_resource.display();
-            return anyhow!("{error}\n--> {file}: there is no object in it");
+            return origin.complain_of_nothing(misfit);
         }
+        let error = misfit.shown(origin, described);
+        let error = match &self.xrs {
+            Some(_) if misfit.composite.is_some() => {
+                anyhow!("{} {:?}: {error}", composite.kind(), composite.name())
+            }
+            _ => error,
+        };
         if self.xrd.is_empty()
             && composite.kind() != wanted("kind")
             && composite.api_version() == wanted("apiVersion")
@@ -215,10 +231,37 @@ impl CompositionRender {
     }
 }
 
+/// The definitions that are named, which are read once and when they are needed.
+struct Definitions<'a> {
+    files: &'a [PathBuf],
+    read: Option<Vec<Read>>,
+}
+
+impl Definitions<'_> {
+    fn get(&mut self, loader: &mut Loader<'_, '_>) -> Result<&[Read]> {
+        let read = match self.read.take() {
+            Some(read) => read,
+            None => self.files.iter().map(|path| loader.definition(path)).collect::<Result<_>>()?,
+        };
+        Ok(self.read.insert(read))
+    }
+}
+
+/// Replaces a claim by the composite resource that it becomes.
+fn take_claim(composite: &mut Object, definitions: &[Read]) -> Result<()> {
+    let mut definitions = definitions.iter().map(|(definition, _)| definition);
+    if let Some(definition) = definitions.find(|one| claim::is_claim(composite, one)) {
+        let claimed = claim::composite(composite, definition);
+        *composite = claimed.with_context(|| claim::refused(composite))?;
+    }
+    Ok(())
+}
+
 /// The definition of what a Composition composes. One that defines something else is for the
 /// engine to refuse, unless there are others.
-fn definition_of<'a>(definitions: &'a [Object], composition: &Object) -> Option<&'a Object> {
+fn definition_of<'a>(definitions: &'a [Read], composition: &Object) -> Option<&'a Read> {
     let type_ref = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
     let gvk = Gvk::new(type_ref("apiVersion"), type_ref("kind"));
-    definitions.iter().find(|definition| nested::defines(definition, &gvk)).or(definitions.first())
+    let fitting = definitions.iter().find(|(definition, _)| nested::defines(definition, &gvk));
+    fitting.or(definitions.first())
 }

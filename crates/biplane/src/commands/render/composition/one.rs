@@ -44,7 +44,7 @@ impl CompositionRender {
             return v1::render(&inputs, runners, flags, self.include_full_xr, &mut say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
-        let answer = self.reconcile(inputs, runners, self.engine.timeout).await?;
+        let answer = self.reconcile(inputs, runners, self.engine.timeout, say).await?;
         let mut lines = answer.timing.clone();
         if self.output.summary {
             lines.extend(summary::composite(&answer.output, &observed));
@@ -56,12 +56,14 @@ impl CompositionRender {
         self.documents(answer, &composite)
     }
 
-    /// Has the engine reconcile a composite resource once, within a time.
+    /// Has the engine reconcile a composite resource once, within a time. What its calls took is
+    /// said if that fails, and part of the answer otherwise.
     pub(super) async fn reconcile(
         &self,
         inputs: Inputs,
         runners: &Runners,
         timeout: Duration,
+        say: Say<'_>,
     ) -> Result<Answer> {
         let composite = inputs.composite.id();
         let given = (inputs.composite.clone(), inputs.observed.clone());
@@ -93,6 +95,9 @@ impl CompositionRender {
         let wrap = |runner| timing.wrap(runner);
         let flags = EngineFlags { timeout, ..self.engine.clone() };
         let response = engine::render(What::Composite, request, &runners, &flags, wrap).await;
+        if response.is_err() {
+            timing.report().iter().for_each(|line| say(line));
+        }
         let response = response.map_err(|error| owned::explain(error, &given.0, &given.1))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");

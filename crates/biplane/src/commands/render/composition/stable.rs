@@ -37,10 +37,13 @@ impl CompositionRender {
         let mut states = vec![world.objects().clone()];
         let mut results = Vec::new();
         for round in 1..=self.max_rounds {
-            let answers = self.round(&inputs, runners, start, &mut world).await?;
+            let timed = &mut |id: &ObjectId, line: &str| {
+                say(&format!("{prefix}round {round}, {id}: {line}"));
+            };
+            let answers = self.round(&inputs, runners, start, &mut world, timed).await?;
             for (id, answer) in &answers {
                 for line in &answer.timing {
-                    say(&format!("{prefix}round {round}, {id}: {line}"));
+                    timed(id, line);
                 }
             }
             if self.output.include_function_results {
@@ -81,6 +84,7 @@ impl CompositionRender {
         runners: &Runners,
         start: Instant,
         world: &mut World<'_>,
+        say: &mut dyn FnMut(&ObjectId, &str),
     ) -> Result<Answers> {
         let mut answers = Vec::new();
         let composites = world.composites()?;
@@ -106,7 +110,7 @@ impl CompositionRender {
             if left <= runners.spent {
                 bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
             }
-            let answer = self.reconcile(inputs, runners, left).await;
+            let answer = self.reconcile(inputs, runners, left, &mut |line| say(&id, line)).await;
             let answer = if nested { answer.with_context(attempted) } else { answer }?;
             world.take_in(&id, &composition, &answer.output)?;
             answers.push((id, answer));

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Error, anyhow};
 use biplane_model::yaml::{Place, Problem, YamlError};
@@ -15,15 +16,40 @@ pub(super) struct Source<'a> {
     pub text: &'a str,
     /// Counted from 0, without empty ones.
     pub document: usize,
+    /// What leads to the object in the document, if that is a list.
+    pub within: &'a [&'a str],
     /// Whether it holds secrets, so that none of its text may be shown.
     pub secret: bool,
+}
+
+/// The same for as long as there may be complaints about the object.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Origin {
+    pub(super) file: Arc<Path>,
+    pub(super) text: Arc<str>,
+    pub(super) document: usize,
+    pub(super) within: Arc<[String]>,
+}
+
+impl Origin {
+    /// Adds a part of the object, or what is closest to it, to a complaint as a place to look at.
+    pub(in super::super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
+        let within: Vec<_> = self.within.iter().map(String::as_str).collect();
+        let (file, text, document) = (&*self.file, &*self.text, self.document);
+        Source { file, text, document, within: &within, secret: false }.complain(path, problem)
+    }
+
+    /// Says that there is no object.
+    pub(in super::super) fn complain_of_nothing(&self, problem: impl Display) -> Error {
+        anyhow!("{problem}\n--> {}: there is no object in it", name(&self.file))
+    }
 }
 
 impl Source<'_> {
     /// A complaint about a part of the document, with the line to look at.
     pub(super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
         let file = name(self.file);
-        match Place::find(self.text, self.document, path) {
+        match self.find(path) {
             Some(Place { document, line, column, .. }) if self.secret => {
                 anyhow!("{problem}\n--> {file}, document {document}, line {line}, column {column}")
             }
@@ -40,7 +66,7 @@ impl Source<'_> {
         words: &str,
     ) -> Error {
         let file = name(self.file);
-        match Place::find(self.text, self.document, path) {
+        match self.find(path) {
             Some(Place { document, line, column, .. }) if self.secret => {
                 let place = format!("document {document}, line {line}, column {column}");
                 anyhow!("{problem}\n--> {file}, {place}: {words}")
@@ -48,6 +74,24 @@ impl Source<'_> {
             Some(place) => anyhow!("{problem}\n--> {file}, {}", place.saying(words)),
             None => anyhow!("{problem}\n--> {file}: {words}"),
         }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// A document that holds one object, and no secrets.
+    pub(super) fn new(file: &'a Path, text: &'a str, document: usize) -> Self {
+        Self { file, text, document, within: &[], secret: false }
+    }
+
+    /// For later.
+    pub(super) fn keep(&self) -> Origin {
+        let within: Vec<_> = self.within.iter().map(|&step| step.to_owned()).collect();
+        let (file, text, within) = (self.file.into(), self.text.into(), within.into());
+        Origin { file, text, document: self.document, within }
+    }
+
+    fn find(&self, path: &[&str]) -> Option<Place> {
+        Place::find(self.text, self.document, &[self.within, path].concat())
     }
 }
 
@@ -70,6 +114,6 @@ pub(super) fn without_text(error: &YamlError) -> Error {
 }
 
 /// A file as people know it.
-pub(super) fn name(path: &Path) -> String {
+pub(in super::super) fn name(path: &Path) -> String {
     if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() }
 }

@@ -27,8 +27,15 @@ fn packages_of_upstream_run_in_process_whatever_their_registry_and_version() {
     for (package, in_process) in [
         ("xpkg.crossplane.io/crossplane-contrib/function-auto-ready:v0.5.0", true),
         ("xpkg.upbound.io/crossplane/function-auto-ready", true),
-        ("localhost:5000/mirror/crossplane-contrib/function-auto-ready@sha256:abc", true),
+        ("localhost:5000/crossplane-contrib/function-auto-ready@sha256:abc", true),
+        ("localhost/crossplane-contrib/function-auto-ready", true),
         ("crossplane-contrib/function-auto-ready:v1", true),
+        // Deeper down, a repository may be anyone's.
+        ("registry.example.org/x/crossplane-contrib/function-auto-ready:v0.5.0", false),
+        ("localhost:5000/mirror/crossplane-contrib/function-auto-ready@sha256:abc", false),
+        ("x/crossplane-contrib/function-auto-ready:v1", false),
+        ("xpkg.crossplane.io/crossplane/crossplane-contrib/function-auto-ready", false),
+        ("crossplane/crossplane-contrib/function-auto-ready", false),
         ("xpkg.crossplane.io/somebody/function-auto-ready:v0.5.0", false),
         ("xpkg.crossplane.io/crossplane-contrib/function-other:v0.5.0", false),
         ("xpkg.crossplane.io/not-crossplane/function-auto-ready", false),
