@@ -277,6 +277,8 @@ not Ready (Creating): Unready resources: new, old
 /// RO-4: they are printed, as the recordings have it, but nobody wants to know what they cost.
 #[test]
 fn the_steps_that_handle_context_are_printed_but_not_timed() {
+    const SEES: &str = "crossplane-render-extract-context";
+    const SETS: &str = "crossplane-render-inject-context";
     let operation = COMPOSITION
         .replace(
             "apiextensions.crossplane.io/v1\nkind: Composition",
@@ -285,8 +287,6 @@ fn the_steps_that_handle_context_are_printed_but_not_timed() {
         .replace("  compositeTypeRef:\n    apiVersion: example.org/v1\n    kind: XApp\n", "");
     let files = [("operation.yaml", operation.as_str()), ("functions.yaml", FUNCTIONS)];
     let line = ["operation", "render", "DIR/operation.yaml", "DIR/functions.yaml", "-c"];
-    const SEES: &str = "crossplane-render-extract-context";
-    const SETS: &str = "crossplane-render-inject-context";
     for (flags, shown) in [
         (&["--timing"][..], &["compose", SEES][..]),
         (&["--context-values=b=2", "--timing"], &[SETS, "compose", SEES]),
