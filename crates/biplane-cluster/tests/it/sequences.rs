@@ -96,20 +96,35 @@ fn change(document: &mut Value, changes: &Value) {
     }
 }
 
+/// The object that a step is about, without content.
+fn bare(sequence: &Sequence, step: &Value) -> Value {
+    let suffix = step["suffix"].as_str().map(|s| format!("-{s}")).unwrap_or_default();
+    let mut object = json!({
+        "apiVersion": "example.org/v1",
+        "kind": sequence.kind,
+        "metadata": {"name": format!("{}{suffix}", sequence.name), "namespace": "default"},
+    });
+    if sequence.kind == "Plain" {
+        object["metadata"].as_object_mut().unwrap().remove("namespace");
+    }
+    object
+}
+
+/// Removes what a sequence has left, so that it can be run again.
+fn clear(world: &dyn World, sequence: &Sequence) {
+    for step in &sequence.steps {
+        let object = Object::from_value(bare(sequence, step)).unwrap();
+        let patch = &Value::Null;
+        world.run(&Step { verb: "delete", manager: "test", force: false, object, patch });
+    }
+}
+
 /// Runs a sequence and returns the answers in a form that does not depend on when and where.
 fn play(world: &dyn World, sequence: &Sequence) -> Vec<Value> {
     let mut normal = normal::Normal::default();
     let mut answers = Vec::new();
     for step in &sequence.steps {
-        let suffix = step["suffix"].as_str().map(|s| format!("-{s}")).unwrap_or_default();
-        let mut object = json!({
-            "apiVersion": "example.org/v1",
-            "kind": sequence.kind,
-            "metadata": {"name": format!("{}{suffix}", sequence.name), "namespace": "default"},
-        });
-        if sequence.kind == "Plain" {
-            object["metadata"].as_object_mut().unwrap().remove("namespace");
-        }
+        let mut object = bare(sequence, step);
         if let Some(changes) = step.get("change") {
             let bare = Object::from_value(object.clone()).unwrap();
             if let Answer::Object(live) = world.get(&bare) {
@@ -151,7 +166,13 @@ fn compare(world: &dyn World) {
     for sequence in &all {
         let text = fs::read_to_string(recorded(sequence)).unwrap_or_else(|_| "[]".into());
         let expected: Vec<Value> = serde_json::from_str(&text).unwrap();
-        let answers = play(world, sequence);
+        let mut answers = play(world, sequence);
+        // A server writes a new time, and so a new version, where nothing else changes if its clock
+        // goes on to the next second between two steps. That does not happen twice in a row.
+        if answers != expected {
+            clear(world, sequence);
+            answers = play(world, sequence);
+        }
         for (step, answer) in answers.iter().enumerate() {
             if expected.get(step) != Some(answer) {
                 let expected = expected.get(step).unwrap_or(&Value::Null);
