@@ -6,7 +6,6 @@ pub mod compose;
 mod configure;
 pub mod desired;
 mod finalizer;
-pub mod layout;
 pub mod observe;
 pub mod publish;
 pub mod report;
@@ -34,19 +33,9 @@ use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
 use compose::{ComposeError, Composition, Fatal};
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
-pub use layout::Layout;
+pub use biplane_model::layout::Layout;
 pub use write::composed_manager;
 
-/// Names what an object belongs to: the root of a tree of composite resources.
-pub const COMPOSITE_LABEL: &str = "crossplane.io/composite";
-/// The name of the claim.
-pub const CLAIM_NAME_LABEL: &str = "crossplane.io/claim-name";
-/// The namespace of the claim.
-pub const CLAIM_NAMESPACE_LABEL: &str = "crossplane.io/claim-namespace";
-/// The name that the pipeline gives a composed resource.
-pub const RESOURCE_NAME_ANNOTATION: &str = "crossplane.io/composition-resource-name";
-/// The Composition that a revision belongs to.
-pub const COMPOSITION_NAME_LABEL: &str = "crossplane.io/composition-name";
 const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
 const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
 const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";

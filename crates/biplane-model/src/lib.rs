@@ -12,6 +12,8 @@ pub mod gonum;
 pub mod goregex;
 pub mod gotext;
 pub mod gotime;
+pub mod labels;
+pub mod layout;
 pub mod merge;
 pub mod names;
 pub mod object;

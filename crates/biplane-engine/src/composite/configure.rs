@@ -2,8 +2,9 @@
 
 use biplane_model::pipeline::CompositionSpec;
 
-use super::layout::Layout;
-use super::{COMPOSITE_LABEL, XR};
+use biplane_model::labels;
+use biplane_model::layout::Layout;
+use super::XR;
 use crate::failure::Failure;
 
 /// Sets the label and the reference to the connection secret where they are missing.
@@ -12,9 +13,9 @@ pub(super) fn configure(
     xr: &mut XR,
     revision: &CompositionSpec,
 ) -> Result<(), Failure> {
-    if xr.object.label(COMPOSITE_LABEL).is_empty() {
+    if xr.object.label(labels::COMPOSITE).is_empty() {
         let name = xr.object.name().to_owned();
-        xr.object.add_texts("labels", [(COMPOSITE_LABEL, name.as_str())]);
+        xr.object.add_texts("labels", [(labels::COMPOSITE, name.as_str())]);
         xr.changed();
     }
     let kind = &revision.composite_type_ref;

@@ -13,7 +13,7 @@ use biplane_proto::function::v1::{Ready, Resource};
 use super::compose::ComposeError;
 use super::observe::Observed;
 use super::report::Told;
-use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL, RESOURCE_NAME_ANNOTATION};
+use biplane_model::labels;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::sources::Ids;
 
@@ -127,9 +127,9 @@ struct Marks<'a> {
 
 impl<'a> Marks<'a> {
     fn of(xr: &'a Object) -> Self {
-        let claim = (xr.label(CLAIM_NAME_LABEL), xr.label(CLAIM_NAMESPACE_LABEL));
+        let claim = (xr.label(labels::CLAIM_NAME), xr.label(labels::CLAIM_NAMESPACE));
         Self {
-            root: xr.label(COMPOSITE_LABEL),
+            root: xr.label(labels::COMPOSITE),
             claim: Some(claim)
                 .filter(|(name, namespace)| !name.is_empty() && !namespace.is_empty()),
             namespace: xr.namespace(),
@@ -140,7 +140,8 @@ impl<'a> Marks<'a> {
     fn put_on(&self, name: &str, object: &mut Object) -> Result<(), Failure> {
         if self.root.is_empty() {
             return Err(Failure::new(format!(
-                "cannot find top-level composite resource name label \"{COMPOSITE_LABEL}\" in composite resource metadata"
+                "cannot find top-level composite resource name label \"{}\" in composite resource metadata",
+                labels::COMPOSITE
             )));
         }
         if object.name().is_empty() && object.generate_name().is_empty() {
@@ -150,11 +151,11 @@ impl<'a> Marks<'a> {
             object.set_meta("namespace", self.namespace);
         }
         if !name.is_empty() {
-            object.add_texts("annotations", [(RESOURCE_NAME_ANNOTATION, name)]);
+            object.add_texts("annotations", [(labels::RESOURCE_NAME, name)]);
         }
-        object.add_texts("labels", [(COMPOSITE_LABEL, self.root)]);
+        object.add_texts("labels", [(labels::COMPOSITE, self.root)]);
         if let Some((claim, namespace)) = self.claim {
-            let labels = [(CLAIM_NAME_LABEL, claim), (CLAIM_NAMESPACE_LABEL, namespace)];
+            let labels = [(labels::CLAIM_NAME, claim), (labels::CLAIM_NAMESPACE, namespace)];
             object.add_texts("labels", labels);
         }
         set_controller(object, self.owner.clone())
@@ -178,7 +179,7 @@ pub async fn generate_name(
     if !object.name().is_empty() || object.generate_name().is_empty() {
         return Ok(());
     }
-    let resource = object.annotation(RESOURCE_NAME_ANNOTATION);
+    let resource = object.annotation(labels::RESOURCE_NAME);
     if let Some(controller) = controller_of(object).filter(|c| !c.uid.is_empty())
         && !resource.is_empty()
     {

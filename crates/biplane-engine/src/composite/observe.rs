@@ -8,8 +8,8 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Gvk, Object, ObjectId, gojson};
 use biplane_proto::function::v1::{Resource, State};
 
-use super::RESOURCE_NAME_ANNOTATION;
-use super::layout::Layout;
+use biplane_model::labels;
+use biplane_model::layout::Layout;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::pipeline::secret_data;
 
@@ -48,10 +48,11 @@ pub(super) async fn composed(
         if controller_of(&object).is_some_and(|controller| controller.uid != xr.uid()) {
             continue;
         }
-        let name = object.annotation(RESOURCE_NAME_ANNOTATION).to_owned();
+        let name = object.annotation(labels::RESOURCE_NAME).to_owned();
         if name.is_empty() {
             return Err(Failure::new(format!(
-                "encountered composed resource without required \"{RESOURCE_NAME_ANNOTATION}\" annotation"
+                "encountered composed resource without required \"{}\" annotation",
+                labels::RESOURCE_NAME
             )));
         }
         let details = details(cluster, &object).await.attempted(format_args!(

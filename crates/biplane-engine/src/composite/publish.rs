@@ -12,7 +12,7 @@ use biplane_model::owner::{OwnerReference, controller_of, set_controller};
 use biplane_model::{Gvk, Map, Object, ObjectId, Value};
 use serde_json::json;
 
-use super::layout::Layout;
+use biplane_model::layout::Layout;
 use super::observe::Details;
 use crate::failure::{Attempted, Failure, quoted};
 

@@ -8,8 +8,9 @@ use biplane_model::owner::controller_of;
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 
-use super::layout::Layout;
-use super::{COMPOSITION_NAME_LABEL, XR};
+use biplane_model::labels;
+use biplane_model::layout::Layout;
+use super::XR;
 use crate::failure::{Attempted, Failure};
 use crate::sources::Ids;
 
@@ -192,7 +193,7 @@ impl Revisions for NewestRevision {
         let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
         let found = live.cluster.get(&id, Source::Cache).await;
         let composition = found.attempted("cannot get Composition")?;
-        let mut labels = [(COMPOSITION_NAME_LABEL.to_owned(), name)].into();
+        let mut labels = [(labels::COMPOSITION_NAME.to_owned(), name)].into();
         // Only a policy that says so follows the selector.
         if policy == "Automatic" {
             let selected = layout.revision_selector(&xr.object).unwrap_or_default();

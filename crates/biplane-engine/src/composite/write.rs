@@ -12,10 +12,10 @@ use biplane_proto::function::v1::State;
 
 use super::compose::{ComposeError, Composed};
 use super::desired::Desired;
-use super::layout::{Layout, Reference};
+use biplane_model::labels;
+use biplane_model::layout::{Layout, Reference};
 use super::observe::Observed;
 use super::report::Told;
-use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL};
 use crate::failure::{Attempted, Failure, quoted};
 
 /// Owns the references and the status of composite resources.
@@ -49,7 +49,7 @@ pub(super) async fn collect_garbage(
         }
         let mut object = existing.object.clone();
         if let Some(mut labels) = object.texts("labels") {
-            for label in [COMPOSITE_LABEL, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL] {
+            for label in [labels::COMPOSITE, labels::CLAIM_NAME, labels::CLAIM_NAMESPACE] {
                 labels.remove(label);
             }
             object.set_at(&["metadata", "labels"], labels);

@@ -17,12 +17,13 @@ use uuid::Uuid;
 use super::stage::{Stage, Supporting};
 use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
-use crate::composite::layout::Reference;
+use biplane_model::layout::Reference;
 use crate::composite::publish::NoPublisher;
 use crate::composite::select::{NoSelection, Revision, Revisions, Select};
 use crate::composite::tracker::NoTracker;
 use crate::composite::upgrade::NoUpgrade;
-use crate::composite::{self, COMPOSITION_NAME_LABEL, Deps, Layout, NoFinalizer, XR};
+use biplane_model::labels;
+use crate::composite::{self, Deps, Layout, NoFinalizer, XR};
 use crate::failure::{Failure, join, quoted};
 
 pub(super) async fn render(
@@ -146,11 +147,6 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
     };
     typed::restored(definition.object(), tables::DEFINITION)
         .map_err(|e| format!("cannot decode {version} CompositeResourceDefinition {name}: {e}"))?;
-    let scope = definition.at(&["spec", "scope"]).and_then(Value::as_str);
-    let layout = match (version, scope) {
-        (_, Some("LegacyCluster")) | ("v1", None) => Layout::Legacy,
-        _ => Layout::Modern,
-    };
     let group = definition.str_at(&["spec", "group"]);
     let kind = definition.str_at(&["spec", "names", "kind"]);
     if group != gvk.group || kind != gvk.kind {
@@ -159,7 +155,7 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
             gvk.group, gvk.kind
         ));
     }
-    Ok(layout)
+    Ok(Layout::of_definition(definition))
 }
 
 /// The UID with which a composite resource is rendered: its own, or else one that is made for it.
@@ -221,7 +217,7 @@ fn revision(composition: Object) -> Object {
     revision.set_at(&["apiVersion"], "apiextensions.crossplane.io/v1");
     revision.set_at(&["kind"], "CompositionRevision");
     revision.set_meta("name", &format!("{name}-{}", &hash[..7]));
-    revision.set_at(&["metadata", "labels", COMPOSITION_NAME_LABEL], name);
+    revision.set_at(&["metadata", "labels", labels::COMPOSITION_NAME], name);
     revision.set_at(&["spec"], spec);
     // A spec that is no object stays what it is, to be refused.
     if !revision.get("spec").is_some_and(|spec| !spec.is_object() && !spec.is_null()) {

@@ -1,0 +1,76 @@
+//! When a command must be done.
+
+use std::time::{Duration, Instant};
+
+/// The words for work that was not done in time, as Go's contexts say it.
+pub const EXCEEDED: &str = "context deadline exceeded";
+
+/// The moment by which a command must be done. It is set once, when the command starts, and handed
+/// to everything that can take long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// `None` is so far away that the clock cannot tell it.
+    at: Option<Instant>,
+    allowed: Duration,
+}
+
+/// The deadline has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{EXCEEDED}")]
+pub struct DeadlineExceeded;
+
+impl Deadline {
+    /// A deadline that is this long away.
+    pub fn after(allowed: Duration) -> Self {
+        Self { at: Instant::now().checked_add(allowed), allowed }
+    }
+
+    /// How long the command may take in total.
+    pub fn allowed(self) -> Duration {
+        self.allowed
+    }
+
+    /// How much time is left; zero once the deadline has passed.
+    pub fn remaining(self) -> Duration {
+        self.at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Fails once the deadline has passed.
+    pub fn check(self) -> Result<(), DeadlineExceeded> {
+        if self.remaining().is_zero() { Err(DeadlineExceeded) } else { Ok(()) }
+    }
+
+    /// Returns once the deadline has passed.
+    pub async fn passed(self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_without_time_has_passed() {
+        let deadline = Deadline::after(Duration::ZERO);
+        assert_eq!(deadline.remaining(), Duration::ZERO);
+        assert_eq!(deadline.check().unwrap_err().to_string(), "context deadline exceeded");
+    }
+
+    #[test]
+    fn a_deadline_beyond_the_clock_never_passes() {
+        let deadline = Deadline::after(Duration::MAX);
+        assert_eq!(deadline.remaining(), Duration::MAX);
+        assert_eq!(deadline.check(), Ok(()));
+    }
+
+    #[test]
+    fn what_remains_is_never_more_than_what_was_allowed() {
+        let deadline = Deadline::after(Duration::from_hours(1));
+        assert!(deadline.remaining() <= deadline.allowed());
+        assert_eq!(deadline.check(), Ok(()));
+    }
+}

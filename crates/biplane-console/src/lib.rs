@@ -1,0 +1,17 @@
+//! What every command shares: where it reads and writes, how it reports progress and errors, how
+//! long it may take, and how it notices that it should stop.
+
+pub mod deadline;
+pub mod error;
+pub mod interrupt;
+pub mod notes;
+pub mod os;
+pub mod progress;
+pub mod streams;
+pub mod terminal;
+
+pub use deadline::Deadline;
+pub use interrupt::{Interrupted, Interrupts};
+pub use notes::{Note, Notes};
+pub use progress::Progress;
+pub use streams::Streams;

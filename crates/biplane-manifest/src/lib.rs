@@ -1,0 +1,16 @@
+//! Reads manifests from files, with errors that point at file, document, line and column.
+//!
+//! [`loader`] turns files into objects, [`fit`] tells whether a composite resource and a Composition
+//! belong together, [`defaults`] applies the defaults of a definition, and [`v1_validation`] holds a
+//! Composition to the rules of the v1 line.
+
+pub mod defaults;
+pub mod fit;
+pub mod line;
+pub mod loader;
+pub mod misfit;
+pub mod v1_validation;
+
+pub use line::Line;
+pub use loader::{Loader, Origin, Read, STDIN};
+pub use misfit::Misfit;

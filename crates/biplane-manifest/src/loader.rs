@@ -1,0 +1,462 @@
+//! From files to objects, with errors that say which file and where in it.
+
+mod lists;
+mod observed;
+mod reading;
+mod shape;
+mod source;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use biplane_console::os::reason;
+use biplane_console::{Deadline, Progress, Streams};
+use biplane_model::typed::{self, Names, tables};
+use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
+use biplane_model::{Object, gojson};
+
+use self::observed::Observed;
+use self::source::Source;
+use crate::line::Line;
+
+pub use self::shape::Type;
+pub use self::source::{Origin, STDIN, name};
+
+const COMPOSITION: Type = (tables::COMPOSITION, Names::COMPOSITION);
+const COMPOSITION_V1: Type = (tables::v1::COMPOSITION, Names::COMPOSITION_V1);
+const DEFINITION: Type = (tables::DEFINITION, Names::DEFINITION);
+const FUNCTION: Type = (tables::FUNCTION, Names::FUNCTION);
+const SECRET: Type = (tables::SECRET, Names::SECRET);
+/// The group of Compositions and of definitions.
+const API_GROUP: &str = "apiextensions.crossplane.io";
+
+/// An object, and where it is from.
+pub type Read = (Object, Origin);
+
+/// Reads input files. `-` is read once, however often it is named.
+#[derive(Debug)]
+pub struct Loader<'a, 'b> {
+    streams: &'a mut Streams<'b>,
+    deadline: Deadline,
+    stdin: Option<String>,
+}
+
+impl<'a, 'b> Loader<'a, 'b> {
+    /// A loader that must be done by a deadline.
+    pub fn new(streams: &'a mut Streams<'b>, deadline: Deadline) -> Self {
+        Self { streams, deadline, stdin: None }
+    }
+
+    /// Where to say what is waited for.
+    pub fn progress(&self) -> Progress {
+        self.streams.progress.clone()
+    }
+
+    /// Where to say what is being done.
+    pub fn streams(&mut self) -> &mut Streams<'b> {
+        self.streams
+    }
+
+    /// The composite resource: the first document of a file.
+    pub fn composite(&mut self, path: &Path) -> Result<Read> {
+        let load = |loader: &mut Self| -> Result<Read> {
+            let attempted = "cannot unmarshal composite resource YAML";
+            let text = loader.read(path).context("cannot read composite resource file")?;
+            let (object, source) = loader.first(path, &text, Names::OBJECT).context(attempted)?;
+            // An empty file gives an object without a kind, which is refused later.
+            let Some(object) = object else { return Ok((Object::new(), source.keep())) };
+            shape::composite(&object, &source).context(attempted)?;
+            Ok((object, source.keep()))
+        };
+        load(self).with_context(|| format!("cannot load composite resource from {}", quoted(path)))
+    }
+
+    /// The Composition: the first document of a file.
+    pub fn composition(&mut self, path: &Path, line: Line) -> Result<Read> {
+        let kind = match line {
+            Line::V1 => COMPOSITION_V1,
+            Line::V2 => COMPOSITION,
+        };
+        let load = |loader: &mut Self| -> Result<Read> {
+            let text = loader.read(path).context("cannot read composition file")?;
+            let attempted = "cannot unmarshal composition resource YAML";
+            let (object, source) =
+                loader.first(path, &text, Names::COMPOSITION).context(attempted)?;
+            let mut object = object.unwrap_or_default();
+            shape::fit(&mut object, kind, &source).context(attempted)?;
+            shape::is_one(&object, "Composition", &["apiextensions.crossplane.io/v1"], &source)?;
+            Ok((object, source.keep()))
+        };
+        load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
+    }
+
+    /// The Compositions and the definitions among everything below a path.
+    pub fn compositions(&mut self, path: &Path) -> Result<(Vec<Object>, Vec<Object>)> {
+        let load = |loader: &mut Self| -> Result<(Vec<Object>, Vec<Object>)> {
+            let mut files = Vec::new();
+            if path.is_dir() {
+                walk(path, &["yaml", "yml"], &mut files).context("cannot walk directory")?;
+            } else {
+                files.push(path.to_owned());
+            }
+            let (mut compositions, mut definitions) = (Vec::new(), Vec::new());
+            for file in files {
+                let attempted = "cannot parse YAML manifest";
+                let objects =
+                    loader.stream(&file, attempted, Names::OBJECT, |object, source| {
+                        if object.kind() == "Composition" && object.gvk().group == API_GROUP {
+                            shape::fit(object, COMPOSITION, source).context(attempted)?;
+                        }
+                        Ok(())
+                    })?;
+                for object in objects {
+                    let group = object.gvk().group;
+                    match (group.as_str(), object.kind()) {
+                        (API_GROUP, "Composition") => compositions.push(object),
+                        (API_GROUP, "CompositeResourceDefinition") => definitions.push(object),
+                        _ => {}
+                    }
+                }
+            }
+            if compositions.is_empty() {
+                bail!("there is no Composition in it");
+            }
+            Ok((compositions, definitions))
+        };
+        load(self).with_context(|| format!("cannot load Compositions from {}", quoted(path)))
+    }
+
+    /// The definition of the composite resource.
+    pub fn definition(&mut self, path: &Path) -> Result<Read> {
+        let load = |loader: &mut Self| -> Result<Read> {
+            let attempted = "cannot unmarshal XRD YAML";
+            let text = loader.read(path).context("cannot read XRD file")?;
+            let (object, source) =
+                loader.first(path, &text, Names::DEFINITION).context(attempted)?;
+            if object.is_none() {
+                loader.warn(&format!("there is no object in {}", name(path)));
+            }
+            let mut object = object.unwrap_or_default();
+            shape::fit(&mut object, DEFINITION, &source).context(attempted)?;
+            Ok((object, source.keep()))
+        };
+        load(self).with_context(|| format!("cannot load XRD from {}", quoted(path)))
+    }
+
+    /// Functions from a file or a directory.
+    pub fn functions(&mut self, path: &Path) -> Result<Vec<Object>> {
+        let load = |loader: &mut Self| -> Result<Vec<Object>> {
+            let attempted = "cannot parse YAML Function manifest";
+            loader.stream(path, attempted, Names::FUNCTION, |object, source| {
+                shape::fit(object, FUNCTION, source).context(attempted)?;
+                let known = ["pkg.crossplane.io/v1", "pkg.crossplane.io/v1beta1"];
+                shape::is_one(object, "Function", &known, source)
+            })
+        };
+        load(self).with_context(|| format!("cannot load functions from {}", quoted(path)))
+    }
+
+    /// Secrets, whatever kind they say they are.
+    pub fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
+        let attempted = "cannot parse YAML secret manifest";
+        let check = |object: &mut Object, source: &Source<'_>| {
+            shape::fit(object, SECRET, source).context(attempted)
+        };
+        let secrets = self
+            .documents(path, attempted, (Names::SECRET, true), check)
+            .map(objects)
+            .with_context(|| format!("cannot load {what} from {}", quoted(path)))?;
+        for secret in secrets.iter().filter(|secret| secret.contains_key("stringData")) {
+            self.warn(&format!(
+                "stringData of Secret {:?} in {} is not used; write it as data, in base64",
+                secret.name(),
+                name(path)
+            ));
+        }
+        Ok(secrets)
+    }
+
+    /// Composed resources that exist.
+    pub fn observed(&mut self, path: &Path) -> Result<Vec<Object>> {
+        let mut observed = Observed::default();
+        let attempted = "cannot parse YAML composed resource manifest";
+        let objects = self.stream(path, attempted, Names::OBJECT, |object, source| {
+            shape::object(object, source).context(attempted)?;
+            observed.add(object, source)
+        });
+        let objects = objects.with_context(|| {
+            format!("cannot load observed composed resources from {}", quoted(path))
+        })?;
+        Ok(objects)
+    }
+
+    /// Resources that functions may require.
+    pub fn resources(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
+        self.any(path, what).map(objects)
+    }
+
+    /// Composite resources, of which there must be some.
+    pub fn composites(&mut self, path: &Path) -> Result<Vec<Read>> {
+        let what = "composite resources";
+        let found = self.any(path, what)?;
+        if found.is_empty() {
+            bail!("cannot load {what} from {}: there is none in it", quoted(path));
+        }
+        Ok(found)
+    }
+
+    fn any(&mut self, path: &Path, what: &str) -> Result<Vec<Read>> {
+        let attempted = "cannot parse YAML resource manifest";
+        let check = |object: &mut Object, source: &Source<'_>| {
+            shape::object(object, source).context(attempted)
+        };
+        self.documents(path, attempted, (Names::OBJECT, false), check)
+            .with_context(|| format!("cannot load {what} from {}", quoted(path)))
+    }
+
+    /// OpenAPI documents: every `*.json` below a directory.
+    pub fn schemas(directory: &Path) -> Result<Vec<Object>> {
+        let load = || -> Result<Vec<Object>> {
+            let mut files = Vec::new();
+            walk(directory, &["json"], &mut files).context("cannot walk directory")?;
+            if files.is_empty() {
+                bail!("no JSON files found in {}", quoted(directory));
+            }
+            let parse = |file: &PathBuf| -> Result<Object> {
+                let text = std::fs::read(file)
+                    .map_err(|e| anyhow!("open {}: {}", file.display(), reason(&e)))?;
+                serde_json::from_slice(&text).map_err(|e| {
+                    let text = String::from_utf8_lossy(&text);
+                    let place = Place::at(&text, e.line(), e.column());
+                    let (quoted, file) = (quoted(file), file.display());
+                    anyhow!("cannot parse OpenAPI JSON from {quoted}: {e}\n--> {file}, {place}")
+                })
+            };
+            files.iter().map(parse).collect()
+        };
+        load().with_context(|| format!("cannot load required schemas from {}", quoted(directory)))
+    }
+
+    /// The first document of an Operation's file, of whatever kind, with the file's text.
+    pub fn operation(&mut self, path: &Path) -> Result<(Object, String)> {
+        let text = self
+            .read(path)
+            .with_context(|| format!("cannot read operation file {}", quoted(path)))?;
+        let attempted = || format!("cannot unmarshal type metadata from {}", quoted(path));
+        let (object, source) = self.first(path, &text, Names::TYPE).with_context(attempted)?;
+        let mut object = object.unwrap_or_default();
+        shape::fit(&mut object, (tables::TYPE, Names::TYPE), &source).with_context(attempted)?;
+        Ok((object, text))
+    }
+
+    /// The first document of a text, if there is an object in it. Others are passed over, but not
+    /// in silence.
+    fn first<'t>(
+        &mut self,
+        path: &'t Path,
+        text: &'t str,
+        names: Names,
+    ) -> Result<(Option<Object>, Source<'t>)> {
+        let document = match yaml::parse_one(&name(path), text) {
+            Ok(document) => document,
+            Err(YamlError { problem: Problem::Empty, .. }) => {
+                return Ok((None, Source::new(path, text, 0)));
+            }
+            Err(error) => return Err(broken(&error)),
+        };
+        self.warn_of_more(&name(path), text);
+        let source = Source::new(path, text, document.index);
+        Ok((object(document, names, &source)?, source))
+    }
+
+    /// Warns if a text of which the first document is used has others.
+    pub fn warn_of_more(&mut self, name: &str, text: &str) {
+        // One that is broken is one more, too.
+        let more = |text: &str| match yaml::parse_documents(name, text) {
+            Ok(all) => all.len() > 1,
+            Err(error) => error.document > 1,
+        };
+        if text.contains("\n---") && more(text) {
+            self.warn(&format!("{name} holds more than one document; only the first is used"));
+        }
+    }
+
+    /// Says what is odd but can be worked with.
+    pub fn warn(&mut self, warning: &str) {
+        self.streams.say(&format!("biplane: warning: {warning}"));
+    }
+
+    /// The text of a file.
+    pub fn read(&mut self, path: &Path) -> Result<String> {
+        if path == Path::new(STDIN) {
+            if self.stdin.is_none() {
+                let stdin = std::mem::replace(&mut self.streams.stdin, Box::new(std::io::empty()));
+                let bytes = reading::stream(stdin, self.deadline).context("read standard input")?;
+                self.stdin = Some(text(path, bytes)?);
+            }
+            return Ok(self.stdin.clone().unwrap_or_default());
+        }
+        let bytes = reading::file(path, self.deadline).map_err(|error| {
+            let attempted = if path.is_dir() { "read" } else { "open" };
+            anyhow!("{attempted} {}: {}", path.display(), reason(&error))
+        })?;
+        text(path, bytes)
+    }
+
+    /// Every document of a file, or of the YAML files of a directory.
+    fn stream(
+        &mut self,
+        path: &Path,
+        attempted: &str,
+        names: Names,
+        check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
+    ) -> Result<Vec<Object>> {
+        self.documents(path, attempted, (names, false), check).map(objects)
+    }
+
+    /// The same with where they are from, and a word on whether the text holds secrets.
+    fn documents(
+        &mut self,
+        path: &Path,
+        attempted: &str,
+        (names, secret): (Names, bool),
+        mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
+    ) -> Result<Vec<Read>> {
+        let mut objects = Vec::new();
+        for file in files(path).context("cannot load YAML stream from file")? {
+            let text = self.read(&file).context("cannot load YAML stream from file")?;
+            let (file, text) = (Arc::<Path>::from(file), Arc::<str>::from(text));
+            for document in yaml::parse_documents(&name(&file), &text)
+                .map_err(|e| parse_failure(&e, attempted, secret))?
+            {
+                let place = document.index;
+                let source = Source { secret, ..Source::new(&file, &text, place) };
+                let object = object(document, names, &source);
+                // What is nothing is passed over, as what has no content is.
+                let Some(object) = object.with_context(|| attempted.to_owned())? else {
+                    continue;
+                };
+                let items = if names == Names::OBJECT {
+                    lists::unpacked(object)
+                } else {
+                    vec![(object, Vec::new())]
+                };
+                for (mut object, within) in items {
+                    let steps: Vec<_> = within.iter().map(String::as_str).collect();
+                    check(&mut object, &Source { within: &steps, ..source })?;
+                    let (file, text, within) = (file.clone(), text.clone(), within.into());
+                    objects.push((object, Origin { file, text, document: place, within }));
+                }
+            }
+        }
+        Ok(objects)
+    }
+}
+
+/// The text of a file's bytes.
+fn text(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let read = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes());
+        // Up to there, both texts are the same.
+        let before = text.get(..read).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let (file, place) = (name(path), Place::at(&text, line, column));
+        anyhow!("{file} is not UTF-8 text\n--> {file}, {place}")
+    })
+}
+
+fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Error {
+    let attempted = match error.problem {
+        Problem::Separator(_) => "cannot parse YAML stream",
+        _ => attempted,
+    };
+    let error = if secret { source::without_text(error) } else { broken(error) };
+    error.context(attempted.to_owned())
+}
+
+/// Says what is wrong with a text in the words that people know, then where and in ours.
+pub fn broken(error: &YamlError) -> anyhow::Error {
+    match error.problem {
+        Problem::Empty => anyhow!("{error}"),
+        _ => anyhow!("{}\n--> {}, {}", error.reference(), error.source_name, error.place()),
+    }
+}
+
+/// The file itself, or the YAML files right in the directory, by name.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    if path == Path::new(STDIN) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let failed = |e: std::io::Error| anyhow!("open {}: {}", path.display(), reason(&e));
+    let metadata = std::fs::metadata(path).map_err(failed).context("cannot open file")?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(failed).context("cannot read directory")? {
+        let file = entry.map_err(failed).context("cannot read directory")?.path();
+        let is_yaml = file.extension().is_some_and(|e| e == "yaml" || e == "yml");
+        if is_yaml && !file.is_dir() {
+            found.push(file);
+        }
+    }
+    if found.is_empty() {
+        bail!("no YAML files found in {} (.yaml or .yml)", quoted(path));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Result<()> {
+    let failed = |e: std::io::Error| anyhow!("open {}: {}", directory.display(), reason(&e));
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        // A link may lead back up; it is not followed.
+        entries.push((entry.path(), entry.file_type().map_err(failed)?.is_dir()));
+    }
+    entries.sort();
+    for (entry, is_directory) in entries {
+        if is_directory {
+            walk(&entry, extensions, found)?;
+        } else if extensions.iter().any(|known| entry.extension().is_some_and(|e| e == *known)) {
+            found.push(entry);
+        }
+    }
+    Ok(())
+}
+
+/// The object of a document; none if that says null.
+fn object(document: Document, names: Names, source: &Source<'_>) -> Result<Option<Object>> {
+    if document.value.is_null() {
+        return Ok(None);
+    }
+    let text = typed::no_object(&document.value, names);
+    let words = format!("expected an object but found {}", shape::kind(&document.value));
+    match Object::from_value(document.value) {
+        Some(object) => Ok(Some(object)),
+        None => Err(source.complain_in_words(&[], shape::undecoded(&text), &words)),
+    }
+}
+
+/// Makes an object from the first document of a text fit a type, or says where it does not.
+pub fn fit(path: &Path, text: &str, object: &mut Object, kind: Type) -> Result<()> {
+    shape::fit(object, kind, &Source::new(path, text, 0))
+}
+
+/// A complaint about a part of the first document of a text.
+pub fn complain(path: &Path, text: &str, part: &str, problem: String) -> anyhow::Error {
+    Source::new(path, text, 0).complain(&[part], problem)
+}
+
+fn objects(read: Vec<Read>) -> Vec<Object> {
+    read.into_iter().map(|(object, _)| object).collect()
+}
+
+/// A path in quotes.
+pub fn quoted(path: &Path) -> String {
+    gojson::quote(&path.display().to_string())
+}

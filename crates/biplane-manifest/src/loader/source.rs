@@ -1,0 +1,120 @@
+//! Where an object was read from, for complaints about what it says.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Error, anyhow};
+use biplane_model::yaml::{Place, Problem, YamlError};
+
+/// A path that stands for standard input.
+pub const STDIN: &str = "-";
+
+/// One document of a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub file: &'a Path,
+    pub text: &'a str,
+    /// Counted from 0, without empty ones.
+    pub document: usize,
+    /// What leads to the object in the document, if that is a list.
+    pub within: &'a [&'a str],
+    /// Whether it holds secrets, so that none of its text may be shown.
+    pub secret: bool,
+}
+
+/// The same for as long as there may be complaints about the object.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub(super) file: Arc<Path>,
+    pub(super) text: Arc<str>,
+    pub(super) document: usize,
+    pub(super) within: Arc<[String]>,
+}
+
+impl Origin {
+    /// Adds a part of the object, or what is closest to it, to a complaint as a place to look at.
+    pub fn complain(&self, path: &[&str], problem: impl Display) -> Error {
+        let within: Vec<_> = self.within.iter().map(String::as_str).collect();
+        let (file, text, document) = (&*self.file, &*self.text, self.document);
+        Source { file, text, document, within: &within, secret: false }.complain(path, problem)
+    }
+
+    /// Says that there is no object.
+    pub fn complain_of_nothing(&self, problem: impl Display) -> Error {
+        anyhow!("{problem}\n--> {}: there is no object in it", name(&self.file))
+    }
+}
+
+impl Source<'_> {
+    /// A complaint about a part of the document, with the line to look at.
+    pub(super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
+        let file = name(self.file);
+        match self.find(path) {
+            Some(Place { document, line, column, .. }) if self.secret => {
+                anyhow!("{problem}\n--> {file}, document {document}, line {line}, column {column}")
+            }
+            Some(place) => anyhow!("{problem}\n--> {file}, {place}"),
+            None => anyhow!("{problem}\n--> {file}, document {}", self.document + 1),
+        }
+    }
+
+    /// The same, with other words about what is wrong at that place.
+    pub(super) fn complain_in_words(
+        &self,
+        path: &[&str],
+        problem: impl Display,
+        words: &str,
+    ) -> Error {
+        let file = name(self.file);
+        match self.find(path) {
+            Some(Place { document, line, column, .. }) if self.secret => {
+                let place = format!("document {document}, line {line}, column {column}");
+                anyhow!("{problem}\n--> {file}, {place}: {words}")
+            }
+            Some(place) => anyhow!("{problem}\n--> {file}, {}", place.saying(words)),
+            None => anyhow!("{problem}\n--> {file}: {words}"),
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// A document that holds one object, and no secrets.
+    pub(super) fn new(file: &'a Path, text: &'a str, document: usize) -> Self {
+        Self { file, text, document, within: &[], secret: false }
+    }
+
+    /// For later.
+    pub(super) fn keep(&self) -> Origin {
+        let within: Vec<_> = self.within.iter().map(|&step| step.to_owned()).collect();
+        let (file, text, within) = (self.file.into(), self.text.into(), within.into());
+        Origin { file, text, document: self.document, within }
+    }
+
+    fn find(&self, path: &[&str]) -> Option<Place> {
+        Place::find(self.text, self.document, &[self.within, path].concat())
+    }
+}
+
+/// What is wrong with YAML that holds secrets: where and in which way, with nothing of the text.
+pub(super) fn without_text(error: &YamlError) -> Error {
+    let known = error.reference();
+    let yaml = |problem: &str| format!("error converting YAML to JSON: yaml: {problem}");
+    let problem = match &error.problem {
+        Problem::WrongTag { wanted, .. } => yaml(&format!("cannot decode as a !!{wanted}")),
+        Problem::NotJson(_) => yaml("a value is not a number that JSON can hold"),
+        Problem::Separator(_) => "invalid Yaml document separator".to_owned(),
+        Problem::AliasOfItself(_) => yaml("an anchor's value contains itself"),
+        // What begins with a star may be meant as a text.
+        _ if known.contains("unknown anchor") => yaml("unknown anchor referenced"),
+        _ => known,
+    };
+    let YamlError { source_name, document, line, column, .. } = error;
+    let place = format!("document {document}, line {line}, column {column}");
+    anyhow!("{problem}\n--> {source_name}, {place}")
+}
+
+/// A file as people know it.
+pub fn name(path: &Path) -> String {
+    if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() }
+}

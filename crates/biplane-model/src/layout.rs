@@ -1,0 +1,196 @@
+//! Where a composite resource keeps what the control plane writes: the legacy layout directly
+//! below `spec`, the modern one below `spec.crossplane`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Map, Object, Value};
+
+/// The layout of a composite resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Can be claimed and has connection details.
+    Legacy,
+    /// Can be namespaced.
+    Modern,
+}
+
+/// A reference to an object, as far as it says anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Reference {
+    /// Group and version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub api_version: String,
+    /// Kind.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Namespace.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub namespace: String,
+    /// Name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// UID.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Version that was seen.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
+    /// A part of the object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field_path: String,
+}
+
+impl Reference {
+    /// By name alone.
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+impl Layout {
+    /// The layout of the composite resources that a definition defines. Definitions of version 1 that
+    /// say nothing mean the legacy one.
+    pub fn of_definition(definition: &Object) -> Self {
+        let scope = definition.at(&["spec", "scope"]).and_then(Value::as_str);
+        match scope {
+            Some("LegacyCluster") => Self::Legacy,
+            None if definition.api_version() != "apiextensions.crossplane.io/v2" => Self::Legacy,
+            _ => Self::Modern,
+        }
+    }
+
+    /// The object that holds what the control plane writes.
+    pub fn machinery(self) -> &'static [&'static str] {
+        match self {
+            Self::Legacy => &["spec"],
+            Self::Modern => &["spec", "crossplane"],
+        }
+    }
+
+    fn at<'a>(self, xr: &'a Object, field: &str) -> Option<&'a Value> {
+        match self {
+            Self::Legacy => xr.at(&["spec", field]),
+            Self::Modern => xr.at(&["spec", "crossplane", field]),
+        }
+    }
+
+    fn set(self, xr: &mut Object, field: &str, value: Value) {
+        match self {
+            Self::Legacy => xr.set_at(&["spec", field], value),
+            Self::Modern => xr.set_at(&["spec", "crossplane", field], value),
+        }
+    }
+
+    // What cannot be read counts as absent.
+    fn read<T: for<'de> Deserialize<'de>>(self, xr: &Object, field: &str) -> Option<T> {
+        self.at(xr, field).and_then(|value| T::deserialize(value).ok())
+    }
+
+    fn write(self, xr: &mut Object, field: &str, value: impl Serialize) {
+        self.set(xr, field, serde_json::to_value(value).unwrap_or(Value::Null));
+    }
+
+    /// The Composition that is used.
+    pub fn composition(self, xr: &Object) -> Option<Reference> {
+        self.read(xr, "compositionRef")
+    }
+
+    /// Uses a Composition.
+    pub fn set_composition(self, xr: &mut Object, name: &str) {
+        self.write(xr, "compositionRef", Reference::named(name));
+    }
+
+    /// Labels that the Composition must have.
+    pub fn composition_selector(self, xr: &Object) -> Option<BTreeMap<String, String>> {
+        labels(self.at(xr, "compositionSelector")?)
+    }
+
+    /// The revision that is used.
+    pub fn revision(self, xr: &Object) -> Option<Reference> {
+        self.read(xr, "compositionRevisionRef")
+    }
+
+    /// Uses a revision.
+    pub fn set_revision(self, xr: &mut Object, name: &str) {
+        self.write(xr, "compositionRevisionRef", Reference::named(name));
+    }
+
+    /// Labels that the revision must have.
+    pub fn revision_selector(self, xr: &Object) -> Option<BTreeMap<String, String>> {
+        labels(self.at(xr, "compositionRevisionSelector")?)
+    }
+
+    /// Sets the labels that the revision must have.
+    pub fn set_revision_selector(self, xr: &mut Object, selector: &Value) {
+        self.set(xr, "compositionRevisionSelector", selector.clone());
+    }
+
+    /// `Automatic`, `Manual` or empty.
+    pub fn update_policy(self, xr: &Object) -> &str {
+        self.at(xr, "compositionUpdatePolicy").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The composed resources that are known.
+    pub fn resources(self, xr: &Object) -> Vec<Reference> {
+        self.read(xr, "resourceRefs").unwrap_or_default()
+    }
+
+    /// Sets the composed resources that are known; entries that say nothing are left out.
+    pub fn set_resources(self, xr: &mut Object, references: &[Reference]) {
+        let filled: Vec<_> = references.iter().filter(|r| **r != Reference::default()).collect();
+        self.write(xr, "resourceRefs", filled);
+    }
+
+    /// The claim. Modern composite resources have none.
+    pub fn claim(self, xr: &Object) -> Option<Reference> {
+        match self {
+            Self::Legacy => self.read(xr, "claimRef"),
+            Self::Modern => None,
+        }
+    }
+
+    /// Where connection details go. Modern composite resources have none.
+    pub fn connection_secret(self, xr: &Object) -> Option<Reference> {
+        match self {
+            Self::Legacy => self.read(xr, "writeConnectionSecretToRef"),
+            Self::Modern => None,
+        }
+    }
+
+    /// Sets where connection details go, where the layout has that.
+    pub fn set_connection_secret(self, xr: &mut Object, name: &str, namespace: &str) {
+        if self == Self::Legacy {
+            let secret = serde_json::json!({"name": name, "namespace": namespace});
+            self.set(xr, "writeConnectionSecretToRef", secret);
+        }
+    }
+
+    /// Remembers that a claim wants a condition, where the layout has claims.
+    pub fn add_claim_condition_type(self, xr: &mut Object, r#type: &str) {
+        if self == Self::Modern {
+            return;
+        }
+        let path = ["status", "claimConditionTypes"];
+        let mut types: Vec<String> =
+            xr.at(&path).and_then(|v| Vec::deserialize(v).ok()).unwrap_or_default();
+        if !types.iter().any(|t| t == r#type) {
+            types.push(r#type.to_owned());
+            xr.set_at(&path, types);
+        }
+    }
+}
+
+fn labels(selector: &Value) -> Option<BTreeMap<String, String>> {
+    let selector: &Map<String, Value> = selector.as_object()?;
+    match selector.get("matchLabels") {
+        None | Some(Value::Null) => Some(BTreeMap::new()),
+        Some(labels) => {
+            let labels: BTreeMap<String, Option<String>> = BTreeMap::deserialize(labels).ok()?;
+            let filled = |(key, value): (String, Option<String>)| (key, value.unwrap_or_default());
+            Some(labels.into_iter().map(filled).collect())
+        }
+    }
+}

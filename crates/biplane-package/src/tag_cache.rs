@@ -1,0 +1,145 @@
+//! Keeps the answers of registries for a while.
+//!
+//! Nothing here fails: an answer that cannot be read counts as missing, and one that cannot be written is
+//! asked for again. Files are replaced as a whole, so that concurrent commands never see half of one.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How long an answer is as good as a new one.
+const FRESH: SignedDuration = SignedDuration::from_mins(5);
+/// Beside what other programs keep in the folder.
+const FOLDER: &str = "biplane-tags";
+
+/// A folder of answers; none if there is no place for one.
+#[derive(Clone, Debug, Default)]
+pub struct TagCache(Option<PathBuf>);
+
+/// What a registry said about a repository, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    repository: String,
+    pub asked: Timestamp,
+    pub tags: Vec<String>,
+}
+
+impl Answer {
+    /// An answer that was given at a time.
+    pub fn new(repository: &str, asked: Timestamp, tags: Vec<String>) -> Self {
+        Self { repository: repository.to_owned(), asked, tags }
+    }
+
+    /// Whether there is no need to ask again. One from the future tells of a clock that cannot be
+    /// trusted.
+    pub fn is_fresh(&self, now: Timestamp) -> bool {
+        let age = now.duration_since(self.asked);
+        !age.is_negative() && age < FRESH
+    }
+}
+
+impl TagCache {
+    /// A cache in a folder; without one, nothing is kept.
+    pub fn at(folder: Option<&Path>) -> Self {
+        let given = folder.filter(|folder| !folder.as_os_str().is_empty());
+        Self(given.map(|folder| folder.join(FOLDER)))
+    }
+
+    /// What was last said about a repository.
+    pub fn read(&self, repository: &str) -> Option<Answer> {
+        let text = std::fs::read(self.file(repository)?).ok()?;
+        let answer: Answer = serde_json::from_slice(&text).ok()?;
+        (answer.repository == repository).then_some(answer)
+    }
+
+    /// Keeps an answer.
+    pub fn write(&self, answer: &Answer) {
+        let _ = self.try_write(answer);
+    }
+
+    fn try_write(&self, answer: &Answer) -> Option<()> {
+        let file = self.file(&answer.repository)?;
+        let folder = file.parent()?;
+        // Which packages a user depends on is private, so only the owner may read it.
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
+        let mut unfinished = tempfile::NamedTempFile::new_in(folder).ok()?;
+        unfinished.write_all(&serde_json::to_vec(answer).ok()?).ok()?;
+        unfinished.persist(file).ok().map(drop)
+    }
+
+    /// A file of the folder itself, whatever the repository is called.
+    fn file(&self, repository: &str) -> Option<PathBuf> {
+        let mut name = String::new();
+        for byte in repository.bytes() {
+            match byte {
+                b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' => name.push(char::from(byte)),
+                other => {
+                    let _ = write!(name, "%{other:02X}");
+                }
+            }
+        }
+        Some(self.0.as_ref()?.join(format!("{name}.json")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(repository: &str) -> Answer {
+        Answer::new(repository, Timestamp::UNIX_EPOCH, vec!["v1.0.0".to_owned(), "latest".to_owned()])
+    }
+
+    #[test]
+    fn answers_are_kept_by_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = TagCache::at(Some(&folder.path().join("not/there/yet")));
+        for repository in ["r.io/a/b", "r.io/a_b", "localhost:5000/a/b", "../../up", "r.io/A/b"] {
+            assert_eq!(cache.read(repository), None, "{repository}");
+            cache.write(&answer(repository));
+            let read = cache.read(repository).unwrap();
+            assert_eq!((read.repository.as_str(), read.tags.len()), (repository, 2));
+        }
+        let files = std::fs::read_dir(folder.path().join("not/there/yet").join(FOLDER)).unwrap();
+        assert_eq!(files.count(), 5, "one file each, and nothing unfinished");
+    }
+
+    #[test]
+    fn answers_are_fresh_for_minutes_and_never_from_the_future() {
+        let answer = answer("r.io/a");
+        for (seconds, want) in [(0, true), (299, true), (300, false), (-1, false)] {
+            let now = answer.asked + SignedDuration::from_secs(seconds);
+            assert_eq!(answer.is_fresh(now), want, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_was_never_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = TagCache::at(Some(folder.path()));
+        cache.write(&answer("r.io/a"));
+        let file = cache.file("r.io/a").unwrap();
+        let whole = std::fs::read_to_string(&file).unwrap();
+        let half = whole.split_at(whole.len() / 2).0;
+        for text in ["", "{", "null", "\u{0}", half, &whole.replace("r.io/a", "r.io/b")] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(cache.read("r.io/a"), None, "{text:?}");
+        }
+        cache.write(&answer("r.io/a"));
+        assert!(cache.read("r.io/a").is_some(), "and it is said anew");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let cache = TagCache::at(Some(&file));
+        cache.write(&answer("r.io/a"));
+        assert_eq!(cache.read("r.io/a"), None);
+    }
+}
