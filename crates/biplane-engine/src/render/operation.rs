@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use biplane_function::FunctionRunner;
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
     CronOperationInput, OperationInput, OperationOutput, WatchOperationInput,
 };
+use biplane_runner::FunctionRunner;
 use jiff::Timestamp;
 
 use super::stage::{Stage, Supporting};

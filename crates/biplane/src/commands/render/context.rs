@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use biplane_function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Map, Object, Value, gojson::quote, yaml};
 use biplane_proto::Struct;
+use biplane_runner::{Call, FunctionRunner, RunError};
 use serde_json::json;
 
 use super::engine::check_context_support;

@@ -12,8 +12,8 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use biplane_engine::FixedClock;
 use biplane_engine::render::{RenderError, Settings};
 use biplane_engine::sources::CountingIds;
-use biplane_function::FunctionRunner;
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
+use biplane_runner::FunctionRunner;
 
 use super::RENDER_TIME;
 use super::docker::{self, Environment, PullPolicy};

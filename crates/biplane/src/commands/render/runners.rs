@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use biplane_function::{FunctionRunner, Named};
+use biplane_runner::{FunctionRunner, Named};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 

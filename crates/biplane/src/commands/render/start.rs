@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
 use async_trait::async_trait;
-use biplane_function::grpc::Security;
+use biplane_function::Registry;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, GrpcRunner, InProcess, Registry, RunError};
 use biplane_model::{Object, gojson::quote};
+use biplane_runner::grpc::Security;
+use biplane_runner::{Call, FunctionRunner, GrpcRunner, InProcess, RunError};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

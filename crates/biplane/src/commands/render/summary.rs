@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Object, Value};
 use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
+use biplane_runner::{Call, FunctionRunner, RunError};
 
 use super::print::RESOURCE_NAME;
 use super::{apply, context};

@@ -167,7 +167,8 @@ impl From {
 mod tests {
     use std::sync::Arc;
 
-    use biplane_function::{InProcess, Registry};
+    use biplane_function::Registry;
+    use biplane_runner::InProcess;
 
     use super::*;
     use crate::commands::render::runners::Running;

@@ -16,7 +16,6 @@ use biplane_function::v1::{
     CredentialData, Credentials, Resource, ResourceSelector, Resources, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, credentials, resource_selector,
 };
-use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::gojson::{self, quote};
 use biplane_model::owner::{OwnerReference, set_controller};
@@ -24,6 +23,7 @@ use biplane_model::pipeline::{Step, composition_spec};
 use biplane_model::{Object, Value, typed};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
+use biplane_runner::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use serde_json::json;
 
 use super::composition::{Inputs, Say};

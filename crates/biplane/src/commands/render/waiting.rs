@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, RunError};
+use biplane_runner::{Call, FunctionRunner, RunError};
 
 use super::runners::Runners;
 use crate::progress::Progress;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use async_trait::async_trait;
-use biplane_function::grpc::Security;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, GrpcRunner, RunError};
+use biplane_runner::grpc::Security;
+use biplane_runner::{Call, FunctionRunner, GrpcRunner, RunError};
 use tokio::sync::watch;
 
 /// How much of its log is shown when a function ends.

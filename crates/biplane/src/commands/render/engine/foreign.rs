@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use async_trait::async_trait;
+use biplane_function::Function;
 use biplane_function::serve::{self, Config};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, Function, FunctionRunner};
 use biplane_proto::render::v1alpha1::{
     FunctionInput, RenderRequest, RenderResponse, render_request::Input,
 };
+use biplane_runner::{Call, FunctionRunner};
 use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tonic::Status;

@@ -1,12 +1,12 @@
 //! Runs functions that live in this process: no serialisation, the same answer as over the wire.
 
 use async_trait::async_trait;
-use biplane_proto::Struct;
+use biplane_function::Struct;
 
-use crate::function::Registry;
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::status;
 use crate::v1::{Resource, RunFunctionRequest, RunFunctionResponse};
+use biplane_function::function::Registry;
 
 /// Runs the functions of a registry.
 #[derive(Clone, Debug, Default)]
