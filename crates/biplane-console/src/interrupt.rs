@@ -81,6 +81,16 @@ impl Interrupts {
         *self.shared.at_once() = false;
     }
 
+    /// From now on a signal ends the process again: there is nothing left to clean up. A signal that
+    /// has arrived already ends it now.
+    pub fn end_at_once(&self) {
+        let mut at_once = self.shared.at_once();
+        *at_once = true;
+        if *self.asked.borrow() {
+            self.shared.end_process();
+        }
+    }
+
     /// Returns once the command was asked to stop.
     pub async fn requested(&self) {
         if self.asked.clone().wait_for(|asked| *asked).await.is_err() {

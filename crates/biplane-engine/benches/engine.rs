@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::sync::{Arc, Mutex};
 
 use biplane_engine::render::{Settings, render};
-use biplane_function::{Call, FunctionRunner, InProcess, RunError};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::RenderRequest;
+use biplane_runner::{Call, FunctionRunner, InProcess, RunError};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use prost::Message;
 use serde_json::{Map, Value, json};

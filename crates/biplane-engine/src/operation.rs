@@ -2,7 +2,7 @@
 
 pub mod cron;
 mod template;
-pub mod watched;
+pub mod watch_operation;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::{Cluster, Source};
-use biplane_function::{Call, FunctionRunner, Requirements};
 use biplane_model::pipeline::{Input, SecretReference, Step};
 use biplane_model::typed::{self, tables};
 use biplane_model::{Gvk, Object, ObjectId, Value, gojson};
@@ -16,6 +15,7 @@ use biplane_proto::function::v1::{
     Capability, CredentialData, Credentials, RequestMeta, Resources, RunFunctionRequest,
     RunFunctionResponse, Schema, State, credentials,
 };
+use biplane_runner::{Call, FunctionRunner, Requirements};
 use tokio::time::Instant;
 
 use crate::failure::{Attempted, Failure, quoted};

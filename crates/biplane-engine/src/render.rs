@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_function::grpc::{GrpcRunner, Security, TargetError};
-use biplane_function::named::Named;
-use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::{
     CronOperationOutput, FunctionInput, RenderRequest, RenderResponse, ResponseMeta,
     WatchOperationOutput, render_request::Input, render_response::Output,
 };
+use biplane_runner::grpc::{GrpcRunner, Security, TargetError};
+use biplane_runner::named::Named;
+use biplane_runner::{Call, FunctionRunner, RunError};
 
 use crate::composite::compose::Fatal;
 use crate::failure::quoted;

@@ -7,8 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, ListQuery, Source};
-use biplane_function::Requirements;
-use biplane_function::runner::FetchError;
 use biplane_model::pipeline::{RequiredResource, RequiredSchema};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::Struct;
@@ -16,6 +14,8 @@ use biplane_proto::function::v1::{
     MatchLabels, Resource, ResourceSelector, Resources, Schema, SchemaSelector,
     resource_selector::Match,
 };
+use biplane_runner::Requirements;
+use biplane_runner::runner::FetchError;
 
 use crate::failure::quoted;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use biplane_engine::render::{RenderError, Settings, render};
-use biplane_function::{FunctionRunner, InProcess};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
+use biplane_runner::{FunctionRunner, InProcess};
 use biplane_testkit::compare::{comparable_error, comparable_response};
 use biplane_testkit::player::difference;
 use biplane_testkit::{Player, Recording};

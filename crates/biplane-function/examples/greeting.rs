@@ -7,12 +7,10 @@ use std::sync::Arc;
 use biplane_function::resource::DesiredComposed;
 use biplane_function::serve::{self, Config};
 use biplane_function::v1::{Ready, RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{PureFunction, request, response};
-use biplane_model::Object;
+use biplane_function::{Object, PureFunction, Status, request, response};
 use clap::Parser;
 use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
-use tonic::Status;
 
 /// The input that a step of a Composition gives to the function.
 #[derive(Debug, Deserialize)]
@@ -95,8 +93,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
-    use biplane_proto::json;
-    use serde_json::{Value, json};
+    use biplane_function::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

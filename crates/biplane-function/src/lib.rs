@@ -1,31 +1,24 @@
-//! Functions are values: something that turns a request into a response. Where it runs (in
-//! process, over gRPC, in a container) is a runner behind one port.
+//! The SDK of function authors: what a function is, helpers to read its request and to write its response,
+//! and a server for it.
+//!
+//! The crate re-exports what its signatures name, so that a function depends on no other crate of ours and
+//! uses the same version of tonic.
 
-pub mod cached;
-pub mod fetching;
 pub mod function;
-pub mod grpc;
-pub mod in_process;
 pub mod linked;
 pub mod metrics;
-pub mod named;
-pub mod packaged;
 pub mod request;
 pub mod resource;
 pub mod response;
-pub mod runner;
 pub mod serve;
 pub mod status;
 pub mod tls;
 
-pub use cached::Cached;
-pub use fetching::Fetching;
 pub use function::{Function, PureFunction, Registry};
-pub use grpc::GrpcRunner;
-pub use in_process::InProcess;
 pub use linked::Linked;
-pub use named::Named;
-pub use packaged::Packaged;
-pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
 
+pub use async_trait::async_trait;
+pub use biplane_model::{Map, Object, Value};
 pub use biplane_proto::function::v1;
+pub use biplane_proto::{Struct, json};
+pub use tonic::{self, Code, Status};

@@ -31,7 +31,7 @@ pub fn code_name(code: Code) -> &'static str {
 }
 
 /// What a call ends with whose time is up.
-pub(crate) fn deadline_exceeded() -> Status {
+pub fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("context deadline exceeded")
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn is_too_large(status: &Status) -> bool {
 }
 
 /// The statuses that our own end of a call makes up, as Go's end would.
-pub(crate) fn in_go(status: Status) -> Status {
+pub fn in_go(status: Status) -> Status {
     let message = status.message();
     match status.code() {
         Code::OutOfRange if is_too_large(&status) => {

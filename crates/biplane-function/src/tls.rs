@@ -1,11 +1,13 @@
-//! Certificates of both ends: a folder with `tls.crt`, `tls.key` and `ca.crt`.
+//! Certificates for mutual TLS, from a folder with `tls.crt`, `tls.key` and `ca.crt`.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+pub use rustls::RootCertStore;
+pub use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Why the certificates in a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -21,13 +23,18 @@ pub enum CertificateError {
     InvalidAuthority,
 }
 
-struct Folder {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-    roots: RootCertStore,
+/// What one end of a connection shows and trusts.
+#[derive(Debug)]
+pub struct Certificates {
+    /// Its own certificate and the intermediate ones: `tls.crt`.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The key of its own certificate: `tls.key`.
+    pub key: PrivateKeyDer<'static>,
+    /// The authorities that the other end must be signed by: `ca.crt`.
+    pub roots: RootCertStore,
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     // Go's words, in which an operator searches.
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -37,27 +44,30 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     })
 }
 
-fn load(folder: &Path) -> Result<Folder, CertificateError> {
-    let pair = |name: &str| read(&folder.join(name)).map_err(CertificateError::KeyPair);
-    let (chain, key) = (pair("tls.crt")?, pair("tls.key")?);
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
-        .collect::<Result<_, _>>()
-        .map_err(|e| CertificateError::KeyPair(format!("tls.crt: {e}")))?;
-    if chain.is_empty() {
-        return Err(CertificateError::KeyPair("tls.crt: no certificate in it".to_owned()));
+impl Certificates {
+    /// Reads the three files.
+    pub fn read(folder: &Path) -> Result<Self, CertificateError> {
+        let pair = |name: &str| bytes(&folder.join(name)).map_err(CertificateError::KeyPair);
+        let (chain, key) = (pair("tls.crt")?, pair("tls.key")?);
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
+            .collect::<Result<_, _>>()
+            .map_err(|e| CertificateError::KeyPair(format!("tls.crt: {e}")))?;
+        if chain.is_empty() {
+            return Err(CertificateError::KeyPair("tls.crt: no certificate in it".to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_slice(&key)
+            .map_err(|e| CertificateError::KeyPair(format!("tls.key: {e}")))?;
+        let authority = bytes(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&authority) {
+            let certificate = certificate.map_err(|_| CertificateError::InvalidAuthority)?;
+            roots.add(certificate).map_err(|_| CertificateError::InvalidAuthority)?;
+        }
+        if roots.is_empty() {
+            return Err(CertificateError::InvalidAuthority);
+        }
+        Ok(Self { chain, key, roots })
     }
-    let key = PrivateKeyDer::from_pem_slice(&key)
-        .map_err(|e| CertificateError::KeyPair(format!("tls.key: {e}")))?;
-    let authority = read(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&authority) {
-        let certificate = certificate.map_err(|_| CertificateError::InvalidAuthority)?;
-        roots.add(certificate).map_err(|_| CertificateError::InvalidAuthority)?;
-    }
-    if roots.is_empty() {
-        return Err(CertificateError::InvalidAuthority);
-    }
-    Ok(Folder { chain, key, roots })
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {
@@ -66,23 +76,9 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
 
 const HTTP2: &[u8] = b"h2";
 
-/// What a client presents and trusts: its own certificate, and servers of its own authority only.
-pub fn client(folder: &Path) -> Result<Arc<ClientConfig>, CertificateError> {
-    let files = load(folder)?;
-    let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());
-    let mut config = ClientConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()
-        .map_err(pair)?
-        .with_root_certificates(files.roots)
-        .with_client_auth_cert(files.chain, files.key)
-        .map_err(pair)?;
-    config.alpn_protocols = vec![HTTP2.to_vec()];
-    Ok(Arc::new(config))
-}
-
 /// What a server presents and demands: a client certificate of its own authority, whatever its name.
-pub fn server(folder: &Path) -> Result<Arc<ServerConfig>, CertificateError> {
-    let files = load(folder)?;
+pub(crate) fn server(folder: &Path) -> Result<Arc<ServerConfig>, CertificateError> {
+    let files = Certificates::read(folder)?;
     let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());
     let clients = rustls::server::WebPkiClientVerifier::builder_with_provider(
         Arc::new(files.roots),

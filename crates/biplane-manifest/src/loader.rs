@@ -20,7 +20,7 @@ use self::observed::Observed;
 use self::source::Source;
 use crate::line::Line;
 
-pub use self::shape::Type;
+pub use self::shape::{Type, WrongKind};
 pub use self::source::{Origin, STDIN, name};
 
 const COMPOSITION: Type = (tables::COMPOSITION, Names::COMPOSITION);
@@ -53,7 +53,12 @@ impl<'a, 'b> Loader<'a, 'b> {
         self.streams.progress.clone()
     }
 
-    /// Where to say what is being done.
+    /// When the command must be done.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
+    /// The streams of the command.
     pub fn streams(&mut self) -> &mut Streams<'b> {
         self.streams
     }
@@ -263,7 +268,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             Err(YamlError { problem: Problem::Empty, .. }) => {
                 return Ok((None, Source::new(path, text, 0)));
             }
-            Err(error) => return Err(broken(&error)),
+            Err(error) => return Err(anyhow!(error.report())),
         };
         self.warn_of_more(&name(path), text);
         let source = Source::new(path, text, document.index);
@@ -373,16 +378,8 @@ fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Er
         Problem::Separator(_) => "cannot parse YAML stream",
         _ => attempted,
     };
-    let error = if secret { source::without_text(error) } else { broken(error) };
+    let error = if secret { source::without_text(error) } else { anyhow!(error.report()) };
     error.context(attempted.to_owned())
-}
-
-/// Says what is wrong with a text in the words that people know, then where and in ours.
-pub fn broken(error: &YamlError) -> anyhow::Error {
-    match error.problem {
-        Problem::Empty => anyhow!("{error}"),
-        _ => anyhow!("{}\n--> {}, {}", error.reference(), error.source_name, error.place()),
-    }
 }
 
 /// The file itself, or the YAML files right in the directory, by name.

@@ -3,6 +3,7 @@
 //!
 //! Everything here is a pure function of its arguments.
 
+pub mod claim;
 pub mod condition;
 pub mod fieldpath;
 pub mod gobase64;

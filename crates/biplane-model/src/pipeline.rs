@@ -190,6 +190,19 @@ pub fn operation_steps(object: &Object) -> Result<Vec<Step>, serde_json::Error> 
     object.at(&["spec", "pipeline"]).map_or_else(|| Ok(Vec::new()), nulls_are_defaults)
 }
 
+/// The names of the functions that `spec.pipeline` calls, each once, in the order of the steps.
+pub fn function_names(object: &Object) -> Vec<String> {
+    let steps = object.at(&["spec", "pipeline"]).and_then(Value::as_array);
+    let mut names = Vec::new();
+    for step in steps.into_iter().flatten() {
+        let name = step.pointer("/functionRef/name").and_then(Value::as_str).unwrap_or_default();
+        if !names.iter().any(|n| n == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -4,10 +4,10 @@ use biplane_engine::composite::composed_manager;
 use biplane_model::Object;
 use biplane_model::merge::{ApplyError, FieldManager, FieldSet, OneVersion, TypeRef};
 
-use super::{RENDER_TIME, print};
+use crate::{RENDER_TIME, print};
 
 /// What becomes of an object, with its field managers.
-pub(super) fn apply(
+pub(crate) fn apply(
     composite: &Object,
     live: Option<&Object>,
     intent: &Object,
@@ -27,7 +27,7 @@ pub(super) fn apply(
 }
 
 /// Whether that makes a difference. What cannot be applied is taken to make one.
-pub(super) fn changes(composite: &Object, live: &Object, intent: &Object) -> bool {
+pub(crate) fn changes(composite: &Object, live: &Object, intent: &Object) -> bool {
     let mut intent = intent.clone();
     if intent.namespace().is_empty() {
         intent.set_meta("namespace", live.namespace());

@@ -1,25 +1,23 @@
-//! The functions of the input, and which of them a pipeline calls.
+//! The functions of the input.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_manifest::Loader;
+use biplane_manifest::loader::quoted;
+use biplane_model::pipeline::function_names;
+use biplane_model::{Object, gojson::quote};
+use biplane_runtime::function::{Function, override_annotations};
+use biplane_runtime::project;
 
-use super::flags::FunctionFlags;
-use super::load::{Loader, quoted};
-use super::project;
-use super::runtime::{Function, RUNTIME, override_annotations};
-use crate::cli::values;
-use crate::streams::Streams;
+use crate::options::FunctionOptions;
 
-/// The functions of the input, by name. To look some of them up may take as long as the limit.
-pub(super) fn load(
+/// The functions of the input: those that a file lists, or else those that the pipeline calls.
+pub(crate) fn load(
     path: Option<&Path>,
     pipeline: &Object,
-    flags: &FunctionFlags,
-    limit: Duration,
+    options: &FunctionOptions,
     loader: &mut Loader<'_, '_>,
 ) -> Result<Vec<Function>> {
     let mut functions = match path {
@@ -29,13 +27,13 @@ pub(super) fn load(
             distinct(functions)
                 .with_context(|| format!("cannot load functions from {}", quoted(path)))?
         }
-        None => unlisted(pipeline, flags, limit, loader.streams())?,
+        None => unlisted(pipeline, &options.runtime, loader)?,
     };
-    override_annotations(&mut functions, &values::list(&flags.function_annotations))?;
+    override_annotations(&mut functions, &options.annotations)?;
     Ok(functions)
 }
 
-/// Which of two Functions of a name is meant, nobody can tell.
+/// Fails if two Functions of the same name differ: it is not clear which one is meant.
 fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
     let mut by_name: BTreeMap<String, Function> = BTreeMap::new();
     let mut out = Vec::new();
@@ -52,63 +50,46 @@ fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
     Ok(out)
 }
 
-/// The functions that a pipeline names when nobody lists them: those of the project, if there is
-/// one, and those in the box.
+/// The functions that a pipeline calls when no file lists them: those of the project, if there is one,
+/// and those in the box.
 fn unlisted(
     pipeline: &Object,
-    flags: &FunctionFlags,
-    limit: Duration,
-    streams: &mut Streams<'_>,
+    options: &biplane_runtime::Options,
+    loader: &mut Loader<'_, '_>,
 ) -> Result<Vec<Function>> {
     const REQUIRED: &str = "functions argument is required when not in a project";
-    let registry = flags.registry();
-    let in_box = |name: &str| registry.get(name).is_some();
-    let used = used(pipeline);
-    let project = flags.project_file.exists().then_some(flags.project_file.as_path());
-    let mut functions = match project {
-        Some(path) => project::functions(path, &used, flags, limit, in_box, streams)?,
-        None => Vec::new(),
-    };
-    for name in used {
+    let in_box = |name: &str| options.registry.get(name).is_some();
+    let called = function_names(pipeline);
+    let in_project = options.project_file.exists();
+    let mut functions = Vec::new();
+    if in_project {
+        functions = project::functions(&called, options, loader.deadline(), loader.streams())?;
+    }
+    for name in called {
         if functions.iter().any(|function| function.name == name) {
             continue;
         }
-        if flags.no_builtin || !in_box(&name) {
-            let (quoted, names) = (quote(&name), registry.names().collect::<Vec<_>>().join(", "));
-            match project {
-                Some(_) if in_box(&name) => bail!(
+        if !options.builtin || !in_box(&name) {
+            let (quoted, names) = (quote(&name), options.registry.names().collect::<Vec<_>>().join(", "));
+            match in_project {
+                true if in_box(&name) => bail!(
                     "cannot load project functions: function {quoted} is not one of the project, and --no-builtin keeps it from running in process"
                 ),
-                None if in_box(&name) => bail!(
+                false if in_box(&name) => bail!(
                     "{REQUIRED}: --no-builtin keeps function {quoted} from running in process"
                 ),
-                Some(_) => bail!(
+                true => bail!(
                     "cannot load project functions: function {quoted} is neither one of the project nor one of those that run in process ({names})"
                 ),
-                None => bail!(
+                false => bail!(
                     "{REQUIRED}: function {quoted} is not one of those that run in process ({names})"
                 ),
             }
         }
-        let annotation = (RUNTIME.to_owned(), "InProcess".to_owned());
-        let (package, annotations) = (name.clone(), [annotation].into());
-        functions.push(Function { name, package, annotations, build: None });
+        functions.push(Function::in_process(name));
     }
     if functions.is_empty() {
         bail!(REQUIRED);
     }
     Ok(functions)
-}
-
-/// The names of the functions that a pipeline calls, each once.
-pub(super) fn used(pipeline: &Object) -> Vec<String> {
-    let steps = pipeline.at(&["spec", "pipeline"]).and_then(Value::as_array);
-    let mut names = Vec::new();
-    for step in steps.into_iter().flatten() {
-        let name = step.pointer("/functionRef/name").and_then(Value::as_str).unwrap_or_default();
-        if !names.iter().any(|n| n == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
 }

@@ -1,1 +1,47 @@
-//! x
+//! Renders composite resources and Operations from files: what the control plane would do about them.
+//!
+//! Files become a request to the render engine, functions become something that can be called, and the
+//! engine's answer becomes documents. [`composition`] and [`operation`] are the two ways in.
+
+mod apply;
+pub mod composition;
+mod context;
+mod engine;
+mod file_stamps;
+mod functions;
+pub mod operation;
+pub mod options;
+mod print;
+mod summary;
+mod v1;
+mod warm;
+pub mod watch_files;
+
+pub use options::{Format, FunctionOptions, OutputOptions};
+pub use watch_files::Watched;
+
+use anyhow::Context as _;
+use biplane_model::Object;
+use biplane_proto::Struct;
+
+/// The moment at which everything is rendered, so that the output is the same every time.
+const RENDER_TIME: &str = "2024-01-01T00:00:00Z";
+/// The API version of printed documents that are no objects of the user's.
+const API_VERSION: &str = "render.crossplane.io/v1beta1";
+
+fn structs(objects: impl IntoIterator<Item = Object>) -> Vec<Struct> {
+    objects.into_iter().map(Struct::from).collect()
+}
+
+/// The asynchronous runtime of a render. One thread is enough for one composite resource; with
+/// `threads`, renders run on threads of their own and another one drives the runtime.
+fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = if threads {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1);
+        builder
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    builder.enable_all().build().context("cannot start the asynchronous runtime")
+}

@@ -3,18 +3,16 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use biplane_model::labels::RESOURCE_NAME;
 use biplane_model::{Map, Object, Value, gojson, yaml};
 use biplane_proto::render::v1alpha1::Event;
 use serde_json::json;
 
-use super::flags::OutputFormat;
-use super::{API_VERSION, RENDER_TIME};
+use crate::options::Format;
+use crate::{API_VERSION, RENDER_TIME};
 
-/// What composed resources are sorted by.
-pub(super) const RESOURCE_NAME: &str = "crossplane.io/composition-resource-name";
-
-/// Replaces the times of an object's conditions, so that two runs print the same.
-pub(super) fn settle_times(object: &mut Object) {
+/// Replaces the times of an object's conditions. Other engines use the time of day.
+pub(crate) fn settle_times(object: &mut Object) {
     let Some(Value::Array(conditions)) = object.at(&["status", "conditions"]) else { return };
     let mut conditions = conditions.clone();
     for condition in &mut conditions {
@@ -26,12 +24,12 @@ pub(super) fn settle_times(object: &mut Object) {
 }
 
 /// Sorts composed resources by the name that the pipeline gave them.
-pub(super) fn sort(composed: &mut [Object]) {
+pub(crate) fn sort(composed: &mut [Object]) {
     composed.sort_by(|a, b| a.annotation(RESOURCE_NAME).cmp(b.annotation(RESOURCE_NAME)));
 }
 
 /// Lays one object over another: objects are merged, everything else is replaced.
-pub(super) fn overlay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
+pub(crate) fn overlay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
     for (key, value) in above {
         match (below.get_mut(key), value) {
             (Some(Value::Object(below)), Value::Object(above)) => overlay(below, above),
@@ -44,7 +42,7 @@ pub(super) fn overlay(below: &mut Map<String, Value>, above: &Map<String, Value>
 }
 
 /// A Result document.
-pub(super) fn result(event: &Event) -> Value {
+pub(crate) fn result(event: &Event) -> Value {
     json!({
         "apiVersion": API_VERSION,
         "kind": "Result",
@@ -55,12 +53,12 @@ pub(super) fn result(event: &Event) -> Value {
 }
 
 /// Writes documents.
-pub(super) fn write(documents: &[Value], format: OutputFormat, out: &mut dyn Write) -> Result<()> {
+pub(crate) fn write(documents: &[Value], format: Format, out: &mut dyn Write) -> Result<()> {
     let text = match format {
-        OutputFormat::Json => {
+        Format::Json => {
             documents.iter().map(|document| gojson::to_string(document) + "\n").collect()
         }
-        OutputFormat::V1 | OutputFormat::V2 => yaml::write_documents(documents),
+        Format::Yaml => yaml::write_documents(documents),
     };
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write documents")
 }

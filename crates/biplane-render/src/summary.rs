@@ -2,20 +2,18 @@
 //! what took how long.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use async_trait::async_trait;
-use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, RunError};
+use biplane_model::labels::RESOURCE_NAME;
 use biplane_model::{Object, Value};
 use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
+use biplane_runner::{Call, FunctionRunner, Timed, Timings, context};
 
-use super::print::RESOURCE_NAME;
-use super::{apply, context};
+use crate::apply;
 
 /// What would be created, updated and deleted, and what is not ready and why.
-pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<String> {
+pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<String> {
     let mut lines = Vec::new();
     let composite = output.composite_resource.clone().unwrap_or_default();
     let mut existing = BTreeMap::<_, Vec<_>>::new();
@@ -58,7 +56,7 @@ pub(super) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
 }
 
 /// What an object's conditions say that it is not, and why.
-pub(super) fn shortcomings(object: &Object) -> Vec<String> {
+pub(crate) fn shortcomings(object: &Object) -> Vec<String> {
     unmet(object).iter().map(|condition| format!("not {condition}")).collect()
 }
 
@@ -92,73 +90,37 @@ fn why(object: Option<&Object>) -> String {
     }
 }
 
-/// How long calls took, if anyone wants to know.
+/// How long calls took, if the user asked for it.
 #[derive(Clone, Debug)]
-pub(super) struct Timing(Option<Calls>);
-
-type Calls = Arc<Mutex<Vec<(String, Duration)>>>;
+pub(crate) struct Timing(Option<Timings>);
 
 impl Timing {
-    pub(super) fn new(report: bool) -> Self {
-        Self(report.then(Arc::default))
+    pub(crate) fn new(report: bool) -> Self {
+        Self(report.then(Timings::default))
     }
 
     /// Measures the calls that go through a runner.
-    pub(super) fn wrap(&self, inner: Arc<dyn FunctionRunner>) -> Arc<dyn FunctionRunner> {
+    pub(crate) fn wrap(&self, inner: Arc<dyn FunctionRunner>) -> Arc<dyn FunctionRunner> {
         match &self.0 {
-            Some(calls) => Arc::new(Timed { inner, calls: calls.clone() }),
+            Some(timings) => Arc::new(Timed::new(inner, timings.clone())),
             None => inner,
         }
     }
 
-    /// How long each call took.
-    pub(super) fn report(&self) -> Vec<String> {
-        let Some(calls) = &self.0 else { return Vec::new() };
-        let calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let line = |(call, took): &(String, Duration)| {
-            format!("{call}: {:.3} ms", took.as_secs_f64() * 1e3)
+    /// A line per call. The helper that seeds and captures context is left out.
+    pub(crate) fn report(&self) -> Vec<String> {
+        let calls = self.0.as_ref().map(Timings::calls).unwrap_or_default();
+        let of_user = calls.iter().filter(|(call, _)| call.function != context::FUNCTION);
+        let line = |(call, took): &(Call, Duration)| {
+            let Call { step, function, iteration, .. } = call;
+            let took = took.as_secs_f64() * 1e3;
+            format!("step {step}, function {function}, call {}: {took:.3} ms", iteration + 1)
         };
-        calls.iter().map(line).collect()
-    }
-}
-
-struct Timed {
-    inner: Arc<dyn FunctionRunner>,
-    calls: Calls,
-}
-
-#[async_trait]
-impl FunctionRunner for Timed {
-    async fn run(
-        &self,
-        call: &Call,
-        request: RunFunctionRequest,
-    ) -> Result<RunFunctionResponse, RunError> {
-        // What puts context into a pipeline is no function of anyone's.
-        let helper = call.function == context::FUNCTION;
-        let _measured =
-            (!helper).then(|| Measured { call, calls: &self.calls, start: Instant::now() });
-        self.inner.run(call, request).await
-    }
-}
-
-/// A call that lasts until this goes away, be it because nobody waits for its answer any more.
-struct Measured<'a> {
-    call: &'a Call,
-    calls: &'a Calls,
-    start: Instant,
-}
-
-impl Drop for Measured<'_> {
-    fn drop(&mut self) {
-        let Call { step, function, iteration, .. } = self.call;
-        let name = format!("step {step}, function {function}, call {}", iteration + 1);
-        let took = self.start.elapsed();
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push((name, took));
+        of_user.map(line).collect()
     }
 }
 
 /// What an Operation would apply.
-pub(super) fn operation(output: &OperationOutput) -> Vec<String> {
+pub(crate) fn operation(output: &OperationOutput) -> Vec<String> {
     output.applied_resources.iter().map(|applied| format!("apply {}", applied.id())).collect()
 }

@@ -3,86 +3,95 @@
 //! That line did not reconcile: it ran the pipeline by itself and dressed up what came out. Nothing
 //! is collected, named or validated, and functions know fewer things to ask for.
 
-pub(super) mod validation;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
+use biplane_console::{Deadline, Interrupted};
 use biplane_engine::composite::report::some_of;
 use biplane_engine::pipeline;
 use biplane_function::v1::{
     CredentialData, Credentials, Resource, ResourceSelector, Resources, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, credentials, resource_selector,
 };
-use biplane_function::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::gojson::{self, quote};
 use biplane_model::owner::{OwnerReference, set_controller};
 use biplane_model::pipeline::{Step, composition_spec};
-use biplane_model::{Object, Value, typed};
+use biplane_model::{Object, Value, labels, typed};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
+use biplane_runner::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
+use biplane_runtime::{Runners, Subject};
 use serde_json::json;
 
-use super::composition::{Inputs, Say};
-use super::flags::{EngineFlags, OutputFlags};
-use super::interrupt::Interrupted;
-use super::runners::Runners;
-use super::{API_VERSION, RENDER_TIME, context, print, structs, summary};
+use crate::options::OutputOptions;
+use crate::{API_VERSION, RENDER_TIME, context, structs, summary};
 
-/// The documents that the v1 line would have printed.
-pub(super) async fn render(
-    inputs: &Inputs,
-    runners: &Runners,
-    (engine, output): (&EngineFlags, &OutputFlags),
-    full_composite: bool,
-    say: Say<'_>,
-) -> Result<Vec<Value>> {
-    let timing = summary::Timing::new(output.timing);
-    let functions = runners.named();
-    let runner = timing.wrap(Arc::new(functions.clone()));
-    // All that takes time is the calls, and those say best what they waited for.
-    let deadline = Instant::now() + engine.timeout.saturating_sub(runners.spent);
-    let steps = Pipeline { inputs, functions, runner, deadline };
-    let run = runners.unless_interrupted(steps.run()).await;
-    timing.report().iter().for_each(|line| say(line));
-    let end = match run {
-        Err(error) if error.is::<Interrupted>() => return Err(error),
-        run => run.context("cannot render composite resource")?,
-    };
+/// A render as the v1 line did it: what it is made from, and what is printed.
+pub(crate) struct V1Render<'a> {
+    pub composite: &'a Object,
+    pub composition: &'a Object,
+    pub observed: &'a [Object],
+    pub required: &'a [Object],
+    pub credentials: &'a [Object],
+    /// Context as JSON, by key.
+    pub context: &'a BTreeMap<String, String>,
+    pub output: OutputOptions,
+    pub include_full_xr: bool,
+}
 
-    if output.summary {
-        end.summary(&inputs.observed).iter().for_each(|line| say(line));
-    }
-    let mut composite = end.composite;
-    if full_composite {
-        for key in ["spec", "metadata"] {
-            let value = inputs.composite.get(key);
-            let value = value.with_context(|| {
-                format!("cannot get composite resource {key}: {key}: no such field")
-            })?;
-            composite.set_at(&[key], value.clone());
+impl V1Render<'_> {
+    /// The documents that the v1 line would have printed.
+    pub(crate) async fn run(
+        &self,
+        runners: &Runners,
+        deadline: Deadline,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Value>> {
+        let output = self.output;
+        let timing = summary::Timing::new(output.timing);
+        let functions = runners.named();
+        let runner = timing.wrap(Arc::new(functions.clone()));
+        let steps = Pipeline { inputs: self, functions, runner, deadline };
+        let run = runners.unless_interrupted(steps.run()).await;
+        timing.report().iter().for_each(|line| say(line));
+        let end = match run {
+            Err(error) if error.is::<Interrupted>() => return Err(error),
+            run => run.context(Subject::Composite.attempted())?,
+        };
+
+        if output.summary {
+            end.summary(self.observed).iter().for_each(|line| say(line));
         }
+        let mut composite = end.composite;
+        if self.include_full_xr {
+            for key in ["spec", "metadata"] {
+                let value = self.composite.get(key);
+                let value = value.with_context(|| {
+                    format!("cannot get composite resource {key}: {key}: no such field")
+                })?;
+                composite.set_at(&[key], value.clone());
+            }
+        }
+        let mut documents = vec![composite.into_value()];
+        documents.extend(end.composed.into_iter().map(Object::into_value));
+        if output.results {
+            documents.extend(end.results);
+        }
+        if output.context {
+            documents.push(end.context);
+        }
+        Ok(documents)
     }
-    let mut documents = vec![composite.into_value()];
-    documents.extend(end.composed.into_iter().map(Object::into_value));
-    if output.include_function_results {
-        documents.extend(end.results);
-    }
-    if output.include_context {
-        documents.push(end.context);
-    }
-    Ok(documents)
 }
 
 struct Pipeline<'a> {
-    inputs: &'a Inputs,
+    inputs: &'a V1Render<'a>,
     functions: Named,
     /// Calls them.
     runner: Arc<dyn FunctionRunner>,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 /// What the pipeline came to.
@@ -116,11 +125,11 @@ impl Pipeline<'_> {
     async fn run(&self) -> Result<End> {
         let observed = self.observed();
         let mut desired = State::default();
-        let mut context = Some(Struct::from(seed(&self.inputs.context_texts)?));
+        let mut context = Some(Struct::from(seed(self.inputs.context)?));
         let mut printed_context = context.clone().map(|c| c.into_object().into_value());
         let (mut results, mut conditions) = (Vec::new(), Vec::new());
 
-        for step in composition_spec(&self.inputs.composition)?.pipeline {
+        for step in composition_spec(self.inputs.composition)?.pipeline {
             let request = RunFunctionRequest {
                 observed: Some(observed.clone()),
                 desired: Some(desired),
@@ -177,7 +186,7 @@ impl Pipeline<'_> {
         };
         let named = self.inputs.observed.iter();
         State {
-            composite: Some(resource(&self.inputs.composite)),
+            composite: Some(resource(self.inputs.composite)),
             resources: named.map(|o| (resource_name(o).to_owned(), resource(o))).collect(),
         }
     }
@@ -223,7 +232,7 @@ impl Pipeline<'_> {
         let mut previous = None;
         for iteration in 0..=MAX_ITERATIONS {
             call.iteration = iteration;
-            call.timeout = Some(self.deadline.saturating_duration_since(Instant::now()));
+            call.timeout = Some(self.deadline.remaining());
             let response = self.runner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {
@@ -273,7 +282,7 @@ impl Pipeline<'_> {
         unready: &[String],
         conditions: Vec<Condition>,
     ) -> Object {
-        let input = &self.inputs.composite;
+        let input = self.inputs.composite;
         let mut composite = desired.resource.unwrap_or_default().into_object();
         composite.set_at(&["apiVersion"], input.api_version());
         composite.set_at(&["kind"], input.kind());
@@ -293,7 +302,7 @@ impl Pipeline<'_> {
     }
 
     fn composed(&self, desired: &BTreeMap<String, Resource>) -> Result<Vec<Object>> {
-        let composite = &self.inputs.composite;
+        let composite = self.inputs.composite;
         let mut all = Vec::new();
         for (name, resource) in desired {
             let mut object = resource.resource.clone().unwrap_or_default().into_object();
@@ -303,14 +312,14 @@ impl Pipeline<'_> {
                 object.set_meta("name", observed.name());
             }
             object.set_meta("generateName", &format!("{}-", composite.name()));
-            add_texts(&mut object, "annotations", &[(print::RESOURCE_NAME, name)]);
-            let mut labels = vec![("crossplane.io/composite", composite.name())];
+            add_texts(&mut object, "annotations", &[(labels::RESOURCE_NAME, name)]);
+            let mut ours = vec![(labels::COMPOSITE, composite.name())];
             if let Some(Value::Object(_)) = composite.at(&["spec", "claimRef"]) {
                 let claim = |key: &str| composite.str_at(&["spec", "claimRef", key]);
-                labels.push(("crossplane.io/claim-namespace", claim("namespace")));
-                labels.push(("crossplane.io/claim-name", claim("name")));
+                ours.push((labels::CLAIM_NAMESPACE, claim("namespace")));
+                ours.push((labels::CLAIM_NAME, claim("name")));
             }
-            add_texts(&mut object, "labels", &labels);
+            add_texts(&mut object, "labels", &ours);
             set_controller(&mut object, OwnerReference::controller(composite)).with_context(|| {
                 format!(
                     "cannot render composed resource {} metadata: cannot set composite resource {} as controller ref of composed resource",
@@ -351,7 +360,7 @@ fn all_texts(object: &Object, field: &str) -> bool {
 
 /// What the pipeline calls an observed resource.
 fn resource_name(object: &Object) -> &str {
-    if all_texts(object, "annotations") { object.annotation(print::RESOURCE_NAME) } else { "" }
+    if all_texts(object, "annotations") { object.annotation(labels::RESOURCE_NAME) } else { "" }
 }
 
 /// Adds labels or annotations. Those that could not be read are lost.

@@ -2,55 +2,53 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::Result;
+use biplane_console::Interrupts;
 use biplane_model::Object;
+use biplane_model::pipeline::function_names;
+use biplane_runtime::{Function, Runners, docker, project};
 use tokio::runtime::Runtime;
 
-use super::docker;
-use super::flags::FunctionFlags;
-use super::interrupt::Interrupts;
-use super::runners::Runners;
-use super::runtime::Function;
-use super::watch::{Stamps, flat, source_files, stamps};
-use super::{functions, project};
+use crate::file_stamps::{Stamps, flat, source_files, stamps};
+use crate::options::FunctionOptions;
 
 /// Functions that stay up between renders.
-pub(super) struct Up<'a> {
+pub(crate) struct WarmFunctions<'a> {
     /// What renders run on.
     pub runtime: &'a Runtime,
     /// The names of the Compositions beside that of the composite resource that call them.
     pub reached: BTreeSet<String>,
     interrupted: Interrupts,
     /// With what they were started from.
-    started: Option<(From, Runners)>,
+    started: Option<(StartedFrom, Runners)>,
 }
 
-impl<'a> Up<'a> {
-    pub(super) fn new(runtime: &'a Runtime, interrupted: Interrupts) -> Self {
+impl<'a> WarmFunctions<'a> {
+    pub(crate) fn new(runtime: &'a Runtime, interrupted: Interrupts) -> Self {
         Self { runtime, reached: BTreeSet::new(), interrupted, started: None }
     }
 
-    /// Does something that may never end, such as to read, with functions that are up.
-    pub(super) fn while_stuck<T>(&mut self, work: impl FnOnce() -> T) -> T {
+    /// Runs `work`, which may block for ever, for example to read. If the command is asked to stop
+    /// meanwhile, the functions are ended, and so is the process.
+    pub(crate) fn run_interruptible<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (from, runners) = self.started.take().unzip();
         let runners = runners.unwrap_or_default();
-        let (worked, runners) = self.interrupted.while_stuck(self.runtime, runners, work);
+        let (worked, runners) = self.interrupted.run_interruptible(self.runtime, runners, Runners::end, work);
         self.started = from.zip(Some(runners));
         worked
     }
 
     /// The functions that a pipeline calls. Those are started that are not up, or are no longer
     /// what they were started from.
-    pub(super) fn functions(
+    pub(crate) fn functions(
         &mut self,
         functions: &[Function],
         pipeline: &Object,
-        files: (&FunctionFlags, Option<&Path>),
+        files: (&FunctionOptions, Option<&Path>),
         start: impl FnOnce(&Runtime, Runners) -> Result<Runners>,
     ) -> Result<&Runners> {
-        let now = From::new(functions, pipeline, files);
+        let now = StartedFrom::new(functions, pipeline, files);
         let (kept, mut up) = match self.started.take() {
             Some((before, runners)) => {
                 let kept = now.kept(&before, &runners);
@@ -65,11 +63,7 @@ impl<'a> Up<'a> {
         };
         up.interrupted = Some(self.interrupted.clone());
         match start(self.runtime, up.clone()) {
-            Ok(mut runners) => {
-                // Later renders do not wait for the start.
-                runners.spent = Duration::ZERO;
-                Ok(&self.started.insert((now, runners)).1)
-            }
+            Ok(runners) => Ok(&self.started.insert((now, runners)).1),
             Err(error) => {
                 // What else was started is of no use without what was not.
                 let up = self.runtime.block_on(up.keep(&kept));
@@ -82,7 +76,7 @@ impl<'a> Up<'a> {
 
 /// What functions are started from.
 #[derive(Debug, PartialEq, Eq)]
-struct From {
+struct StartedFrom {
     functions: Vec<Function>,
     /// The names of those that are called.
     used: Vec<String>,
@@ -94,22 +88,22 @@ struct From {
     shared: Stamps,
 }
 
-impl From {
+impl StartedFrom {
     fn new(
         functions: &[Function],
         pipeline: &Object,
-        (flags, function_file): (&FunctionFlags, Option<&Path>),
+        (options, function_file): (&FunctionOptions, Option<&Path>),
     ) -> Self {
         let mut files = Vec::new();
         if function_file.is_none() {
-            for folder in project::sources(&flags.project_file) {
+            for folder in project::sources(&options.runtime.project_file) {
                 source_files(&folder, &mut files);
             }
         }
         let (mut own, mut shared) = (BTreeMap::<String, Stamps>::new(), Stamps::new());
         for (file, stamp) in stamps(files) {
             let is_part = |function: &&Function| {
-                function.build.as_ref().is_some_and(|build| build.is_made_of(&file))
+                function.is_made_of(&file)
             };
             let mut owners = functions.iter().filter(is_part).peekable();
             if owners.peek().is_none() {
@@ -121,8 +115,8 @@ impl From {
         }
         Self {
             functions: functions.to_vec(),
-            used: functions::used(pipeline),
-            listing: stamps(flat(function_file.unwrap_or(&flags.project_file))),
+            used: function_names(pipeline),
+            listing: stamps(flat(function_file.unwrap_or(&options.runtime.project_file))),
             own,
             shared,
         }
@@ -150,7 +144,7 @@ impl From {
         let stays = |function: &&Function| {
             before.function(&function.name) == Some(*function)
                 && before.own.get(&function.name) == self.own.get(&function.name)
-                && (function.build.is_none() || before.shared == self.shared)
+                && (!function.is_of_project() || before.shared == self.shared)
                 && runners.is_up(&function.name)
         };
         let (stay, go): (Vec<_>, Vec<_>) = self.called().partition(stays);
@@ -167,22 +161,21 @@ impl From {
 mod tests {
     use std::sync::Arc;
 
-    use biplane_function::{InProcess, Registry};
+    use biplane_function::Registry;
+    use biplane_runner::InProcess;
 
     use super::*;
-    use crate::commands::render::runners::Running;
+    use biplane_runtime::Running;
 
     /// What functions with annotations of their own are started from.
-    fn from(functions: &[(&str, &[(&str, &str)])]) -> From {
-        let function = |(name, annotations): &(&str, &[(&str, &str)])| Function {
-            name: (*name).to_owned(),
-            annotations: annotations
+    fn from(functions: &[(&str, &[(&str, &str)])]) -> StartedFrom {
+        let function = |(name, annotations): &(&str, &[(&str, &str)])| {
+            let annotations = annotations
                 .iter()
-                .map(|(k, v)| (format!("render.crossplane.io/runtime-docker-{k}"), (*v).into()))
-                .collect(),
-            ..Function::default()
+                .map(|(k, v)| (format!("render.crossplane.io/runtime-docker-{k}"), (*v).into()));
+            Function::new((*name).to_owned(), String::new(), annotations.collect())
         };
-        From {
+        StartedFrom {
             functions: functions.iter().map(function).collect(),
             used: functions.iter().map(|(name, _)| (*name).to_owned()).collect(),
             listing: Stamps::new(),

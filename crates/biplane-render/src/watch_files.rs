@@ -4,46 +4,44 @@
 //! only a handful, and looking works on every file system, network and container mounts included,
 //! and whichever way an editor replaces a file.
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::Result;
+use biplane_console::error::error_text;
+use biplane_console::{Interrupted, Interrupts, Streams};
+use biplane_manifest::STDIN;
 use biplane_model::Value;
+use biplane_runtime::project;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::flags::{FunctionFlags, OutputFormat};
-use super::interrupt::{Interrupted, Interrupts};
-use super::up::Up;
-use super::{asynchronous, print, project};
-use crate::cli::{self, Exit, USAGE_ERROR, values};
-use crate::streams::Streams;
+use crate::file_stamps::{Stamp, Stamps, below, flat, source_files, stamps};
+use crate::options::{Format, FunctionOptions};
+use crate::warm::WarmFunctions;
+use crate::{asynchronous, print};
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_millis(200);
-/// Folders in the source of a function that its tools write to.
-const WRITTEN_BY_TOOLS: &[&str] = &["__pycache__", "node_modules", "target"];
-
-/// What tells one state of a file from another: time, size and inode.
-pub(super) type Stamp = Option<(SystemTime, u64, u64)>;
-pub(super) type Stamps = BTreeMap<PathBuf, Stamp>;
-
-/// A command that can do its work again.
-pub(super) trait Again {
-    /// What is read.
+/// A render that can be repeated.
+pub(crate) trait Repeatable {
+    /// The files that are read.
     fn sources(&self) -> Sources;
 
-    /// Reads everything and renders, with functions that may still be up.
-    fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>>;
+    /// Reads everything and renders, with functions that may be up already.
+    fn render_again(
+        &self,
+        warm: &mut WarmFunctions<'_>,
+        streams: &mut Streams<'_>,
+    ) -> Result<Vec<Value>>;
 
-    fn output_format(&self) -> OutputFormat;
+    /// How documents are written.
+    fn format(&self) -> Format;
 }
 
 /// The files that a render is made from.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// Files, and folders of which the files right in them are read.
     pub flat: Vec<PathBuf>,
     /// Folders that are read with everything below them.
@@ -53,24 +51,20 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    /// What the flags about functions name.
-    pub(super) fn of(flags: &FunctionFlags, function_file: Option<&Path>) -> Self {
+    /// The files that the options about functions name.
+    pub(crate) fn of(options: &FunctionOptions, function_file: Option<&Path>) -> Self {
         let mut flat: Vec<_> = function_file.into_iter().map(Path::to_owned).collect();
-        flat.extend(flags.function_credentials.clone());
-        flat.extend(values::paths(&flags.required_resources));
-        let context = flags.context_files();
-        flat.extend(context.values().map(|file| values::at_home(file)));
-        let project = function_file.is_none().then(|| flags.project_file.clone());
-        Self { flat, deep: Vec::new(), project }
+        flat.extend(options.credentials.clone());
+        flat.extend(options.required_resources.iter().cloned());
+        flat.extend(options.context_files.values().cloned());
+        let deep = options.required_schemas.iter().cloned().collect();
+        let project = function_file.is_none().then(|| options.runtime.project_file.clone());
+        Self { flat, deep, project }
     }
 
-    /// Refuses what can be read only once.
-    pub(super) fn check(&self) -> Result<(), Exit> {
-        let text = "--watch can't be used with standard input".to_owned();
-        if self.flat.iter().any(|path| path == Path::new(values::STDIN)) {
-            return Err(Exit { code: USAGE_ERROR, text });
-        }
-        Ok(())
+    /// Whether standard input, which can be read only once, is among them.
+    pub(crate) fn has_stdin(&self) -> bool {
+        self.flat.iter().any(|path| path == Path::new(STDIN))
     }
 
     fn stamps(&self) -> Stamps {
@@ -88,26 +82,33 @@ impl Sources {
     }
 }
 
-/// Renders and prints, now and after every change, until someone asks to stop.
-pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()> {
-    let stopped = || Exit { code: cli::INTERRUPTED, text: String::new() };
+/// How watching files ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    /// The command was asked to stop.
+    Interrupted,
+    /// The reader of stdout is gone.
+    Unread,
+}
+
+/// Renders and prints, now and after every change, until the command is asked to stop.
+pub(crate) fn watch(render: &dyn Repeatable, streams: &mut Streams<'_>) -> Result<Watched> {
     let runtime = asynchronous(true)?;
     let interrupted = Interrupts::listen(&streams.progress, true)?;
-    let mut up = Up::new(&runtime, interrupted.clone());
-    let mut stamps = command.sources().stamps();
+    let mut warm = WarmFunctions::new(&runtime, interrupted.clone());
+    let mut stamps = render.sources().stamps();
     loop {
-        match command.render_again(&mut up, streams) {
+        match render.render_again(&mut warm, streams) {
             Ok(documents) => {
-                let write = || print::write(&documents, command.output_format(), streams.stdout);
-                up.while_stuck(write)?;
+                let write = || print::write(&documents, render.format(), streams.stdout);
+                warm.run_interruptible(write)?;
             }
-            Err(error) if error.is::<Interrupted>() => return Err(stopped().into()),
-            Err(error) => streams.say(&cli::error_text(&error)),
+            Err(error) if error.is::<Interrupted>() => return Ok(Watched::Interrupted),
+            Err(error) => streams.say(&error_text(&error)),
         }
-        let now = match runtime.block_on(change(command, &stamps, &interrupted)) {
+        let now = match runtime.block_on(change(render, &stamps, &interrupted)) {
             Next::Changed(now) => now,
-            Next::Interrupted => return Err(stopped().into()),
-            Next::Unread => return Ok(()),
+            Next::End(end) => return Ok(end),
         };
         let time = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         streams.say(&format!("--- {time} changed: {}", changed(&stamps, &now)));
@@ -119,23 +120,21 @@ pub(super) fn watch(command: &dyn Again, streams: &mut Streams<'_>) -> Result<()
 enum Next {
     /// The state of the files after a change, once it is over.
     Changed(Stamps),
-    /// Someone asks to stop.
-    Interrupted,
-    /// Whoever read what is printed has seen enough.
-    Unread,
+    /// Watching is over.
+    End(Watched),
 }
 
-async fn change(command: &dyn Again, before: &Stamps, interrupted: &Interrupts) -> Next {
+async fn change(render: &dyn Repeatable, before: &Stamps, interrupted: &Interrupts) -> Next {
     let mut last = before.clone();
     loop {
         tokio::select! {
-            () = interrupted.requested() => return Next::Interrupted,
+            () = interrupted.requested() => return Next::End(Watched::Interrupted),
             () = tokio::time::sleep(LOOK) => {}
         }
         if is_unread(std::io::stdout()) {
-            return Next::Unread;
+            return Next::End(Watched::Unread);
         }
-        let now = command.sources().stamps();
+        let now = render.sources().stamps();
         if now == last && now != *before {
             return Next::Changed(now);
         }
@@ -143,59 +142,11 @@ async fn change(command: &dyn Again, before: &Stamps, interrupted: &Interrupts) 
     }
 }
 
-/// Whether nobody is left to read what is written somewhere. The system tells without being asked for
-/// anything in particular.
+/// Whether the reading end of a pipe is closed. The system reports that without any events asked for.
 fn is_unread(out: impl AsFd) -> bool {
     let mut asked = [PollFd::new(out.as_fd(), PollFlags::empty())];
     let told = poll(&mut asked, PollTimeout::ZERO);
     told.is_ok_and(|count| count > 0)
-}
-
-/// The files that a project's functions are made of, without what tools write while they are built
-/// and run.
-pub(super) fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') || WRITTEN_BY_TOOLS.contains(&name.as_ref()) {
-            continue;
-        }
-        // A link to a folder may lead anywhere, even back.
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => source_files(&entry.path(), files),
-            _ => files.push(entry.path()),
-        }
-    }
-}
-
-/// A file, or the files right in a directory and the directory itself.
-pub(super) fn flat(path: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut files: Vec<_> =
-        entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
-    files.push(path.to_owned());
-    files
-}
-
-/// A file, or everything below a directory but for what links lead to.
-fn below(path: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            below(&entry.path(), files);
-        } else {
-            files.push(entry.path());
-        }
-    }
-    files.push(path.to_owned());
-}
-
-pub(super) fn stamps(files: Vec<PathBuf>) -> Stamps {
-    let stamp = |path: PathBuf| {
-        let metadata = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
-        let stamp = metadata.and_then(|m| Some((m.modified().ok()?, m.len(), m.ino())));
-        (path, stamp)
-    };
-    files.into_iter().map(stamp).collect()
 }
 
 /// The names of the files that differ.
@@ -215,28 +166,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_reads_any_more_is_told_from_what_nobody_has_read() {
+    fn a_closed_pipe_is_told_from_one_that_is_not_read_yet() {
         let (reader, writer) = std::io::pipe().unwrap();
         assert!(!is_unread(&writer));
         drop(reader);
         assert!(is_unread(&writer));
         assert!(!is_unread(tempfile::tempfile().unwrap()));
         assert!(!is_unread(std::fs::File::open("/dev/null").unwrap()));
-    }
-
-    #[test]
-    fn links_to_directories_are_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        std::fs::create_dir(root.join("apis")).unwrap();
-        std::fs::write(root.join("apis/a.yaml"), "").unwrap();
-        std::os::unix::fs::symlink("..", root.join("apis/up")).unwrap();
-        std::os::unix::fs::symlink("a.yaml", root.join("apis/b.yaml")).unwrap();
-        let mut files = Vec::new();
-        below(root, &mut files);
-        let below: std::collections::BTreeSet<_> =
-            files.iter().map(|file| file.strip_prefix(root).unwrap()).collect();
-        let want = ["", "apis", "apis/a.yaml", "apis/b.yaml", "apis/up"].map(Path::new);
-        assert_eq!(below, want.into());
     }
 }

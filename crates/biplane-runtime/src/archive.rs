@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use tar::{Builder, EntryType, Header};
 
-use crate::cli::values::reason;
+use biplane_console::os::reason;
 
 /// A tar archive.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Archive(pub Vec<u8>);
+pub(crate) struct Archive(pub Vec<u8>);
 
 impl std::fmt::Debug for Archive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -21,25 +21,25 @@ impl std::fmt::Debug for Archive {
 }
 
 /// Packs files, each at a path of its own.
-pub(super) struct Packer {
+pub(crate) struct Packer {
     archive: Builder<Vec<u8>>,
     owner: Option<u64>,
 }
 
 impl Packer {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { archive: Builder::new(Vec::new()), owner: None }
     }
 
     /// Gives everything to a user, and the group of the same number, instead of whom it belongs to.
-    pub(super) fn owned_by(mut self, owner: u64) -> Self {
+    pub(crate) fn owned_by(mut self, owner: u64) -> Self {
         self.owner = Some(owner);
         self
     }
 
     /// Adds what is in a folder, except what begins with `except`. What links lead to takes their
     /// place, wherever it is; links that lead nowhere are left out.
-    pub(super) fn folder(mut self, folder: &Path, at: &str, except: Option<&str>) -> Result<Self> {
+    pub(crate) fn folder(mut self, folder: &Path, at: &str, except: Option<&str>) -> Result<Self> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Directory);
         header.set_mode(0o777);
@@ -55,7 +55,7 @@ impl Packer {
     }
 
     /// Adds a program.
-    pub(super) fn program(mut self, file: &Path, at: &str) -> Result<Self> {
+    pub(crate) fn program(mut self, file: &Path, at: &str) -> Result<Self> {
         let content = std::fs::read(file).map_err(|error| cannot("read", file, &error))?;
         let mut header = Header::new_gnu();
         header.set_mode(0o755);
@@ -64,7 +64,7 @@ impl Packer {
         Ok(self)
     }
 
-    pub(super) fn finish(self) -> Result<Archive> {
+    pub(crate) fn finish(self) -> Result<Archive> {
         Ok(Archive(self.archive.into_inner().context("failed to close tar archive")?))
     }
 

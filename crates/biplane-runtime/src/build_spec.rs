@@ -1,25 +1,25 @@
-//! What the functions of a project are made of, for those who make containers of them.
+//! What the functions of a project are made of. Containers are made from these descriptions.
 
 use std::path::{Path, PathBuf};
 
-use super::archive::Archive;
+use crate::archive::Archive;
 
 /// A function of the project could not be made ready to run.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot build embedded functions")]
-pub(super) struct NotBuilt;
+pub(crate) struct NotBuilt;
 
 /// A function of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Build {
+pub(crate) struct BuildSpec {
     /// What the project calls it.
     pub name: String,
-    pub source: Source,
+    pub source: BuildSource,
 }
 
 /// What a function is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum BuildSource {
     /// Files that the function of another image works from.
     Files {
         /// Where they are.
@@ -48,7 +48,7 @@ pub(super) enum Source {
 
 /// A Python package.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Python {
+pub(crate) struct Python {
     /// The folder of the project.
     pub root: PathBuf,
     /// The folder of the function, below that of the project.
@@ -61,13 +61,13 @@ pub(super) struct Python {
     pub base: String,
 }
 
-impl Build {
+impl BuildSpec {
     /// Whether a file of the project is part of this function.
-    pub(super) fn is_made_of(&self, file: &Path) -> bool {
+    pub(crate) fn is_made_of(&self, file: &Path) -> bool {
         match &self.source {
-            Source::Files { folder, .. } | Source::Go { folder, .. } => file.starts_with(folder),
-            Source::Python(python) => file.starts_with(python.root.join(&python.folder)),
-            Source::Tarball { root, prefix, .. } => {
+            BuildSource::Files { folder, .. } | BuildSource::Go { folder, .. } => file.starts_with(folder),
+            BuildSource::Python(python) => file.starts_with(python.root.join(&python.folder)),
+            BuildSource::Tarball { root, prefix, .. } => {
                 let file = file.strip_prefix(root).map(Path::as_os_str);
                 file.is_ok_and(|file| file.as_encoded_bytes().starts_with(prefix.as_bytes()))
             }
@@ -75,8 +75,8 @@ impl Build {
     }
 
     /// Whether there is a way to run it without Docker.
-    pub(super) fn is_program(&self) -> bool {
-        matches!(self.source, Source::Go { .. } | Source::Python(_))
+    pub(crate) fn is_program(&self) -> bool {
+        matches!(self.source, BuildSource::Go { .. } | BuildSource::Python(_))
     }
 }
 
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn files_belong_to_the_function_whose_folder_or_name_they_have() {
-        let build = |source| Build { name: "a".to_owned(), source };
-        let go = build(Source::Go { folder: "/p/functions/a".into(), base: String::new() });
-        let python = build(Source::Python(Python {
+        let build = |source| BuildSpec { name: "a".to_owned(), source };
+        let go = build(BuildSource::Go { folder: "/p/functions/a".into(), base: String::new() });
+        let python = build(BuildSource::Python(Python {
             root: "/p".into(),
             folder: "functions/a".to_owned(),
             schemas: String::new(),
@@ -100,7 +100,7 @@ mod tests {
             assert!(!build.is_made_of(Path::new("/p/functions/ab/main.py")));
             assert!(!build.is_made_of(Path::new("/p/schemas/a")));
         }
-        let tarball = build(Source::Tarball {
+        let tarball = build(BuildSource::Tarball {
             root: "/p".into(),
             prefix: "out/a".to_owned(),
             repository: String::new(),

@@ -5,13 +5,11 @@ mod build;
 mod client;
 mod container;
 mod create;
-mod credentials;
 mod environment;
 mod image_file;
 mod options;
 mod pull;
 mod python;
-mod reference;
 mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use biplane_engine::{Ids, SystemIds};
+use biplane_console::{Interrupted, streams};
 use biplane_model::gojson::quote;
 use bollard::Docker;
 use bollard::models::NetworkDisconnectRequest;
@@ -28,13 +26,11 @@ use bollard::query_parameters::{RemoveContainerOptions, StopContainerOptions};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
-use super::interrupt::Interrupted;
-use crate::streams;
+pub use environment::Environment;
+pub use options::{PullPolicy, name, network};
+pub use run::Ran;
 
-pub(super) use credentials::find as credentials;
-pub(super) use environment::Environment;
-pub(super) use options::{Options, PullPolicy, name, network};
-pub(super) use run::Ran;
+pub(crate) use options::Options;
 
 /// How long each part of cleaning up may take, whatever the command's own time is.
 const CLEANUP: Duration = Duration::from_secs(5);
@@ -43,7 +39,7 @@ const GRACE: i32 = 2;
 
 /// A Docker engine, and what one command has there.
 #[derive(Debug)]
-pub(super) struct Session {
+pub struct Session {
     docker: Docker,
     environment: Environment,
     verbose: bool,
@@ -86,7 +82,7 @@ struct Container {
 
 /// Why work was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cancelled {
+pub enum Cancelled {
     /// Someone asked to stop.
     Interrupted,
     /// There is no time left.
@@ -97,7 +93,7 @@ pub(super) enum Cancelled {
 
 impl Cancelled {
     /// What there is to say about work that was given up.
-    pub(super) fn error(self) -> anyhow::Error {
+    pub fn error(self) -> anyhow::Error {
         match self {
             Self::Interrupted => Interrupted.into(),
             Self::Deadline => anyhow!("context deadline exceeded"),
@@ -108,7 +104,7 @@ impl Cancelled {
 
 impl Session {
     /// Connects to the engine that the environment names.
-    pub(super) async fn open(environment: Environment, verbose: bool) -> Result<Arc<Self>> {
+    pub async fn open(environment: Environment, verbose: bool) -> Result<Arc<Self>> {
         Ok(Arc::new(Self {
             docker: client::connect(&environment).await?,
             environment,
@@ -137,7 +133,7 @@ impl Session {
     }
 
     /// Ends what takes long. What leaves something behind is always finished.
-    pub(super) fn cancel(&self, reason: Cancelled) {
+    pub fn cancel(&self, reason: Cancelled) {
         self.cancel.send_if_modified(|set| set.is_none() && set.replace(reason).is_none());
     }
 
@@ -178,14 +174,14 @@ impl Session {
 
 impl Session {
     /// Cleans up, and lets others work meanwhile.
-    pub(super) async fn close(self) {
+    pub async fn close(self) {
         let left = std::mem::take(&mut *self.left());
         let failures = clean_up(self.docker.clone(), left).await;
         self.report(&failures);
     }
 
     /// Cleans up all containers but those of some functions, for others to be started.
-    pub(super) async fn keep(&self, functions: &BTreeSet<String>) {
+    pub async fn keep(&self, functions: &BTreeSet<String>) {
         let (containers, asked_for, network) = {
             let left = &mut *self.left();
             let stays = |container: &Container| functions.contains(&container.function);
@@ -230,7 +226,8 @@ impl Drop for Session {
 
 /// A name that nothing else has.
 fn unique_name() -> String {
-    let id = SystemIds.uuid();
+    #[allow(clippy::disallowed_methods)] // nothing that is printed depends on it
+    let id = uuid::Uuid::new_v4().to_string();
     format!("crossplane-render-{}", id.get(..8).unwrap_or(&id))
 }
 

@@ -7,16 +7,13 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
-use async_trait::async_trait;
-use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::gojson::quote;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use biplane_runner::supervised::{self, Supervised};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use tokio::sync::watch;
 
-use super::watched::{self, Ended, Watched};
+use crate::process_group::{ProcessGroup, Program};
+use crate::running::{LOG_LINES, Running};
 
 /// Stands for the address in a command; without it the address is appended as a flag.
 const PLACEHOLDER: &str = "{address}";
@@ -25,113 +22,54 @@ const LINE: usize = 8 * 1024;
 /// How many ports are remembered.
 const MOST_GIVEN: usize = 256;
 
-/// A program that runs.
-#[derive(Debug)]
-pub(super) struct Process {
-    watched: Watched,
-    group: Arc<Group>,
-}
-
 type Log = Arc<Mutex<VecDeque<String>>>;
 
-/// A program that leads a group of its own, with everything that it started: ended when this is
-/// dropped, if not before.
-#[derive(Debug)]
-pub(super) struct Group(Mutex<Option<u32>>);
-
-impl Group {
-    /// Starts a program as the leader of a group. What it says can be read from it.
-    pub(super) fn lead(
-        program: &mut tokio::process::Command,
-    ) -> io::Result<(tokio::process::Child, Self)> {
-        let program = program.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let leader = program.kill_on_drop(true).process_group(0).spawn()?;
-        let group = Self(Mutex::new(leader.id()));
-        Ok((leader, group))
+/// Starts a program that listens on a host's address. It is called once it listens.
+pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Running> {
+    let port = free_port(host).context("cannot find a free port")?;
+    let address = format!("{host}:{port}");
+    let (program, arguments) =
+        command.split_first().ok_or_else(|| anyhow!("there is no program to start"))?;
+    let mut child = tokio::process::Command::new(program);
+    child.args(arguments.iter().map(|argument| argument.replace(PLACEHOLDER, &address)));
+    if !command.iter().any(|argument| argument.contains(PLACEHOLDER)) {
+        child.args(["--insecure".to_owned(), format!("--address={address}")]);
     }
-
-    /// Ends what is left of the group, once: later its number may be another's.
-    fn end(&self) {
-        let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let group = group.and_then(|group| i32::try_from(group).ok());
-        let Some(group) = group else { return };
-        // Nothing may be left of it.
-        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Whoever waits for the program's end knows its group too.
-        self.group.end();
-    }
-}
-
-impl Process {
-    /// Starts a program that listens on a host's address, and returns it with its address on this
-    /// machine. It is called once it listens.
-    pub(super) fn start(name: &str, command: &[String], host: &str) -> Result<(Self, String)> {
-        let port = free_port(host).context("cannot find a free port")?;
-        let address = format!("{host}:{port}");
-        let (program, arguments) =
-            command.split_first().ok_or_else(|| anyhow!("there is no program to start"))?;
-        let mut child = tokio::process::Command::new(program);
-        child.args(arguments.iter().map(|argument| argument.replace(PLACEHOLDER, &address)));
-        if !command.iter().any(|argument| argument.contains(PLACEHOLDER)) {
-            child.args(["--insecure".to_owned(), format!("--address={address}")]);
-        }
-        let (mut child, group) = Group::lead(child.stdin(Stdio::null()))
-            .with_context(|| format!("cannot start program {}", quote(program)))?;
-        let group = Arc::new(group);
-        let log = Log::default();
-        let readers = [
-            child.stdout.take().map(|out| tokio::spawn(follow(out, log.clone()))),
-            child.stderr.take().map(|err| tokio::spawn(follow(err, log.clone()))),
-        ];
-        let (end, ended) = watch::channel(None);
-        let what = format!("the program of function {}", quote(name));
-        let all = group.clone();
-        tokio::spawn(async move {
-            let status = child.wait().await;
-            // What it has started ends with it, also what holds on to its log. This cannot be done
-            // later, since a number that is not in use is free to take.
-            all.end();
-            let read = async {
-                for reader in readers.into_iter().flatten() {
-                    let _ = reader.await;
-                }
-            };
-            // Whoever has left the group can still hold on.
-            let _ = tokio::time::timeout(watched::LAST_WORDS, read).await;
-            let status = status.map_or_else(|e| e.to_string(), |status| status.to_string());
-            let log = log.lock().unwrap_or_else(PoisonError::into_inner);
-            let log: Vec<_> = log.iter().map(String::as_str).collect();
-            end.send_replace(Some(watched::obituary(&what, &status, &log)));
-        });
-        let target = format!("127.0.0.1:{port}");
-        Ok((Self { watched: Watched::new(&target, ended)?, group }, target))
-    }
-
-    pub(super) fn ended(&self) -> Ended {
-        self.watched.ended()
-    }
-}
-
-#[async_trait]
-impl FunctionRunner for Process {
-    async fn run(
-        &self,
-        call: &Call,
-        request: RunFunctionRequest,
-    ) -> Result<RunFunctionResponse, RunError> {
-        self.watched.run(call, request).await
-    }
+    let (mut child, group) = ProcessGroup::lead(child.stdin(Stdio::null()))
+        .with_context(|| format!("cannot start program {}", quote(program)))?;
+    let group = Arc::new(group);
+    let log = Log::default();
+    let readers = [
+        child.stdout.take().map(|out| tokio::spawn(follow(out, log.clone()))),
+        child.stderr.take().map(|err| tokio::spawn(follow(err, log.clone()))),
+    ];
+    let (end, ended) = watch::channel(None);
+    let what = format!("the program of function {}", quote(name));
+    let all = group.clone();
+    tokio::spawn(async move {
+        let status = child.wait().await;
+        // Its children end with it, also those that hold its log open. This cannot be done later:
+        // the group's number is free to be used again.
+        all.end();
+        let read = async {
+            for reader in readers.into_iter().flatten() {
+                let _ = reader.await;
+            }
+        };
+        // A child that left the group may still hold the log open.
+        let _ = tokio::time::timeout(supervised::EXIT_GRACE, read).await;
+        let status = status.map_or_else(|e| e.to_string(), |status| status.to_string());
+        let log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log: Vec<_> = log.iter().map(String::as_str).collect();
+        end.send_replace(Some(supervised::exit_report(&what, &status, &log)));
+    });
+    let target = format!("127.0.0.1:{port}");
+    Ok(Running {
+        runner: Arc::new(Supervised::new(&target, ended.clone())?),
+        target: Some(target),
+        ended: Some(ended),
+        program: Some(Arc::new(Program::new(group))),
+    })
 }
 
 /// Reads a log to its end, whatever is in it: a program whose log nobody reads any more would die of
@@ -163,7 +101,7 @@ async fn follow(out: impl AsyncRead + Unpin, log: Log) {
 fn keep(log: &Log, line: &[u8]) {
     let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
     let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-    if log.len() == watched::LOG_LINES {
+    if log.len() == LOG_LINES {
         log.pop_front();
     }
     log.push_back(line);
@@ -225,7 +163,7 @@ mod tests {
         let long = "x".repeat(1 << 20);
         assert_eq!(log_of(format!("{long}\nnext").as_bytes()).await, [&long[..LINE], "next"]);
         let many: Vec<_> = (0..100).map(|line| line.to_string()).collect();
-        let last = &many[many.len() - watched::LOG_LINES..];
+        let last = &many[many.len() - LOG_LINES..];
         assert_eq!(log_of(many.join("\n").as_bytes()).await, last);
     }
 
@@ -248,7 +186,7 @@ mod tests {
         let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
         let ended = process.ended();
         drop(process);
-        let end = watched::end_of(ended).await;
+        let end = supervised::end_of(ended).await;
         assert!(end.contains("signal: 9"), "{end}");
     }
 
@@ -257,7 +195,7 @@ mod tests {
         let script = "sleep 600 > /dev/null 2>&1 & echo $!; exit 3";
         let command = ["sh", "-c", script].map(str::to_owned);
         let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
-        let end = watched::end_of(process.ended()).await;
+        let end = supervised::end_of(process.ended()).await;
         let left = end.lines().last().unwrap();
         assert!(end.contains("exit status: 3") && left.parse::<u32>().is_ok(), "{end}");
         // Nothing is left to be ended by number, while the child may take a moment to be gone.

@@ -1,39 +1,32 @@
 //! The functions of a project: those it depends on, and those whose source is in it.
 
-mod cache;
 mod embedded;
 mod file;
-mod registry;
 mod rewrites;
-mod versions;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
+use biplane_console::{Deadline, Streams};
 use biplane_model::gojson::quote;
+use biplane_package::reference::{dns_label, repository_path};
+use biplane_package::{Range, TagCache, Tags, registry, versions};
 use jiff::Timestamp;
 
-use super::build::NotBuilt;
-use super::flags::FunctionFlags;
-use super::runtime::Function;
-use crate::streams::Streams;
-use cache::Cache;
+use crate::build_spec::NotBuilt;
+use crate::function::Function;
+use crate::options::Options;
 use file::{Listed, Package, Project};
-use registry::Known;
-use versions::Range;
 
-/// The functions of a project that a pipeline uses. Nothing else of the project is looked at: what
-/// is not used is neither resolved nor built.
-pub(super) fn functions(
-    path: &Path,
-    used: &[String],
-    flags: &FunctionFlags,
-    limit: Duration,
-    in_box: impl Fn(&str) -> bool,
+/// The functions of a project that a pipeline calls. Others are neither resolved nor built.
+pub fn functions(
+    called: &[String],
+    options: &Options,
+    deadline: Deadline,
     streams: &mut Streams<'_>,
 ) -> Result<Vec<Function>> {
+    let path = options.project_file.as_path();
     let file = quote(&path.display().to_string());
     streams
         .debug("Loading functions from project", &[("project-file", &path.display().to_string())]);
@@ -42,7 +35,7 @@ pub(super) fn functions(
     let root = path.parent().unwrap_or(Path::new("/"));
     let mut notes = Vec::new();
     let resolved = spinner("Resolving function dependencies", streams, || {
-        dependencies(&project, used, flags, limit, in_box, &mut notes)
+        dependencies(&project, called, options, deadline, &mut notes)
     });
     for note in notes {
         note.say(streams);
@@ -52,12 +45,12 @@ pub(super) fn functions(
         let fields = [("function", function.name.as_str()), ("package", &function.package)];
         streams.debug("Resolved function dependency", &fields);
     }
-    functions.extend(embedded::functions(&project, root, used, flags).context(NotBuilt)?);
+    functions.extend(embedded::functions(&project, root, called, options.allow_process).context(NotBuilt)?);
     Ok(functions)
 }
 
 /// Where the functions of a project and what they are made of are, as far as it can be read.
-pub(super) fn sources(path: &Path) -> Vec<PathBuf> {
+pub fn sources(path: &Path) -> Vec<PathBuf> {
     let root = path.parent().unwrap_or(Path::new("/"));
     let Ok(project) = Project::read(path) else { return Vec::new() };
     let mut sources = vec![root.join(&project.functions_path), root.join(&project.schemas_path)];
@@ -91,10 +84,9 @@ impl Note {
 
 fn dependencies(
     project: &Project,
-    used: &[String],
-    flags: &FunctionFlags,
-    limit: Duration,
-    in_box: impl Fn(&str) -> bool,
+    called: &[String],
+    options: &Options,
+    deadline: Deadline,
     notes: &mut Vec<Note>,
 ) -> Result<Vec<Function>> {
     let mut functions: Vec<Function> = Vec::new();
@@ -102,7 +94,7 @@ fn dependencies(
     let mut ranges: BTreeMap<usize, (&Package, Range, String)> = BTreeMap::new();
     for package in &project.packages {
         let name = dns_label(repository_path(&package.repository));
-        if !used.contains(&name) {
+        if !called.contains(&name) {
             continue;
         }
         let mut function =
@@ -116,7 +108,8 @@ fn dependencies(
             );
         }
         // A function that runs in process does so at any version, and no registry has to be asked.
-        if flags.no_builtin || function.upstream_name().is_none_or(|name| !in_box(name)) {
+        let in_process = function.upstream_name().is_some_and(|name| options.in_box(name));
+        if !options.builtin || !in_process {
             match reference(package) {
                 Reference::Exact(reference) => function.package = reference,
                 Reference::Range(range) => {
@@ -127,10 +120,14 @@ fn dependencies(
         }
         functions.push(function);
     }
-    let cache = Cache::at(flags.cache_dir.as_deref().map(Path::new));
+    let client = registry::Client {
+        cache: TagCache::at(options.cache_dir.as_deref()),
+        auth_file: options.docker.auth_file.clone(),
+        max_concurrency: options.max_concurrency,
+    };
     let wanted: BTreeMap<_, _> =
         ranges.values().map(|(_, range, at)| (at.as_str(), range)).collect();
-    let mut known = registry::tags(&wanted, &cache, flags.max_concurrency, limit)?;
+    let mut known = registry::tags(&client, &wanted, deadline.remaining())?;
     for (place, (package, range, at)) in &ranges {
         let Package { repository, version } = package;
         let newest = match known.remove(at) {
@@ -152,7 +149,7 @@ fn newest(
     repository: &str,
     version: &str,
     range: &Range,
-    known: Known,
+    known: Tags,
     notes: &mut Vec<Note>,
 ) -> Result<String> {
     if let Some(asked) = known.asked {

@@ -2,57 +2,52 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
-use async_trait::async_trait;
-use biplane_function::grpc::Security;
-use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, FunctionRunner, GrpcRunner, InProcess, Registry, RunError};
+use biplane_console::deadline::DeadlineExceeded;
+use biplane_console::{Deadline, Interrupted, Interrupts, Note, Notes, Progress, Streams, interrupt};
+use biplane_function::Registry;
+use biplane_model::pipeline::function_names;
 use biplane_model::{Object, gojson::quote};
+use biplane_runner::grpc::Security;
+use biplane_runner::{Call, Direct, GrpcRunner, Reported};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::build::NotBuilt;
-use super::docker::{Cancelled, Environment, Options, Session};
-use super::engine::{Engine, Image};
-use super::flags::FunctionFlags;
-use super::functions::used;
-use super::interrupt::{self, Interrupted, Interrupts};
-use super::notes::{Note, Notes};
-use super::process::Process;
-use super::runners::{Runners, Running};
-use super::runtime::{Function, Runtime};
-use super::turns::Turns;
-use super::waiting;
-use crate::streams::Streams;
+use crate::build_spec::NotBuilt;
+use crate::docker::{self, Cancelled, Session};
+use crate::engine::{Engine, Image};
+use crate::function::Function;
+use crate::options::Options;
+use crate::placement::Placement;
+use crate::process;
+use crate::runners::Runners;
+use crate::running::Running;
+use crate::start_limiter::StartLimiter;
 
 const WITHOUT_DOCKER: &str = "\nFunctions also run without Docker: where you start them yourself (render.crossplane.io/runtime: Development), as a program (Process), or in this process if they are in the box (InProcess).";
 
 const NEEDS_LEAVE: &str = "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs";
 const ELSE_DOCKER: &str = "\nOr have it built and run in Docker, which cannot be reached: ";
 
-/// Starts those functions that the pipeline calls and that are not up, as many at the same time as is
-/// allowed. When several cannot be started, the first of them in the input is reported; the others are
-/// cleaned up. Of the command's time some is spent already.
-pub(super) async fn start(
+/// Starts those functions that the pipeline calls and that are not up yet. When several cannot be
+/// started, the first of them in the input is reported; the others are cleaned up.
+pub async fn start(
     functions: &[Function],
     pipeline: &Object,
-    flags: &FunctionFlags,
+    options: &Options,
     engine: &Engine,
-    (timeout, spent): (Duration, Duration),
+    deadline: Deadline,
     up: Runners,
     streams: &mut Streams<'_>,
 ) -> Result<Runners> {
-    let (begun, timeout) = (Instant::now(), timeout.saturating_sub(spent));
-    let mut planned = plan(functions, pipeline, flags, engine)?;
+    let mut planned = plan(functions, pipeline, options, engine)?;
     planned.retain(|(function, _)| !up.is_up(&function.name));
-    let has = |wanted: fn(&Runtime) -> bool| planned.iter().any(|(_, runtime)| wanted(runtime));
-    let in_docker = has(|runtime| matches!(runtime, Runtime::Docker(_)));
-    let mut runners = up.place();
-    let is_program = |runtime: &Runtime| matches!(runtime, Runtime::Process(_));
-    let leaves_something = in_docker || has(is_program) || !matches!(engine, Engine::BuiltIn);
-    let waits = leaves_something || has(|runtime| matches!(runtime, Runtime::Development(_)));
+    let has = |wanted: fn(&Placement) -> bool| planned.iter().any(|(_, placed)| wanted(placed));
+    let starts = has(|placed| matches!(placed, Placement::Docker(_) | Placement::Process(_)));
+    let mut runners = up.without_functions();
+    let leaves_something = starts || !matches!(engine, Engine::BuiltIn);
+    let waits = leaves_something || has(|placed| matches!(placed, Placement::Development(_)));
     if waits && runners.interrupted.is_none() {
         runners.interrupted = Some(Interrupts::listen(&streams.progress, false)?);
     }
@@ -60,26 +55,30 @@ pub(super) async fn start(
         // Before there is anything to clean up.
         runners.interrupted.iter().for_each(Interrupts::leave_to_command);
     }
-    open_session(&planned, engine, timeout, &mut runners, streams.verbose).await?;
+    let verbose = streams.verbose;
+    open_session(functions, &planned, engine, options, deadline, &mut runners, verbose).await?;
 
     let (notes, mut left) = Notes::new();
     let mut starting = Starting {
-        registry: flags.registry(),
+        registry: options.registry.clone(),
         host: if engine.is_image() { "0.0.0.0" } else { "127.0.0.1" },
         network: runners.network.clone(),
-        turns: Turns::new(flags.max_concurrency, planned.iter().map(|(_, runtime)| runtime)),
+        limiter: StartLimiter::new(
+            options.max_concurrency,
+            planned.iter().map(|(_, placement)| placement),
+        ),
         notes,
         tasks: JoinSet::new(),
         done: BTreeMap::new(),
     };
     let session = runners.session.clone();
-    for (place, (function, runtime)) in planned.iter().enumerate() {
-        starting.begin(place, function, runtime, session.as_ref());
+    for (place, (function, placement)) in planned.iter().enumerate() {
+        starting.begin(place, function, placement, session.as_ref());
     }
     if let (Engine::Image(image), Some(session)) = (engine, &session) {
         starting.provide(planned.len(), image, session.clone());
     }
-    let done = starting.finish(&mut left, &runners, timeout, streams).await;
+    let done = starting.finish(&mut left, &runners, deadline, streams).await;
     for (place, started) in done {
         let Some((function, _)) = planned.get(place) else {
             started?; // the engine's image
@@ -94,46 +93,55 @@ pub(super) async fn start(
             runners.insert(function.name.clone(), running);
         }
     }
-    waiting::in_public(&mut runners, &streams.progress);
+    show_progress(&mut runners, &streams.progress);
     runners.join(up);
-    runners.spent = spent;
-    if in_docker || engine.is_image() {
-        runners.spent += begun.elapsed();
-    }
     Ok(runners)
 }
 
-/// What runs where, of those functions that the pipeline calls.
+/// Shows on the progress line which function is being called.
+fn show_progress(runners: &mut Runners, progress: &Progress) {
+    if !progress.is_on() {
+        return;
+    }
+    for running in runners.values_mut() {
+        let progress = progress.clone();
+        let report = move |call: &Call| {
+            progress.wait(|| format!("{} in step {}", call.function, call.step))
+        };
+        running.runner = Arc::new(Reported::new(running.runner.clone(), report));
+    }
+}
+
+/// Where those functions run that the pipeline calls.
 fn plan<'a>(
     functions: &'a [Function],
     pipeline: &Object,
-    flags: &FunctionFlags,
+    options: &Options,
     engine: &Engine,
-) -> Result<Vec<(&'a Function, Runtime)>> {
-    let registry = flags.registry();
-    let used = used(pipeline);
+) -> Result<Vec<(&'a Function, Placement)>> {
+    let called = function_names(pipeline);
     // An engine on another machine cannot call back.
-    let remote = engine.is_image() && Environment::of_process().is_remote();
+    let remote = engine.is_image() && options.docker.is_remote();
     let mut planned = Vec::new();
     for function in functions {
-        let in_box = |name: &str| registry.get(name).is_some();
-        let runtime = function.runtime(in_box, !flags.no_builtin && !remote);
-        let runtime = runtime.with_context(|| {
+        let in_box = |name: &str| options.in_box(name);
+        let placement = function.placement(in_box, options.builtin && !remote);
+        let placement = placement.with_context(|| {
             format!(
                 "cannot start function runtimes: cannot get runtime for Function {}",
                 quote(&function.name)
             )
         })?;
-        if !used.contains(&function.name) {
+        if !called.contains(&function.name) {
             continue;
         }
-        let refused = match runtime {
-            Runtime::Process(_) if !flags.allow_process => NEEDS_LEAVE,
-            Runtime::Process(_) | Runtime::InProcess(_) if remote => {
+        let refused = match placement {
+            Placement::Process(_) if !options.allow_process => NEEDS_LEAVE,
+            Placement::Process(_) | Placement::InProcess(_) if remote => {
                 "it runs on this machine, where an engine in a remote Docker daemon cannot reach it"
             }
             _ => {
-                planned.push((function, runtime));
+                planned.push((function, placement));
                 continue;
             }
         };
@@ -149,9 +157,11 @@ fn cannot_start(function: &Function) -> String {
 /// Connects to Docker if anything needs it, and provides the network on which the engine and the
 /// functions meet if the engine is there.
 async fn open_session(
-    planned: &[(&Function, Runtime)],
+    functions: &[Function],
+    planned: &[(&Function, Placement)],
     engine: &Engine,
-    timeout: Duration,
+    options: &Options,
+    deadline: Deadline,
     runners: &mut Runners,
     verbose: bool,
 ) -> Result<()> {
@@ -162,9 +172,9 @@ async fn open_session(
             return Ok(session);
         }
         tokio::select! {
-            session = Session::open(Environment::of_process(), verbose) => session,
+            session = Session::open(options.docker.clone(), verbose) => session,
             () = interrupt::requested(interrupted.as_ref()) => Err(Interrupted.into()),
-            () = tokio::time::sleep(timeout) => Err(anyhow!("context deadline exceeded")),
+            () = deadline.passed() => Err(DeadlineExceeded.into()),
         }
     };
     if let Engine::Image(image) = engine {
@@ -176,8 +186,8 @@ async fn open_session(
         };
         let session = open().await.map_err(cannot)?;
         runners.session = Some(session.clone());
-        if image.network.is_some() {
-            runners.network.clone_from(&image.network);
+        if let Some(network) = image.network(functions) {
+            runners.network = Some(network.to_owned());
         }
         if runners.network.is_none() {
             let create = session.create_network();
@@ -188,7 +198,7 @@ async fn open_session(
                     session.cancel(Cancelled::Interrupted);
                     create.await
                 }
-                () = tokio::time::sleep(timeout) => {
+                () = deadline.passed() => {
                     session.cancel(Cancelled::Deadline);
                     create.await
                 }
@@ -197,7 +207,7 @@ async fn open_session(
         }
         return Ok(());
     }
-    let first = planned.iter().find(|(_, runtime)| matches!(runtime, Runtime::Docker(_)));
+    let first = planned.iter().find(|(_, placed)| matches!(placed, Placement::Docker(_)));
     if let Some((function, _)) = first {
         let session = open().await.map_err(|error| {
             if error.is::<Interrupted>() {
@@ -228,7 +238,7 @@ struct Starting {
     host: &'static str,
     /// The network for containers that ask for none.
     network: Option<String>,
-    turns: Turns,
+    limiter: StartLimiter,
     notes: Notes,
     tasks: JoinSet<(usize, Started)>,
     done: BTreeMap<usize, Started>,
@@ -242,20 +252,20 @@ impl Starting {
         &mut self,
         place: usize,
         function: &Function,
-        runtime: &Runtime,
+        placement: &Placement,
         session: Option<&Arc<Session>>,
     ) {
-        let started = match runtime {
-            Runtime::Docker(options) => match session {
+        let started = match placement {
+            Placement::Docker(options) => match session {
                 Some(session) => return self.contain(place, function, options, session.clone()),
                 None => Err(anyhow!("there is no Docker engine")),
             },
-            Runtime::InProcess(name) => Ok(self.in_process(function, name)),
-            Runtime::Development(target) => development(target),
-            Runtime::Process(command) if self.turns.are_scarce() => {
-                return self.process_in_turn(place, function, command);
+            Placement::InProcess(name) => self.in_process(function, name),
+            Placement::Development(target) => development(target),
+            Placement::Process(command) if self.limiter.is_scarce() => {
+                return self.process_with_permit(place, function, command);
             }
-            Runtime::Process(command) => process(&function.name, command, self.host, &self.notes),
+            Placement::Process(command) => program(&function.name, command, self.host, &self.notes),
         };
         self.done.insert(place, started.map(Some));
     }
@@ -264,15 +274,15 @@ impl Starting {
         &mut self,
         place: usize,
         function: &Function,
-        options: &Options,
+        options: &docker::Options,
         session: Arc<Session>,
     ) {
         let (name, options) = (function.name.clone(), options.clone());
         let (network, notes) = (self.network.clone(), self.notes.clone());
-        let turns = self.turns.clone();
+        let limiter = self.limiter.clone();
         self.tasks.spawn(async move {
-            let _turn = match turns.next().await {
-                Ok(turn) => turn,
+            let _permit = match limiter.acquire().await {
+                Ok(permit) => permit,
                 Err(cancelled) => return (place, Err(cancelled.error())),
             };
             let started = session.start(&name, &options, network.as_deref(), &notes).await;
@@ -282,10 +292,10 @@ impl Starting {
 
     fn provide(&mut self, place: usize, image: &Image, session: Arc<Session>) {
         let (image, notes) = (image.clone(), self.notes.clone());
-        let turns = self.turns.clone();
+        let limiter = self.limiter.clone();
         self.tasks.spawn(async move {
-            let _turn = match turns.next().await {
-                Ok(turn) => turn,
+            let _permit = match limiter.acquire().await {
+                Ok(permit) => permit,
                 Err(cancelled) => return (place, Err(image.failed(cancelled.error()))),
             };
             let provided = session.provide(&image.reference, image.pull, &notes).await;
@@ -293,47 +303,48 @@ impl Starting {
         });
     }
 
-    fn in_process(&self, function: &Function, name: &str) -> Running {
+    fn in_process(&self, function: &Function, name: &str) -> Result<Running> {
+        let Some(function_in_box) = self.registry.get(name) else {
+            return Err(anyhow!("there is no function {} in the box", quote(name)));
+        };
         let fields = [("function", function.name.as_str()), ("runs", name)];
         self.notes.debug("Function runs in process", &fields);
-        let inner = InProcess::new(self.registry.clone());
-        Running::in_process(Arc::new(Renamed { name: name.to_owned(), inner }))
+        Ok(Running::in_process(Arc::new(Direct::new(function_in_box.clone()))))
     }
 
-    /// Starts a program when it is its turn, which lasts until it listens: building it may be
-    /// most of the work.
-    fn process_in_turn(&mut self, place: usize, function: &Function, command: &[String]) {
+    /// Starts a program with a permit, which is held until it listens: building it may be most of the
+    /// work.
+    fn process_with_permit(&mut self, place: usize, function: &Function, command: &[String]) {
         let (name, command) = (function.name.clone(), command.to_vec());
-        let (turns, host, notes) = (self.turns.clone(), self.host, self.notes.clone());
+        let (limiter, host, notes) = (self.limiter.clone(), self.host, self.notes.clone());
         self.tasks.spawn(async move {
-            let turn = match turns.next().await {
-                Ok(turn) => turn,
+            let permit = match limiter.acquire().await {
+                Ok(permit) => permit,
                 Err(cancelled) => return (place, Err(cancelled.error())),
             };
-            let started = process(&name, &command, host, &notes);
+            let started = program(&name, &command, host, &notes);
             if let Ok(Running { target: Some(target), ended: Some(ended), .. }) = &started {
-                turn.until_listening(target, ended.clone()).await;
+                permit.until_listening(target, ended.clone()).await;
             }
             (place, started.map(Some))
         });
     }
 
-    /// Waits for all of them. Those after the first failure are given up, as all are when someone
-    /// asks to stop or there is no time left; even so each gets to the point where it is known
-    /// what it left behind.
+    /// Waits for all of them. Those after the first failure are cancelled, as all are on an interrupt
+    /// or at the deadline. Each still gets to the point where it is known what it left behind.
     async fn finish(
         mut self,
         left: &mut mpsc::UnboundedReceiver<Note>,
         runners: &Runners,
-        timeout: Duration,
+        deadline: Deadline,
         streams: &mut Streams<'_>,
     ) -> BTreeMap<usize, Started> {
-        let turns = self.turns.clone();
+        let limiter = self.limiter.clone();
         let cancel = |reason| {
-            turns.cancel(reason);
+            limiter.cancel(reason);
             runners.session.iter().for_each(|session| session.cancel(reason));
         };
-        let deadline = tokio::time::sleep(timeout);
+        let deadline = deadline.passed();
         tokio::pin!(deadline);
         let (mut late, mut interrupted) = (false, false);
         loop {
@@ -374,33 +385,14 @@ impl Starting {
     }
 }
 
-fn process(name: &str, command: &[String], host: &str, notes: &Notes) -> Result<Running> {
-    let (process, target) = Process::start(name, command, host)?;
-    notes.debug("Function runs as a program", &[("address", &target), ("function", name)]);
-    let ended = Some(process.ended());
-    Ok(Running { runner: Arc::new(process), target: Some(target), ended })
+fn program(name: &str, command: &[String], host: &str, notes: &Notes) -> Result<Running> {
+    let running = process::start(name, command, host)?;
+    let target = running.target.as_deref().unwrap_or_default();
+    notes.debug("Function runs as a program", &[("address", target), ("function", name)]);
+    Ok(running)
 }
 
 fn development(target: &str) -> Result<Running> {
-    let runner = GrpcRunner::new(target, Security::Plaintext).map_err(|e| anyhow!("{e}"))?;
-    Ok(Running { runner: Arc::new(runner), target: Some(target.to_owned()), ended: None })
-}
-
-/// A function in the box under the name that the pipeline gives it.
-#[derive(Debug)]
-struct Renamed {
-    name: String,
-    inner: InProcess,
-}
-
-#[async_trait]
-impl FunctionRunner for Renamed {
-    async fn run(
-        &self,
-        call: &Call,
-        request: RunFunctionRequest,
-    ) -> Result<RunFunctionResponse, RunError> {
-        let call = Call { function: self.name.clone(), ..call.clone() };
-        self.inner.run(&call, request).await
-    }
+    let runner = GrpcRunner::new(target, Security::Plaintext)?;
+    Ok(Running::at(Arc::new(runner), target.to_owned(), None))
 }

@@ -1,6 +1,8 @@
 //! Fixtures, the player of recordings, in-process servers.
 
+pub mod certs;
 pub mod compare;
+pub mod echo;
 pub mod mutate;
 pub mod player;
 pub mod recording;

@@ -3,8 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use biplane_function::{Call, Function, FunctionRunner, RunError};
+use biplane_function::Function;
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_runner::{Call, FunctionRunner, RunError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tonic::Status;

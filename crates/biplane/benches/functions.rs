@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use biplane_function::Function;
-use biplane_function::grpc::{Client, Security};
 use biplane_function::v1::RunFunctionRequest;
+use biplane_runner::grpc::{Client, Security};
 use serde_json::json;
 use tokio::runtime::Runtime;
 

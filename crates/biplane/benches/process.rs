@@ -11,11 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use biplane_function::grpc::Security;
 use biplane_function::serve::{Config, start};
-use biplane_function::{Call, FunctionRunner, GrpcRunner};
 use biplane_proto::function::v1::RunFunctionRequest;
 use biplane_proto::render::v1alpha1::RenderRequest;
+use biplane_runner::grpc::Security;
+use biplane_runner::{Call, FunctionRunner, GrpcRunner};
 use prost::Message;
 use serde_json::json;
 

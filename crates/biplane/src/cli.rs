@@ -10,6 +10,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use biplane_console::error::{INTERRUPTED, error_line, error_text};
+use biplane_console::streams::PipeWatch;
+use biplane_console::{Interrupted, Progress, Streams};
 use biplane_function::Registry;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -19,18 +22,13 @@ use crate::commands::config::ConfigCommand;
 use crate::commands::function::Function;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
-use crate::commands::render::{CompositionRender, Interrupted, OperationRender};
+use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
-use crate::progress::Progress;
-use crate::streams::{Reader, Streams};
 use environment::Environment;
 
 /// Exit code of a mistake on the command line.
 pub const USAGE_ERROR: u8 = 80;
-/// Exit code of a command that someone stopped.
-pub(crate) const INTERRUPTED: u8 = 130;
-const PREFIX: &str = "biplane: error: ";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -191,7 +189,7 @@ fn shown(features: Features) -> clap::Command {
 /// The whole program, with functions of one's own beside those in the box.
 pub fn main(own: Registry) -> ExitCode {
     let mut streams = Streams {
-        stdin: &mut std::io::stdin(),
+        stdin: Box::new(std::io::stdin()),
         stdout: &mut std::io::stdout(),
         stderr: &mut std::io::stderr(),
         verbose: false,
@@ -228,9 +226,9 @@ where
         Ok(cli) => cli,
         Err(error) => return explain(error, &arguments, features, streams),
     };
-    let mut stdout = Reader::new(&mut *streams.stdout);
+    let mut stdout = PipeWatch::new(&mut *streams.stdout);
     let mut inner = Streams {
-        stdin: &mut *streams.stdin,
+        stdin: std::mem::replace(&mut streams.stdin, Box::new(std::io::empty())),
         stdout: &mut stdout,
         stderr: &mut *streams.stderr,
         verbose: cli.verbose,
@@ -238,8 +236,8 @@ where
     };
     match dispatch(cli.command, config_file.as_deref(), environment, &mut inner) {
         Ok(()) => 0,
-        // Whoever read the output has seen enough.
-        Err(_) if stdout.gone => 0,
+        // The reader of stdout has seen enough.
+        Err(_) if stdout.closed => 0,
         Err(error) => {
             if !error.to_string().is_empty() {
                 streams.say(&error_text(&error));
@@ -291,20 +289,16 @@ fn dispatch(
             completions.run(&self::command(), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
-        Command::Render(mut render)
-        | Command::Composition(Composition::Render(mut render))
-        | Command::Alpha(Alpha::Render(AlphaRender::Xr(mut render)))
-        | Command::Beta(Beta::Render(mut render)) => {
-            render.link(&environment.own);
-            render.run(streams)
-        }
+        Command::Render(render)
+        | Command::Composition(Composition::Render(render))
+        | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
+        | Command::Beta(Beta::Render(render)) => render.run(environment, streams),
         Command::Function(function) => function.run(&environment.own),
         Command::Internal(internal) => internal.run(streams),
         Command::Man(man) => man.run(self::command(), streams),
-        Command::Operation(Operation::Render(mut render))
-        | Command::Alpha(Alpha::Render(AlphaRender::Op(mut render))) => {
-            render.link(&environment.own);
-            render.run(streams)
+        Command::Operation(Operation::Render(render))
+        | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {
+            render.run(environment, streams)
         }
         Command::Version(version) => version.run(streams),
     }
@@ -342,15 +336,4 @@ fn help(parsed: clap::Error, arguments: &[OsString], features: Features) -> clap
         Err(help) if help.kind() == ErrorKind::DisplayHelp => help,
         _ => parsed,
     }
-}
-
-/// What is said about a failure.
-pub(crate) fn error_text(error: &anyhow::Error) -> String {
-    error_line(format!("{error:#}").trim_end_matches('\n'))
-}
-
-/// Later lines stand below the first.
-fn error_line(message: &str) -> String {
-    let indent = format!("\n{}", " ".repeat(PREFIX.len()));
-    format!("{PREFIX}{}", message.replace('\n', &indent))
 }

@@ -3,6 +3,3 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
-pub mod progress;
-pub mod streams;
-mod terminal;

@@ -8,6 +8,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-proto", 0),
     ("biplane-cluster", 1),
     ("biplane-function", 1),
+    ("biplane-runner", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
     ("biplane-devenv", 3),
@@ -20,7 +21,11 @@ const LEVELS: &[(&str, u8)] = &[
 const TOOLS: u8 = 9;
 
 /// Edges within a level that are meant.
-const SAME_LEVEL: &[(&str, &str)] = &[("biplane-proto", "biplane-model")];
+const SAME_LEVEL: &[(&str, &str)] = &[
+    ("biplane-proto", "biplane-model"),
+    // One of the runners runs functions of this process. Authors of functions need no runner.
+    ("biplane-runner", "biplane-function"),
+];
 
 /// Crates that only the named ones may use directly; `deny.toml` says the same to cargo-deny.
 const BANS: &[(&str, &[&str])] = &[
@@ -107,6 +112,11 @@ mod tests {
     fn levels_only_look_down() {
         assert_eq!(check("biplane-engine", "biplane-cluster", None), [""; 0]);
         assert_eq!(check("biplane-proto", "biplane-model", None), [""; 0]);
+        assert_eq!(check("biplane-runner", "biplane-function", None), [""; 0]);
+        assert_eq!(
+            check("biplane-function", "biplane-runner", None),
+            ["biplane-function (level 1) must not use biplane-runner (level 1)"]
+        );
         assert_eq!(
             check("biplane-model", "biplane-proto", None),
             ["biplane-model (level 0) must not use biplane-proto (level 0)"]

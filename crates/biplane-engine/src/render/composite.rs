@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_function::FunctionRunner;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
 use biplane_model::typed::{self, Names, tables};
-use biplane_model::{Gvk, Object, Value, names};
+use biplane_model::{Gvk, Object, names};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
+use biplane_runner::FunctionRunner;
 use uuid::Uuid;
 
 use super::stage::{Stage, Supporting};

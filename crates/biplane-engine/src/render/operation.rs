@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use biplane_function::FunctionRunner;
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
     CronOperationInput, OperationInput, OperationOutput, WatchOperationInput,
 };
+use biplane_runner::FunctionRunner;
 use jiff::Timestamp;
 
 use super::stage::{Stage, Supporting};
 use super::{Partial, Rendered, Settings};
 use crate::composite::ReconcileError;
-use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watched};
+use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watch_operation};
 
 pub(super) async fn render(
     request: OperationInput,
@@ -76,7 +76,7 @@ pub(super) fn from_cron(
 pub(super) fn from_watch(request: WatchOperationInput) -> Result<Struct, String> {
     let watch = request.watch_operation.map(Struct::into_object).unwrap_or_default();
     let watched = request.watched_resource.map(Struct::into_object).unwrap_or_default();
-    let made = watched::operation(&watch, &watched)
+    let made = watch_operation::operation(&watch, &watched)
         .map_err(|e| format!("cannot convert WatchOperation from protobuf: {e}"))?;
     Ok(made.into())
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use biplane_cluster::{MemoryCluster, WritePolicy};
-use biplane_function::{Fetching, FunctionRunner};
 use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
+use biplane_runner::{Fetching, FunctionRunner};
 
 use super::output::{self, Happened};
 use crate::pipeline::Ports;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use biplane_engine::render::{RenderError, Settings, dial, render};
-use biplane_function::{InProcess, Named};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
+use biplane_runner::{InProcess, Named};
 use serde_json::{Value, json};
 
 async fn run(request: Value) -> Result<RenderResponse, String> {

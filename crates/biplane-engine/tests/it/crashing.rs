@@ -6,9 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use biplane_cluster::MemoryCluster;
 use biplane_cluster::memory::{Answer, Counted, Fault, When};
-use biplane_function::{Call, FunctionRunner, RunError};
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
+use biplane_runner::{Call, FunctionRunner, RunError};
 use serde_json::json;
 
 use crate::world::{World, object};

@@ -20,10 +20,10 @@ use biplane_engine::composite::{Deps, Layout, RealFinalizer, ReconcileError, Req
 use biplane_engine::pipeline::Ports;
 use biplane_engine::requirements::ClusterRequirements;
 use biplane_engine::sources::CountingIds;
-use biplane_function::{Call, Fetching, FunctionRunner, RunError};
 use biplane_model::condition::{Condition, conditions};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_runner::{Call, Fetching, FunctionRunner, RunError};
 use serde_json::json;
 
 pub(crate) const XR_VERSION: &str = "example.org/v1";

@@ -1,10 +1,7 @@
-//! Functions over the wire: our client, our server, and servers that misbehave.
+//! What function authors use: the helpers, the server, functions of other SDKs.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
 
-mod certs;
-mod client;
-mod faults;
 mod helpers;
 mod linked;
 mod serve;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, mpsc};
 use biplane_function::PureFunction;
 use biplane_function::serve::{self, Config, Network};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_testkit::certs::Certs;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
@@ -14,7 +15,6 @@ use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::certs::Certs;
 use crate::world::{self, Echo, PATIENCE, call, client, config, request};
 
 async fn refused(config: Config) -> String {

@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
 
 mod auto_ready;
-#[path = "../../../biplane-function/tests/it/certs.rs"]
-mod certs;
 mod dummy;
 mod environment_configs;
 mod memory;

@@ -8,21 +8,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_function::grpc::{Client, GrpcRunner, Security};
-use biplane_function::runner::FetchError;
 use biplane_function::serve::{self, Config, Network, Running};
 use biplane_function::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
 };
-use biplane_function::{Call, Fetching, FunctionRunner, PureFunction, Requirements, status, tls};
+use biplane_function::{PureFunction, status};
 use biplane_functions::dummy::Dummy;
 use biplane_proto::json;
+use biplane_runner::grpc::{Client, GrpcRunner, Security};
+use biplane_runner::runner::FetchError;
+use biplane_runner::{Call, Fetching, FunctionRunner, Requirements, tls};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::certs::Certs;
+use biplane_testkit::certs::Certs;
 
 /// Long enough for an interpreter to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use biplane_function::grpc::{Client, Security};
 use biplane_function::serve::{self, Config};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Function, PureFunction};
+use biplane_runner::grpc::{Client, Security};
 use biplane_testkit::mutate;
 use prost::Message as _;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! What objects must look like before anything can be made of them.
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result};
 use biplane_model::typed::{self, BYTES, Field, Names};
 use biplane_model::{Map, Object, Value, gojson};
 
@@ -22,11 +22,18 @@ pub(super) fn is_one(
     };
     let what = kind.to_lowercase();
     let problem = format!("not a {what}: {}/{}", object.kind(), object.name());
-    if object.is_empty() {
-        return Err(anyhow!("{problem}\n--> {}: there is no object in it", name(source.file)));
-    }
-    Err(source.complain(&[wrong], problem))
+    let text = if object.is_empty() {
+        format!("{problem}\n--> {}: there is no object in it", name(source.file))
+    } else {
+        source.complain(&[wrong], problem).to_string()
+    };
+    Err(WrongKind(text).into())
 }
+
+/// An object is of another kind, or of a version that is not known.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongKind(String);
 
 /// A composite resource, of whatever kind.
 pub(super) fn composite(object: &Object, source: &Source<'_>) -> Result<()> {

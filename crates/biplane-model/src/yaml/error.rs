@@ -182,6 +182,14 @@ impl YamlError {
         }
     }
 
+    /// What is wrong, in the words of the Go reader, followed by the place and our own words.
+    pub fn report(&self) -> String {
+        match self.problem {
+            Problem::Empty => self.to_string(),
+            _ => format!("{}\n--> {}, {}", self.reference(), self.source_name, self.place()),
+        }
+    }
+
     /// The place to look at and what is wrong there: `document 1, line 2, column 3: …`, with the line.
     pub fn place(&self) -> String {
         let Self { document, line, column, problem, .. } = self;

@@ -2,18 +2,16 @@
 //! time as there are processors, until one of them fails.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Error, Result, anyhow};
+use biplane_console::{Deadline, Streams};
 use biplane_model::{Object, Value};
+use biplane_runtime::{Runners, Subject};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::super::engine::{Engine, What};
-use super::super::runners::Runners;
-use super::reach::Unreached;
+use super::reachable::Unreached;
 use super::{CompositionRender, Inputs};
-use crate::streams::Streams;
 
 impl CompositionRender {
     /// Documents come in the order of the input, and so does what is said about them.
@@ -22,30 +20,29 @@ impl CompositionRender {
         runtime: &Runtime,
         inputs: &Inputs,
         composites: &[Object],
-        runners: &Runners,
+        (runners, deadline): (&Runners, Deadline),
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
-        let begun = Instant::now();
         // A container must get to the point where it is known what it left behind.
-        let can_stop = !Engine::of(&self.engine, What::Composite, &[]).is_image();
+        let can_stop = !self.engine.is_image();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let all = each(composites, workers, |composite, mut others| {
             let mut said = Vec::new();
-            let mut say = |line: &str| said.push(line.to_owned());
-            // The time of those before it is gone for this one.
-            let mut runners = runners.clone();
-            runners.spent += begun.elapsed();
-            let rendered = if runners.spent < self.engine.timeout {
-                let render = self.render(inputs.of(composite.clone()), &runners, &mut say);
-                runtime.handle().block_on(async {
-                    tokio::select! {
-                        biased;
-                        rendered = render => rendered,
-                        () = others.failed(), if can_stop => Err(anyhow!("another failed first")),
-                    }
-                })
-            } else {
-                Err(anyhow!("cannot render composite resource: context deadline exceeded"))
+            let mut said_to = |line: &str| said.push(line.to_owned());
+            // Those before it may have taken all the time there was.
+            let rendered = match deadline.check() {
+                Ok(()) => {
+                    let inputs = inputs.of(composite.clone());
+                    let render = self.render(inputs, runners, deadline, &mut said_to);
+                    runtime.handle().block_on(async {
+                        tokio::select! {
+                            biased;
+                            rendered = render => rendered,
+                            () = others.failed(), if can_stop => Err(anyhow!("another failed first")),
+                        }
+                    })
+                }
+                Err(late) => Err(Error::new(late).context(Subject::Composite.attempted())),
             };
             let name = || format!("{} {:?}", composite.kind(), composite.name());
             match rendered.with_context(name) {

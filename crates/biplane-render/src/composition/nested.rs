@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use biplane_manifest::Loader;
+use biplane_model::layout::Layout;
 use biplane_model::{Gvk, Object, Value, gojson::quote};
-
-use super::super::defaults::is_legacy;
-use super::super::load::Loader;
 
 /// The Compositions and definitions that are given.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Nested {
+pub(super) struct Nested {
     pub(super) compositions: Vec<Object>,
     pub(super) definitions: Vec<Object>,
 }
@@ -44,10 +43,7 @@ impl Nested {
         let of_definition = |key: &str| {
             definition.map_or("", |definition| definition.str_at(&["spec", key, "name"]))
         };
-        let at: &[&str] = match definition {
-            Some(definition) if is_legacy(definition) => &["spec"],
-            _ => &["spec", "crossplane"],
-        };
+        let at = definition.map_or(Layout::Modern, Layout::of_definition).machinery();
         let chosen = object.str_at(&[at, &["compositionRef", "name"]].concat());
         let wanted = [of_definition("enforcedCompositionRef"), chosen];
         if let Some(name) = wanted.into_iter().find(|name| !name.is_empty()) {

@@ -5,28 +5,28 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use biplane_engine::render::composite_uid;
+use biplane_model::labels::{COMPOSITE, RESOURCE_NAME};
 use biplane_model::owner::{OwnerReference, controller_of};
 use biplane_model::{Object, ObjectId, Value};
 
-use super::super::print::RESOURCE_NAME;
 use super::changes;
-use super::world::{COMPOSITE, DEEPEST};
+use super::world::DEEPEST;
 
 /// By composite resource: the observed resources that are its own.
-pub(super) type Shares = BTreeMap<ObjectId, Vec<Object>>;
+pub(super) type Ownership = BTreeMap<ObjectId, Vec<Object>>;
 
 /// Gives each composite resource its observed resources, and what is known of it from before.
-pub(super) fn share(composites: &mut [Object], observed: Vec<Object>) -> Result<Shares> {
+pub(super) fn assign(composites: &mut [Object], observed: Vec<Object>) -> Result<Ownership> {
     let composed = remember(composites, observed);
     if let [composite] = composites {
         // What is not its own is for the engine to refuse.
-        return Ok(Shares::from([(composite.id(), composed)]));
+        return Ok(Ownership::from([(composite.id(), composed)]));
     }
     let family = Family::new(composites, &composed);
-    let (mut shares, mut strays) = (Shares::new(), Vec::new());
+    let (mut ownership, mut strays) = (Ownership::new(), Vec::new());
     for object in &composed {
         match family.top(object) {
-            Some(composite) => shares.entry(composite.id()).or_default().push(object.clone()),
+            Some(composite) => ownership.entry(composite.id()).or_default().push(object.clone()),
             None => strays.push(object.id().to_string()),
         }
     }
@@ -37,7 +37,7 @@ pub(super) fn share(composites: &mut [Object], observed: Vec<Object>) -> Result<
             changes::list(strays.into_iter())
         );
     }
-    Ok(shares)
+    Ok(ownership)
 }
 
 /// The conditions that every reconcile sets anew.
@@ -79,9 +79,9 @@ fn remember(composites: &mut [Object], observed: Vec<Object>) -> Vec<Object> {
 }
 
 /// What there is to say about resources that pass for one and the same of a Composition.
-pub(super) fn rivals(shares: &Shares) -> Vec<String> {
+pub(super) fn rivals(ownership: &Ownership) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (composite, observed) in shares {
+    for (composite, observed) in ownership {
         let mut seen = BTreeMap::<_, ObjectId>::new();
         for object in observed {
             let resource = object.annotation(RESOURCE_NAME);

@@ -1,21 +1,20 @@
-//! Which Compositions matter: that of the composite resource, and those of the composite resources
-//! that turn up below it. The functions of all others are left alone, so that a directory may hold
-//! more Compositions than are needed.
+//! Which Compositions matter: that of the composite resource, and those of the composite resources that
+//! turn up below it. The functions of all others are not started, so that a folder may hold more
+//! Compositions than are needed.
 
 use std::fmt;
-use std::time::Instant;
 
 use anyhow::Result;
+use biplane_console::{Deadline, Streams};
+use biplane_manifest::Loader;
 use biplane_model::{Object, Value};
+use biplane_runtime::Runners;
 use tokio::runtime::Runtime;
 
-use super::super::functions;
-use super::super::load::Loader;
-use super::super::runners::Runners;
 use super::{CompositionRender, Inputs};
-use crate::streams::Streams;
+use crate::functions;
 
-/// There is work for functions that were not started, since nobody knew that they would be called.
+/// Composite resources turned up whose functions are not started yet.
 #[derive(Clone, Debug)]
 pub(super) struct Unreached(
     /// The Compositions that call them.
@@ -38,8 +37,7 @@ impl Inputs {
         is_it(&self.composition) || self.reached.iter().any(is_it)
     }
 
-    /// The pipelines of all Compositions that are reached as one, for whoever asks which functions
-    /// are called.
+    /// The pipelines of all Compositions that are reached, as one, to tell which functions are called.
     pub(super) fn pipelines(&self) -> Object {
         let steps = |composition: &Object| match composition.at(&["spec", "pipeline"]) {
             Some(Value::Array(steps)) => steps.clone(),
@@ -55,29 +53,28 @@ impl Inputs {
 }
 
 impl CompositionRender {
-    /// The documents of all composite resources. Whenever one turns up whose functions are not
-    /// started, they are provided, and everything is rendered anew: it comes to the same up to there.
-    pub(super) fn render_reached(
+    /// The documents of all composite resources. When one turns up whose functions are not started,
+    /// they are, and everything is rendered again: rendering is deterministic up to there.
+    pub(super) fn render_reachable(
         &self,
         runtime: &Runtime,
         inputs: &mut Inputs,
         composites: &[Object],
+        deadline: Deadline,
         mut provide: impl FnMut(&Inputs, &mut Streams<'_>) -> Result<Runners>,
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
         let mut said = 0;
         loop {
             let runners = provide(inputs, streams)?;
-            let begun = Instant::now();
-            let rendered =
-                self.render_each(runtime, inputs, composites, &runners, &mut said, streams);
+            let called = (&runners, deadline);
+            let rendered = self.render_each(runtime, inputs, composites, called, &mut said, streams);
             let error = match rendered {
                 Ok(documents) => return Ok(documents),
                 Err(error) => error,
             };
             let Some(Unreached(more)) = error.downcast_ref() else { return Err(error) };
-            self.reach(inputs, more, streams)?;
-            inputs.spent = runners.spent + begun.elapsed();
+            self.reach(inputs, more, deadline, streams)?;
         }
     }
 
@@ -86,15 +83,15 @@ impl CompositionRender {
         &self,
         inputs: &mut Inputs,
         compositions: &[Object],
+        deadline: Deadline,
         streams: &mut Streams<'_>,
     ) -> Result<()> {
         inputs.reached.extend(compositions.iter().cloned());
-        // Who lists functions lists them all.
-        if self.files()?.1.is_none() {
+        // A file that lists functions lists all of them.
+        if self.functions.is_none() {
+            let loader = &mut Loader::new(streams, deadline);
             let pipelines = inputs.pipelines();
-            let limit = self.engine.timeout.saturating_sub(inputs.spent);
-            let loader = &mut Loader::new(streams);
-            inputs.functions = functions::load(None, &pipelines, &self.function, limit, loader)?;
+            inputs.functions = functions::load(None, &pipelines, &self.function, loader)?;
         }
         Ok(())
     }

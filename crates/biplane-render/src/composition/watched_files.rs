@@ -1,64 +1,62 @@
-//! `--watch` for composite resources.
-
-use std::path::Path;
+//! Renders composite resources again when files change.
 
 use anyhow::Result;
+use biplane_console::{Deadline, Streams};
+use biplane_manifest::Loader;
 use biplane_model::{Object, Value};
+use biplane_runtime::Engine;
 
-use super::super::flags::OutputFormat;
-use super::super::load::Loader;
-use super::super::up::Up;
-use super::super::watch::{Again, Sources};
-use super::{CompositionRender, Inputs};
-use crate::cli::values;
-use crate::streams::Streams;
+use super::{Composites, CompositionRender, Inputs};
+use crate::options::Format;
+use crate::warm::WarmFunctions;
+use crate::watch_files::{Repeatable, Sources};
 
-impl Again for CompositionRender {
+impl Repeatable for CompositionRender {
     fn sources(&self) -> Sources {
-        let mut sources = Sources::of(&self.function, self.function_file());
-        sources.flat.push(self.composite_resource.clone());
-        let optional = [
-            &self.composition,
-            &self.observed_resources,
-            &self.xrs,
-            &self.engine.crossplane_binary,
-        ];
-        sources.flat.extend(optional.into_iter().flatten().cloned());
-        sources.flat.extend(self.xrd.iter().cloned());
-        sources.flat.extend(values::paths(&self.extra_resources));
-        sources.deep.extend(self.required_schemas.iter().chain(&self.compositions).cloned());
+        let mut sources = Sources::of(&self.function, self.functions.as_deref());
+        let (Composites::One(composites) | Composites::Many(composites)) = &self.composites;
+        sources.flat.extend([composites.clone(), self.composition.clone()]);
+        sources.flat.extend(self.observed_resources.clone());
+        if let Engine::Binary(binary) = &self.engine {
+            sources.flat.push(binary.clone());
+        }
+        sources.flat.extend(self.definitions.iter().cloned());
+        sources.flat.extend(self.extra_resources.iter().cloned());
+        if let Some(until_stable) = &self.until_stable {
+            sources.deep.extend(until_stable.compositions.iter().cloned());
+        }
         sources
     }
 
-    fn render_again(&self, up: &mut Up<'_>, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
-        let (mut inputs, composites) = up.while_stuck(|| self.load(&mut Loader::new(streams)))?;
+    fn render_again(
+        &self,
+        warm: &mut WarmFunctions<'_>,
+        streams: &mut Streams<'_>,
+    ) -> Result<Vec<Value>> {
+        let deadline = Deadline::after(self.timeout);
+        let load = || self.load(&mut Loader::new(streams, deadline));
+        let (mut inputs, composites) = warm.run_interruptible(load)?;
         // Functions that were called before are likely to be called again.
-        let was_reached = |composition: &&Object| up.reached.contains(composition.name());
+        let was_reached = |composition: &&Object| warm.reached.contains(composition.name());
         let reached: Vec<_> =
             inputs.nested.compositions.iter().filter(was_reached).cloned().collect();
         if !reached.is_empty() {
-            self.reach(&mut inputs, &reached, streams)?;
+            self.reach(&mut inputs, &reached, deadline, streams)?;
         }
-        let from = (&self.function, self.function_file());
-        let runtime = up.runtime;
+        let from = (&self.function, self.functions.as_deref());
+        let runtime = warm.runtime;
         let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
-            up.reached = inputs.reached.iter().map(|one| one.name().to_owned()).collect();
+            warm.reached = inputs.reached.iter().map(|one| one.name().to_owned()).collect();
             let runners =
-                up.functions(&inputs.functions, &inputs.pipelines(), from, |runtime, up| {
-                    runtime.block_on(self.start(inputs, up, streams))
+                warm.functions(&inputs.functions, &inputs.pipelines(), from, |runtime, up| {
+                    runtime.block_on(self.start(inputs, deadline, up, streams))
                 })?;
             Ok(runners.clone())
         };
-        self.render_reached(runtime, &mut inputs, &composites, provide, streams)
+        self.render_reachable(runtime, &mut inputs, &composites, deadline, provide, streams)
     }
 
-    fn output_format(&self) -> OutputFormat {
-        self.output.output_format
-    }
-}
-
-impl CompositionRender {
-    fn function_file(&self) -> Option<&Path> {
-        self.files().ok().and_then(|(_, functions)| functions)
+    fn format(&self) -> Format {
+        self.output.format
     }
 }

@@ -7,17 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
+use biplane_manifest::defaults;
+use biplane_model::labels::{COMPOSITE, RESOURCE_NAME};
+use biplane_model::layout::Layout;
 use biplane_model::merge::ManagedFields;
 use biplane_model::owner::controller_of;
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::CompositeOutput;
 
-use super::super::{apply, defaults, print};
 use super::nested::Nested;
+use crate::{apply, print};
 
-/// Names the composite resource at the top.
-pub(super) const COMPOSITE: &str = "crossplane.io/composite";
 /// How deep composite resources may nest before it is taken for a mistake.
 pub(super) const DEEPEST: usize = 10;
 /// Who a server thinks has set what was there before anybody applied.
@@ -50,8 +51,8 @@ impl<'a> World<'a> {
         };
         let others = observed.iter().filter(|object| object.id() != root.id());
         for object in others {
-            // An observed resource may belong to another one. The engine has a word to say about
-            // those that belong to nobody here.
+            // An observed resource may belong to another observed one. The engine refuses those whose
+            // owner is not here.
             let composer = controller_of(object).and_then(|owner| {
                 let is_owner = |other: &&Object| {
                     other.kind() == owner.kind
@@ -128,7 +129,7 @@ impl<'a> World<'a> {
             self.apply(&before, composed.object())?;
         }
         if let Some(after) = &output.composite_resource {
-            if is_update(after) && !after.annotation(print::RESOURCE_NAME).is_empty() {
+            if is_update(after) && !after.annotation(RESOURCE_NAME).is_empty() {
                 bail!("a composite resource composes itself: {id} composes {id}");
             }
             self.update(before, composition, after);
@@ -166,10 +167,8 @@ impl<'a> World<'a> {
 
     /// Where the control plane writes in a composite resource.
     fn machinery(&self, id: &ObjectId) -> &'static [&'static str] {
-        match self.nested.definition(&id.gvk) {
-            Some(definition) if defaults::is_legacy(definition) => &["spec"],
-            _ => &["spec", "crossplane"],
-        }
+        let definition = self.nested.definition(&id.gvk);
+        definition.map_or(Layout::Modern, Layout::of_definition).machinery()
     }
 
     /// Only what a render changes in a composite resource, as it is printed.

@@ -1,37 +1,32 @@
 //! An engine in a container, on a network with the functions.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result, anyhow};
+use biplane_console::{Deadline, interrupt};
 use biplane_proto::render::v1alpha1::{FunctionInput, RenderRequest, RenderResponse};
+use biplane_runtime::Runners;
+use biplane_runtime::docker::{Cancelled, Ran};
+use biplane_runtime::engine::{IN_DOCKER, Image};
 use prost::Message;
 
-use super::super::docker::{Cancelled, Ran};
-use super::super::interrupt;
-use super::super::runners::Runners;
-use super::Image;
 use super::foreign;
-
-/// What the engine is asked to do, as errors call it.
-pub(super) const IN_DOCKER: &str = "crossplane internal render in Docker";
 
 /// Renders with an image. Functions on this machine are reached through the host's name.
 pub(super) async fn render(
     image: &Image,
     mut request: RenderRequest,
     runners: &Runners,
-    limit: Duration,
+    deadline: Deadline,
 ) -> Result<RenderResponse> {
     let session = runners.session.clone().ok_or_else(|| anyhow!("there is no Docker engine"))?;
     let network = runners.network.as_deref().unwrap_or_default();
-    // From another machine as seen from there: a container has an address of its own.
+    // On all interfaces, because a container has a network of its own.
     let functions = foreign::addresses(runners, "0.0.0.0:0").await?;
     let host = session.host().await;
     let functions = functions.into_iter().map(|function| reachable(function, host));
     foreign::set_functions(&mut request, functions.collect());
     let request = request.encode_to_vec();
     let arguments = ["internal", "render"];
-    let run = session.run(&image.reference, &arguments, &request, network, limit);
+    let run = session.run(&image.reference, &arguments, &request, network, deadline.remaining());
     tokio::pin!(run);
     let ran = tokio::select! {
         ran = &mut run => ran,

@@ -4,24 +4,24 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use async_trait::async_trait;
+use biplane_function::Function;
+use biplane_console::Deadline;
+use biplane_console::os::reason;
 use biplane_function::serve::{self, Config};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Call, Function, FunctionRunner};
 use biplane_proto::render::v1alpha1::{
     FunctionInput, RenderRequest, RenderResponse, render_request::Input,
 };
+use biplane_runner::{Call, FunctionRunner, context};
+use biplane_runtime::Runners;
+use biplane_runtime::process_group::ProcessGroup;
 use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tonic::Status;
 
-use super::super::context;
-use super::super::process::Group;
-use super::super::runners::Runners;
-use crate::cli::values::reason;
 
 /// What engines are asked to do.
 const INTERNAL_RENDER: &str = "crossplane internal render";
@@ -31,17 +31,17 @@ const USAGE_ERROR: i32 = 80;
 const HINT: &str = "\nThe binary must be the one of the controller, which knows `internal render`. Without --crossplane-binary neither it nor Docker is needed.";
 
 /// Renders with a binary. Functions without an address are served for as long as it runs.
-pub(super) async fn render(
+pub(in crate::engine) async fn render(
     binary: &Path,
     mut request: RenderRequest,
     runners: &Runners,
-    timeout: Duration,
+    deadline: Deadline,
 ) -> Result<RenderResponse> {
     let functions = addresses(runners, "127.0.0.1:0").await?;
     set_functions(&mut request, functions);
     let run = run(binary, request.encode_to_vec());
     let output = tokio::select! {
-        output = tokio::time::timeout(timeout, run) => output,
+        output = tokio::time::timeout(deadline.remaining(), run) => output,
         end = runners.first_end() => bail!(end),
     };
     let output = output.map_err(|_| {
@@ -55,7 +55,7 @@ pub(super) async fn render(
 
 /// Where an engine finds the functions. Those without an address are served at `listen`, on a port
 /// of this machine.
-pub(super) async fn addresses(runners: &Runners, listen: &str) -> Result<Vec<FunctionInput>> {
+pub(in crate::engine) async fn addresses(runners: &Runners, listen: &str) -> Result<Vec<FunctionInput>> {
     let mut inputs = Vec::new();
     for (name, running) in runners.iter() {
         let address = match &running.target {
@@ -67,7 +67,7 @@ pub(super) async fn addresses(runners: &Runners, listen: &str) -> Result<Vec<Fun
     Ok(inputs)
 }
 
-pub(super) fn set_functions(request: &mut RenderRequest, functions: Vec<FunctionInput>) {
+pub(in crate::engine) fn set_functions(request: &mut RenderRequest, functions: Vec<FunctionInput>) {
     match &mut request.input {
         Some(Input::Composite(input)) => input.functions = functions,
         Some(Input::Operation(input)) => input.functions = functions,
@@ -80,7 +80,7 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
     let mut engine = tokio::process::Command::new(binary);
     engine.args(["internal", "render"]).stdin(Stdio::piped());
     // An engine may be a script that starts the real one.
-    let (mut child, _group) = Group::lead(&mut engine)
+    let (mut child, _group) = ProcessGroup::lead(&mut engine)
         .map_err(|error| anyhow!("fork/exec {}: {}", binary.display(), reason(&error)))
         .with_context(attempted)?;
     let mut stdin = child.stdin.take();
@@ -108,7 +108,7 @@ fn status(status: ExitStatus) -> String {
 }
 
 /// What an engine has to say. `attempted` is what it was asked to do, `status` how it ended.
-pub(super) fn answer(
+pub(in crate::engine) fn answer(
     attempted: &str,
     code: Option<i32>,
     stdout: &[u8],

@@ -10,10 +10,10 @@ use prost::bytes::Bytes;
 use super::Session;
 use super::client::explain;
 use super::options::PullPolicy;
-use crate::commands::render::archive::{Archive, Packer};
-use crate::commands::render::build::{Build, NotBuilt, Source};
-use crate::commands::render::notes::Notes;
-use crate::commands::render::process::Group;
+use crate::archive::{Archive, Packer};
+use crate::build_spec::{BuildSpec, NotBuilt, BuildSource};
+use biplane_console::Notes;
+use crate::process_group::ProcessGroup;
 
 /// What a container is made of.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Session {
     /// Makes a function ready to run, and says so.
     pub(super) async fn build(
         &self,
-        build: &Build,
+        build: &BuildSpec,
         pull: PullPolicy,
         notes: &Notes,
     ) -> Result<Parts> {
@@ -69,20 +69,20 @@ impl Session {
         parts.with_context(attempted).context(NotBuilt)
     }
 
-    async fn parts(&self, build: &Build, pull: PullPolicy, notes: &Notes) -> Result<Parts> {
+    async fn parts(&self, build: &BuildSpec, pull: PullPolicy, notes: &Notes) -> Result<Parts> {
         let built = match &build.source {
-            Source::Tarball { root, prefix, repository } => {
+            BuildSource::Tarball { root, prefix, repository } => {
                 let architecture = self.architecture().await?;
                 let image = self.load(root, prefix, repository, &architecture).await?;
                 return Ok(Parts::of(&image, PullPolicy::Never));
             }
-            Source::Files { language, base, env, files, .. } => {
+            BuildSource::Files { language, base, env, files, .. } => {
                 let base = self.base(base, language, pull, notes).await;
                 let variables = env.iter().map(|&variable| variable.to_owned()).collect();
                 base.map(|base| Parts { variables, ..base }.with(files.clone()))
             }
-            Source::Go { folder, base } => self.go(&build.name, folder, base, pull, notes).await,
-            Source::Python(python) => self.python(python, pull, notes).await,
+            BuildSource::Go { folder, base } => self.go(&build.name, folder, base, pull, notes).await,
+            BuildSource::Python(python) => self.python(python, pull, notes).await,
         };
         built.context("failed to build runtime images")
     }
@@ -156,7 +156,7 @@ async fn compile(folder: &Path, program: &Path, architecture: &str) -> Result<()
     go.env("CGO_ENABLED", "0").env("GOOS", "linux").env("GOARCH", architecture);
     // It has others do the work.
     let (child, _group) =
-        Group::lead(go.stdin(Stdio::null())).context("cannot run go, which compiles it")?;
+        ProcessGroup::lead(go.stdin(Stdio::null())).context("cannot run go, which compiles it")?;
     let output = child.wait_with_output().await.context("cannot run go, which compiles it")?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -8,7 +8,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Uri};
 
 use super::environment::Environment;
-use crate::cli::values::reason;
+use biplane_console::os::reason;
 
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
 /// In seconds. What takes longer has a deadline of its own.

@@ -25,9 +25,9 @@ use super::client::{explain, status};
 use super::create::NotCreated;
 use super::options::{NETWORK, Options, PullPolicy};
 use super::{Container, Session, unique_name};
-use crate::commands::render::notes::Notes;
-use crate::commands::render::runners::Running;
-use crate::commands::render::watched::{self, Watched};
+use biplane_console::Notes;
+use crate::running::{LOG_LINES, Running};
+use biplane_runner::supervised::{self, Supervised};
 
 /// Where functions listen in their containers.
 const PORT: u16 = 9443;
@@ -83,7 +83,7 @@ impl Session {
         let container = container.context("cannot inspect Docker container")?;
         if let Some(code) = exit_code(&container) {
             let log = last_lines(docker, &id).await;
-            bail!(obituary("its container", code, &log));
+            bail!(exit_report("its container", code, &log));
         }
         let address = address(&container, options, network)?;
         self.set_target(&id, &address);
@@ -94,9 +94,8 @@ impl Session {
         let (end, ended) = watch::channel(None);
         let what = format!("the container of function {}", quote(function));
         tokio::spawn(watch_for_end(docker.clone(), id, what, end));
-        let runner = Watched::new(&address, ended)?;
-        let ended = Some(runner.ended());
-        Ok(Running { runner: Arc::new(runner), target: Some(address), ended })
+        let runner = Arc::new(Supervised::new(&address, ended.clone())?);
+        Ok(Running::at(runner, address, Some(ended)))
     }
 
     async fn inspect(&self, id: &str) -> Result<ContainerInspectResponse, Error> {
@@ -306,9 +305,9 @@ fn is_container_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }
 
-fn obituary(what: &str, code: i64, log: &str) -> String {
+fn exit_report(what: &str, code: i64, log: &str) -> String {
     let log: Vec<_> = log.lines().collect();
-    watched::obituary(what, &format!("exit status: {code}"), &log)
+    supervised::exit_report(what, &format!("exit status: {code}"), &log)
 }
 
 async fn watch_for_end(
@@ -325,7 +324,7 @@ async fn watch_for_end(
         _ => return std::future::pending().await,
     };
     let log = last_lines(&docker, &id).await;
-    end.send_replace(Some(obituary(&what, code, &log)));
+    end.send_replace(Some(exit_report(&what, code, &log)));
 }
 
 /// The end of a container's log.
@@ -333,7 +332,7 @@ pub(super) async fn last_lines(docker: &Docker, id: &str) -> String {
     let options = LogsOptions {
         stdout: true,
         stderr: true,
-        tail: watched::LOG_LINES.to_string(),
+        tail: LOG_LINES.to_string(),
         ..LogsOptions::default()
     };
     let mut log = Vec::new();

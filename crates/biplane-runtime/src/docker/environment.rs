@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use biplane_package::credentials;
+
 /// The variables that Docker's own programs heed. Empty ones count as unset.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Environment {
+pub struct Environment {
     /// `DOCKER_HOST`
     pub host: Option<String>,
     /// `DOCKER_API_VERSION`
@@ -18,25 +20,17 @@ pub(crate) struct Environment {
 impl Environment {
     /// The environment of this process.
     #[allow(clippy::disallowed_methods)] // Docker's variables are no flags of ours
-    pub(crate) fn of_process() -> Self {
+    pub fn of_process() -> Self {
         Self::new(|key| std::env::var(key).ok(), Path::is_file)
     }
 
     fn new(variable: impl Fn(&str) -> Option<String>, exists: impl Fn(&Path) -> bool) -> Self {
         let variable = |key: &str| variable(key).filter(|value| !value.is_empty());
-        let below = |folder: Option<String>, file: &str| folder.map(|f| Path::new(&f).join(file));
-        // Podman and its relatives keep theirs elsewhere.
-        let auth_files = [
-            below(variable("DOCKER_CONFIG"), "config.json")
-                .or_else(|| below(variable("HOME"), ".docker/config.json")),
-            variable("REGISTRY_AUTH_FILE").map(PathBuf::from),
-            below(variable("XDG_RUNTIME_DIR"), "containers/auth.json"),
-        ];
         Self {
             host: variable("DOCKER_HOST"),
             api_version: variable("DOCKER_API_VERSION"),
             cert_path: variable("DOCKER_CERT_PATH").map(PathBuf::from),
-            auth_file: auth_files.into_iter().flatten().find(|path| exists(path)),
+            auth_file: credentials::auth_file(variable, exists),
         }
     }
 

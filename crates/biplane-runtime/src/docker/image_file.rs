@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Session;
 use super::client::explain;
-use crate::cli::values::reason;
+use biplane_console::os::reason;
 
 /// What says which image there is.
 const MANIFEST: &str = "manifest.json";

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use biplane_model::gojson::quote;
-use clap::ValueEnum;
 
-use super::super::build::Build;
-use super::super::runtime::Function;
+use crate::build_spec::BuildSpec;
+use crate::function::Function;
 
 const CLEANUP: &str = "render.crossplane.io/runtime-docker-cleanup";
 const ENV: &str = "render.crossplane.io/runtime-docker-env";
@@ -31,17 +30,14 @@ pub(crate) enum Cleanup {
 }
 
 /// When an image is pulled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PullPolicy {
-    /// Whether it is there or not
-    #[value(name = "Always")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// Whether it is there or not.
     Always,
-    /// Not even if it is missing
-    #[value(name = "Never")]
+    /// Not even if it is missing.
     Never,
-    /// If it is missing
+    /// If it is missing.
     #[default]
-    #[value(name = "IfNotPresent")]
     IfNotPresent,
 }
 
@@ -60,7 +56,7 @@ pub(crate) struct Options {
     pub target: Option<String>,
     pub network: Option<String>,
     /// What the image is made of, if there is none yet.
-    pub build: Option<Arc<Build>>,
+    pub build: Option<Arc<BuildSpec>>,
 }
 
 impl Options {
@@ -98,12 +94,12 @@ impl Options {
 }
 
 /// The network that a Function asks for.
-pub(crate) fn network(function: &Function) -> Option<&str> {
+pub fn network(function: &Function) -> Option<&str> {
     Some(function.annotation(NETWORK)).filter(|network| !network.is_empty())
 }
 
 /// The name of the container that a Function asks for, which others may ask for, too.
-pub(crate) fn name(function: &Function) -> Option<&str> {
+pub fn name(function: &Function) -> Option<&str> {
     Some(function.annotation(NAME)).filter(|name| !name.is_empty())
 }
 

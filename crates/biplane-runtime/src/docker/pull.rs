@@ -8,9 +8,9 @@ use bollard::query_parameters::CreateImageOptions;
 use tokio_stream::StreamExt;
 
 use super::client::explain;
-use super::reference::Reference;
-use super::{Session, credentials};
-use crate::commands::render::notes::Notes;
+use biplane_package::{Credentials, Reference, credentials};
+use super::Session;
+use biplane_console::Notes;
 
 impl Session {
     /// Pulls an image. However many ask for it, it is pulled once.
@@ -65,6 +65,19 @@ impl Session {
 
     async fn credentials(&self, image: &str) -> Result<Option<DockerCredentials>> {
         let registry = Reference::parse(image)?.registry;
-        credentials::find(self.environment().auth_file.as_deref(), &registry).await
+        let found = credentials::find(self.environment().auth_file.as_deref(), &registry).await?;
+        Ok(found.map(docker_credentials))
+    }
+}
+
+/// The login as Docker's API wants it.
+fn docker_credentials(login: Credentials) -> DockerCredentials {
+    DockerCredentials {
+        username: login.username,
+        password: login.password,
+        identitytoken: login.identity_token,
+        registrytoken: login.registry_token,
+        serveraddress: login.server_address,
+        ..DockerCredentials::default()
     }
 }

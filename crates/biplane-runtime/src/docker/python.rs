@@ -11,9 +11,9 @@ use super::build::Parts;
 use super::client::explain;
 use super::container::last_lines;
 use super::options::PullPolicy;
-use crate::commands::render::archive::Packer;
-use crate::commands::render::build::Python;
-use crate::commands::render::notes::Notes;
+use crate::archive::Packer;
+use crate::build_spec::Python;
+use biplane_console::Notes;
 
 /// The version of Python in both images.
 const VERSION: &str = "3.13";

@@ -17,9 +17,9 @@ use tokio_stream::StreamExt;
 
 use super::client::explain;
 use super::options::{Cleanup, PullPolicy};
-use super::reference::Reference;
+use biplane_package::Reference;
 use super::{Container, Session, unique_name};
-use crate::commands::render::notes::Notes;
+use biplane_console::Notes;
 
 /// What containers call this machine.
 const HOST: &str = "host.docker.internal";
@@ -29,7 +29,7 @@ const PODMAN_HOST: &str = "host.containers.internal";
 
 /// What a container came to.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub struct Ran {
     pub code: i64,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
@@ -59,7 +59,7 @@ impl Session {
     }
 
     /// Runs a container on a network, from which the host can be reached, and removes it.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         image: &str,
         arguments: &[&str],
@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// What containers that are run call this machine.
-    pub(crate) async fn host(&self) -> &'static str {
+    pub async fn host(&self) -> &'static str {
         let ask = async || host_of(self.docker().version().await.unwrap_or_default());
         self.host.get_or_init(ask).await
     }

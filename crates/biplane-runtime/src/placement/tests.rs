@@ -14,12 +14,12 @@ fn function(package: &str, annotations: &[(&str, &str)]) -> Function {
     }
 }
 
-fn docker(function: &Function) -> Runtime {
-    Runtime::Docker(Box::new(docker::Options::of(function).unwrap()))
+fn docker(function: &Function) -> Placement {
+    Placement::Docker(Box::new(docker::Options::of(function).unwrap()))
 }
 
-fn runtime(function: &Function) -> Result<Runtime, String> {
-    function.runtime(|name| name == "function-auto-ready", true).map_err(|e| format!("{e:#}"))
+fn placement(function: &Function) -> Result<Placement, String> {
+    function.placement(|name| name == "function-auto-ready", true).map_err(|e| format!("{e:#}"))
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn packages_of_upstream_run_in_process_whatever_their_registry_and_version() {
     ] {
         let function = function(package, &[]);
         let want = if in_process {
-            Runtime::InProcess("function-auto-ready".into())
+            Placement::InProcess("function-auto-ready".into())
         } else {
             docker(&function)
         };
-        assert_eq!(runtime(&function).unwrap(), want, "{package}");
-        assert_eq!(function.runtime(|_| true, false).unwrap(), docker(&function), "{package}");
+        assert_eq!(placement(&function).unwrap(), want, "{package}");
+        assert_eq!(function.placement(|_| true, false).unwrap(), docker(&function), "{package}");
     }
 }
 
@@ -57,12 +57,12 @@ fn a_function_that_asks_for_it_runs_where_it_says() {
     let fork = "registry.example.org/team/function-auto-ready:v9";
     let target = ("runtime-development-target", "dns:///host:7443");
     for (package, annotations, want) in [
-        (fork, vec![("runtime", "InProcess")], Runtime::InProcess("function-auto-ready".into())),
-        (fork, vec![("runtime", "Development")], Runtime::Development("localhost:9443".into())),
+        (fork, vec![("runtime", "InProcess")], Placement::InProcess("function-auto-ready".into())),
+        (fork, vec![("runtime", "Development")], Placement::Development("localhost:9443".into())),
         (
             fork,
             vec![("runtime", "Development"), target],
-            Runtime::Development("dns:///host:7443".into()),
+            Placement::Development("dns:///host:7443".into()),
         ),
         (
             "crossplane/function-auto-ready",
@@ -72,10 +72,10 @@ fn a_function_that_asks_for_it_runs_where_it_says() {
         (
             fork,
             vec![("runtime", "Process"), ("runtime-process-command", r#"["go","run","."]"#)],
-            Runtime::Process(vec!["go".into(), "run".into(), ".".into()]),
+            Placement::Process(vec!["go".into(), "run".into(), ".".into()]),
         ),
     ] {
-        assert_eq!(runtime(&function(package, &annotations)).unwrap(), want);
+        assert_eq!(placement(&function(package, &annotations)).unwrap(), want);
     }
 }
 
@@ -105,7 +105,7 @@ fn values_that_mean_nothing_are_refused() {
             r#"there is no "render.crossplane.io/runtime-process-command" annotation to say what to start"#,
         ),
     ] {
-        assert_eq!(runtime(&function("a/other:v1", &[(key, value)])).unwrap_err(), want);
+        assert_eq!(placement(&function("a/other:v1", &[(key, value)])).unwrap_err(), want);
     }
 }
 

@@ -13,12 +13,12 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::gojson::quote;
 
 use super::file::{Listed, Project};
-use super::{dns_label, repository_path, rewrites};
-use crate::cli::values::reason;
-use crate::commands::render::archive::Packer;
-use crate::commands::render::build::{Build, Python, Source};
-use crate::commands::render::flags::FunctionFlags;
-use crate::commands::render::runtime::{Function, PROCESS_COMMAND, RUNTIME};
+use super::rewrites;
+use biplane_package::reference::{dns_label, repository_path};
+use biplane_console::os::reason;
+use crate::archive::Packer;
+use crate::build_spec::{BuildSpec, Python, BuildSource};
+use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
 
 /// What runs KCL, and as whom.
 const KCL_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-kcl:v0.12.1";
@@ -46,8 +46,8 @@ enum Kind {
 pub(super) fn functions(
     project: &Project,
     root: &Path,
-    used: &[String],
-    flags: &FunctionFlags,
+    called: &[String],
+    allow_process: bool,
 ) -> Result<Vec<Function>> {
     let folder = root.join(&project.functions_path);
     let mut functions = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn functions(
         let name = listed.name().to_owned();
         let package = format!("{}_{name}", project.repository);
         let function = dns_label(repository_path(&package));
-        if !used.contains(&function) {
+        if !called.contains(&function) {
             continue;
         }
         let attempted = || format!("failed to build function {}", quote(&name));
@@ -63,12 +63,12 @@ pub(super) fn functions(
         let source = match listed {
             Listed::Tarball { prefix, .. } => {
                 let (root, repository) = (root.to_owned(), function.package.clone());
-                Source::Tarball { root, prefix, repository }
+                BuildSource::Tarball { root, prefix, repository }
             }
             Listed::Directory(ref name) => {
                 let folder = folder.join(name);
                 let kind = identify(&folder).with_context(attempted)?;
-                let command = flags.allow_process.then(|| command(&folder, kind)).transpose();
+                let command = allow_process.then(|| command(&folder, kind)).transpose();
                 if let Some(command) = command.with_context(attempted)?.flatten() {
                     function.annotations = [
                         (RUNTIME.to_owned(), "Process".to_owned()),
@@ -80,7 +80,7 @@ pub(super) fn functions(
                 source.context("failed to build runtime images").with_context(attempted)?
             }
         };
-        function.build = Some(Arc::new(Build { name, source }));
+        function.build = Some(Arc::new(BuildSpec { name, source }));
         functions.push(function);
     }
     Ok(functions)
@@ -109,7 +109,7 @@ fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
 }
 
 /// What a function is made of in a container.
-fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<Source> {
+fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<BuildSource> {
     let image = |image: &str, what: &str| {
         rewrites::rewrite(&project.rewrites, image)
             .with_context(|| format!("failed to rewrite {what} image"))
@@ -119,24 +119,24 @@ fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<S
         packed.context("failed to tar layer contents")
     };
     Ok(match kind {
-        Kind::Kcl => Source::Files {
+        Kind::Kcl => BuildSource::Files {
             folder: folder.to_owned(),
             language: "KCL",
             base: image(KCL_BASE, "KCL base")?,
             env: KCL_ENV,
             files: pack(Packer::new().owned_by(KCL_USER))?,
         },
-        Kind::Templates => Source::Files {
+        Kind::Templates => BuildSource::Files {
             folder: folder.to_owned(),
             language: "go-templating",
             base: image(TEMPLATES_BASE, "base")?,
             env: TEMPLATES_ENV,
             files: pack(Packer::new())?,
         },
-        Kind::Go => Source::Go { folder: folder.to_owned(), base: image(GO_BASE, "base")? },
+        Kind::Go => BuildSource::Go { folder: folder.to_owned(), base: image(GO_BASE, "base")? },
         Kind::Python => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
-            Source::Python(Python {
+            BuildSource::Python(Python {
                 root: root.to_owned(),
                 folder: format!("{}/{name}", project.functions_path),
                 schemas: format!("{}/python", project.schemas_path),

@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::{Object, Value, gojson::quote, yaml};
 
 use super::rewrites::Rewrite;
-use crate::cli::values::reason;
-use crate::commands::render::load::broken;
+use biplane_console::os::reason;
 
 const API_VERSION: &str = "dev.crossplane.io/v1alpha1";
 const KIND: &str = "Project";
@@ -72,7 +71,7 @@ impl Project {
 
     fn parse(name: &str, text: &str) -> Result<Self> {
         const PARSE: &str = "failed to parse project file";
-        let document = yaml::parse_one(name, text).map_err(|e| broken(&e)).context(PARSE)?;
+        let document = yaml::parse_one(name, text).map_err(|e| anyhow!(e.report())).context(PARSE)?;
         let object = Object::from_value(document.value)
             .ok_or_else(|| anyhow!("expected an object"))
             .context(PARSE)?;

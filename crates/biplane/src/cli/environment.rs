@@ -11,6 +11,8 @@ pub struct Environment {
     pub config: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`: the folder of all configuration.
     pub config_home: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`: the folder of all caches.
+    pub cache_home: Option<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
     /// `SHELL`: the user's login shell.
@@ -27,9 +29,18 @@ impl Environment {
         Self {
             config: path("CROSSPLANE_CONFIG"),
             config_home: path("XDG_CONFIG_HOME"),
+            cache_home: path("XDG_CACHE_HOME"),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             shell: path("SHELL"),
             own: Registry::default(),
         }
+    }
+
+    /// Where the answers of registries are kept unless a flag says otherwise.
+    pub(crate) fn package_cache(&self) -> Option<PathBuf> {
+        let caches = self.cache_home.clone().filter(|folder| folder.is_absolute());
+        let home = || self.home.as_ref().filter(|home| home.is_absolute());
+        let caches = caches.or_else(|| home().map(|home| home.join(".cache")))?;
+        Some(caches.join("crossplane").join("xpkg"))
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A path that stands for stdin.
-pub const STDIN: &str = "-";
+pub use biplane_console::os::reason;
+pub use biplane_manifest::STDIN;
 
 /// An absolute path, whether or not anything is there; `-` is left alone.
 pub fn path(text: &str) -> Result<PathBuf, String> {
@@ -37,18 +37,6 @@ pub fn existing_file(text: &str) -> Result<PathBuf, String> {
         return Err(format!("{:?} exists but is a directory", path.display().to_string()));
     }
     Ok(path)
-}
-
-/// The system's reason alone, in its usual words.
-pub fn reason(error: &std::io::Error) -> String {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::NotFound => "no such file or directory".to_owned(),
-        ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        ErrorKind::IsADirectory => "is a directory".to_owned(),
-        ErrorKind::NotADirectory => "not a directory".to_owned(),
-        _ => error.to_string(),
-    }
 }
 
 /// Takes `.` and `..` out without looking at the disk.

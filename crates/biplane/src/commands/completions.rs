@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use clap::{Args, ValueEnum};
 use clap_complete::aot::{Bash, Fish, Generator, Zsh};
 
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 
 use crate::config::{Config, ConfigError};
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 const EXAMPLES: &str = "\
 Examples:

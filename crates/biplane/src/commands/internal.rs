@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use prost::Message;
 
 use crate::cli::Exit;
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 /// The exit code when a function ended the pipeline and stdout holds what came before.
 const FATAL: u8 = 3;

@@ -8,7 +8,7 @@ use clap::Args;
 use clap_mangen::Man as Page;
 
 use crate::cli::values;
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 const EXAMPLES: &str = "\
 Examples:

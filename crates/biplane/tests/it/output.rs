@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use biplane::cli::environment::Environment;
-use biplane::progress::Progress;
-use biplane::streams::Streams;
+use biplane_console::Progress;
+use biplane_console::Streams;
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly_and_a_full_disk_does_not() {
         for (kind, code) in [(ErrorKind::BrokenPipe, 0), (ErrorKind::StorageFull, 1)] {
             let mut stderr = Vec::new();
             let mut streams = Streams {
-                stdin: &mut std::io::empty(),
+                stdin: Box::new(std::io::empty()),
                 stdout: &mut Full(kind),
                 stderr: &mut stderr,
                 verbose: false,

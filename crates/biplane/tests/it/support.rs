@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use biplane::cli::environment::Environment;
-use biplane::progress::Progress;
-use biplane::streams::Streams;
+use biplane_console::Progress;
+use biplane_console::Streams;
 
 /// What a command line came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) fn render_on(files: &[(&str, &str)], composite: &str, flags: &[&str])
 pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut streams = Streams {
-        stdin: &mut stdin.as_bytes(),
+        stdin: Box::new(std::io::Cursor::new(stdin.to_owned())),
         stdout: &mut stdout,
         stderr: &mut stderr,
         verbose: false,

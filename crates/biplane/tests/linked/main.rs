@@ -9,23 +9,22 @@ mod build;
 #[allow(dead_code)] // peers in other languages have their own tests
 #[path = "../../../biplane-functions/tests/it/peers/builds.rs"]
 mod builds;
-#[path = "../../../biplane-function/tests/it/certs.rs"]
-mod certs;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use biplane_function::grpc::{Client, Security};
+use biplane_function::status;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{status, tls};
 use biplane_proto::json;
+use biplane_runner::grpc::{Client, Security};
+use biplane_runner::tls;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-use certs::Certs;
+use biplane_testkit::certs::Certs;
 
 /// Long enough for a program to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -31,7 +31,7 @@ fn labelled(namespace: &str, name: &str, composite: &str) -> Object {
 
 /// The names of what each composite resource gets, in their order.
 fn shared(composites: &[Object], observed: &[Object]) -> Result<Vec<Vec<String>>, String> {
-    let shares = share(&mut composites.to_vec(), observed.to_vec()).map_err(|e| e.to_string())?;
+    let shares = assign(&mut composites.to_vec(), observed.to_vec()).map_err(|e| e.to_string())?;
     let names = |composite: &Object| {
         let share = shares.get(&composite.id()).into_iter().flatten();
         share.map(|object| object.name().to_owned()).collect()
@@ -105,8 +105,8 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     let mut other = earlier.clone();
     other.set_meta("name", "two");
     let mut composites = [xr("", "one"), set.clone()];
-    let shares = share(&mut composites, vec![earlier, other]).unwrap();
-    assert_eq!(shares, Shares::new());
+    let shares = assign(&mut composites, vec![earlier, other]).unwrap();
+    assert_eq!(shares, Ownership::new());
     let mut want = xr("", "one");
     want.set_meta("uid", "u-1");
     want.set_at(&["status"], json!({"address": "there", "conditions": [{"type": "Painted"}]}));
@@ -116,7 +116,7 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     let mut earlier = xr("", "one");
     earlier.set_at(&["status"], json!({"conditions": [{"type": "Ready"}]}));
     let mut composites = [xr("", "one")];
-    share(&mut composites, vec![earlier]).unwrap();
+    assign(&mut composites, vec![earlier]).unwrap();
     assert_eq!(composites, [xr("", "one")]);
 }
 
@@ -127,7 +127,7 @@ fn two_of_a_name_are_rivals_unless_their_owners_differ() {
         object
     };
     let warnings =
-        |observed: &[Object]| rivals(&Shares::from([(xr("", "one").id(), observed.to_vec())]));
+        |observed: &[Object]| rivals(&Ownership::from([(xr("", "one").id(), observed.to_vec())]));
     let (a, b) = (labelled("", "a", "one"), owned("b", "XApp", "one", "u"));
     let below = owned("c", "XPart", "part", "u");
     assert_eq!(

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::commands::render::runtime::Function;
+use crate::function::Function;
 
 fn options(annotations: &[(&str, &str)]) -> Options {
     let annotations = annotations.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));

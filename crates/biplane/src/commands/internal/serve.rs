@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context, Result, bail};
 use biplane_engine::failure::quoted;
 use biplane_engine::render::{RenderError, Settings, functions, render, runner};
-use biplane_function::{FunctionRunner, Named};
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
+use biplane_runner::{FunctionRunner, Named};
 use clap::Args;
 use prost::Message;
 use tokio::net::{TcpListener, UnixListener};
@@ -20,7 +20,7 @@ use tonic::transport::Server;
 use tonic::{Code, Request, Response, Status};
 
 use super::Common;
-use crate::streams::Streams;
+use biplane_console::Streams;
 
 /// Serves `biplane.render.v1alpha1.RenderService`.
 #[derive(Debug, Args)]

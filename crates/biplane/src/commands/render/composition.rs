@@ -1,36 +1,19 @@
 //! `composition render`: what the control plane would do about a composite resource.
 
-mod changes;
-mod claim;
-mod inputs;
-mod many;
-mod nested;
-mod one;
-mod owned;
-mod reach;
-mod shares;
-mod stable;
-mod watch;
-mod world;
-
 use std::path::PathBuf;
 
 use anyhow::Result;
-use biplane_function::Registry;
-use biplane_model::{Object, Value};
-use clap::{ArgAction, Args};
-use tokio::runtime::Runtime;
+use biplane_console::Streams;
+use biplane_manifest::Line;
+use biplane_render::composition::{self, Composites, UntilStable};
+use biplane_render::{Format, OutputOptions};
+use biplane_runtime::Subject;
+use clap::{ArgAction, Args, ValueEnum};
 
-use super::engine::{Engine, What};
-use super::flags::{EngineFlags, FunctionFlags, OutputFlags, OutputFormat};
-use super::interrupt::Interrupted;
-use super::load::Loader;
-use super::runners::Runners;
-use super::watch::{Again as _, watch as watching};
-use super::{asynchronous, print, start};
-use crate::cli::{Exit, USAGE_ERROR, values};
-use crate::streams::Streams;
-pub(super) use inputs::Inputs;
+use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
+use super::{check_watch, end_of_watch, refuse};
+use crate::cli::environment::Environment;
+use crate::cli::{Exit, values};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,109 +94,94 @@ pub struct CompositionRender {
     watch: bool,
     #[command(flatten)]
     output: OutputFlags,
+    /// How to print documents: v2 as YAML, v1 as the v1 line printed them, json one per line
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::V2,
+        help_heading = "Output")]
+    output_format: OutputFormat,
     /// Print the whole XR: what it would become over what it is
     #[arg(short = 'x', long, help_heading = "Output")]
     include_full_xr: bool,
 }
 
-/// Takes lines for stderr.
-pub(super) type Say<'a> = &'a mut dyn FnMut(&str);
+/// Which documents are printed, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OutputFormat {
+    /// YAML, the documents of the current line.
+    V2,
+    /// YAML, the documents that the v1 line printed.
+    V1,
+    /// One line of JSON per document.
+    Json,
+}
+
+impl OutputFormat {
+    fn line_and_format(self) -> (Line, Format) {
+        match self {
+            Self::V2 => (Line::V2, Format::Yaml),
+            Self::V1 => (Line::V1, Format::Yaml),
+            Self::Json => (Line::V2, Format::Json),
+        }
+    }
+}
 
 impl CompositionRender {
-    /// Lets functions that are not in the box run in process.
-    pub fn link(&mut self, own: &Registry) {
-        self.function.own = own.clone();
-    }
-
     /// Renders and prints.
-    pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
-        self.check_flags()?;
-        if self.watch {
-            return watching(self, streams);
+    pub fn run(&self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
+        let render = self.plan(environment)?;
+        if !self.watch {
+            return render.run(streams);
         }
-        let mut runners = Runners::none(&streams.progress)?;
-        let (mut inputs, composites) = self.load(&mut Loader::new(streams))?;
-        // Functions must be gone before what they run on.
-        let runtime = asynchronous(composites.len() > 1)?;
-        let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
-            runners = runtime.block_on(self.start(inputs, runners.clone(), streams))?;
-            Ok(runners.clone())
-        };
-        let rendered = self.render_reached(&runtime, &mut inputs, &composites, provide, streams);
-        let write = || print::write(&rendered?, self.output.output_format, streams.stdout);
-        let (printed, runners) = runners.while_stuck(&runtime, write);
-        runtime.block_on(runners.end());
-        printed
+        check_watch(render.reads_stdin())?;
+        Ok(end_of_watch(render.watch(streams)?)?)
     }
 
-    async fn start(
-        &self,
-        inputs: &Inputs,
-        up: Runners,
-        streams: &mut Streams<'_>,
-    ) -> Result<Runners> {
-        let _waiting = streams.progress.wait(|| "functions to start".to_owned());
-        let engine = match self.output.output_format {
-            OutputFormat::V1 => Engine::BuiltIn,
-            _ => Engine::of(&self.engine, What::Composite, &inputs.functions),
-        };
-        let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
-        let time = (self.engine.timeout, inputs.spent);
-        let runners = start::start(functions, pipeline, &self.function, &engine, time, up, streams);
-        runners.await.map_err(|error| match self.output.output_format {
-            // There, to start functions was part of it.
-            OutputFormat::V1 if !error.is::<Interrupted>() => {
-                error.context(What::Composite.attempted())
+    /// What the flags mean in an environment.
+    fn plan(&self, environment: &Environment) -> Result<composition::CompositionRender, Exit> {
+        let (line, format) = self.output_format.line_and_format();
+        if line == Line::V1 {
+            self.check_v1()?;
+        }
+        // Without a composite resource, the other arguments stand one place earlier.
+        let (composites, composition, functions) = match (&self.xrs, &self.composition) {
+            (None, Some(composition)) => {
+                let composite = self.composite_resource.clone();
+                (Composites::One(composite), composition, self.functions.clone())
             }
-            _ => error,
+            (Some(xrs), functions) if self.functions.is_none() => {
+                (Composites::Many(xrs.clone()), &self.composite_resource, functions.clone())
+            }
+            _ => return refuse("--xrs takes the place of the composite resource argument"),
+        };
+        let until_stable = self.until_stable.then(|| UntilStable {
+            max_rounds: self.max_rounds,
+            compositions: self.compositions.clone(),
+        });
+        Ok(composition::CompositionRender {
+            composites,
+            composition: composition.clone(),
+            functions,
+            engine: self.engine.engine(Subject::Composite),
+            timeout: self.engine.timeout,
+            function: self.function.options(self.required_schemas.as_ref(), environment),
+            extra_resources: values::paths(&self.extra_resources),
+            observed_resources: self.observed_resources.clone(),
+            definitions: self.xrd.clone(),
+            until_stable,
+            output: OutputOptions { line, format, ..self.output.options() },
+            include_full_xr: self.include_full_xr,
         })
     }
 
-    /// Refuses what the parser of the command line cannot know to be wrong.
-    fn check_flags(&self) -> Result<(), Exit> {
-        let refuse = |text: &str| Err(Exit { code: USAGE_ERROR, text: text.to_owned() });
-        if self.until_stable && self.output.output_format == OutputFormat::V1 {
+    /// Refuses what the v1 line does not know.
+    fn check_v1(&self) -> Result<(), Exit> {
+        if self.until_stable {
             return refuse("--until-stable and --output-format=v1 can't be used together");
         }
-        let engine = self.engine.chosen_with();
-        if let Some(flag) = engine.filter(|_| self.output.output_format == OutputFormat::V1) {
-            return refuse(&format!(
+        match self.engine.chosen_with() {
+            Some(flag) => refuse(format!(
                 "{flag} and --output-format=v1 can't be used together: what the v1 line printed came of no engine"
-            ));
-        }
-        self.files()?;
-        if self.watch { self.sources().check() } else { Ok(()) }
-    }
-
-    /// What a line about a composite resource begins with, where there may be several.
-    fn whose(&self, composite: &Object) -> String {
-        if self.xrs.is_some() { format!("{}: ", composite.id()) } else { String::new() }
-    }
-
-    /// The documents of all composite resources, in their order. Of what is said about one alone,
-    /// the first lines have been said before.
-    fn render_each(
-        &self,
-        runtime: &Runtime,
-        inputs: &Inputs,
-        composites: &[Object],
-        runners: &Runners,
-        said: &mut usize,
-        streams: &mut Streams<'_>,
-    ) -> Result<Vec<Value>> {
-        match composites {
-            [composite] => {
-                let mut lines = 0;
-                let mut say = |line: &str| {
-                    lines += 1;
-                    if lines > *said {
-                        *said = lines;
-                        streams.say(line);
-                    }
-                };
-                runtime.block_on(self.render(inputs.of(composite.clone()), runners, &mut say))
-            }
-            _ => self.render_all(runtime, inputs, composites, runners, streams),
+            )),
+            None => Ok(()),
         }
     }
 }

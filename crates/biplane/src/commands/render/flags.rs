@@ -1,24 +1,26 @@
 //! Flags that both render commands have.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use biplane_function::Registry;
+use biplane_render::{FunctionOptions, OutputOptions};
+use biplane_runtime::docker::{self, PullPolicy};
+use biplane_runtime::{Engine, EngineOptions, Subject};
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::docker::PullPolicy;
+use crate::cli::environment::Environment;
 use crate::cli::values;
 
-/// How documents are printed.
+/// When to pull an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputFormat {
-    /// YAML, the documents of the current line.
-    V2,
-    /// YAML, the documents that the v1 line printed.
-    V1,
-    /// One line of JSON per document.
-    Json,
+#[value(rename_all = "PascalCase")]
+pub(super) enum Pull {
+    /// Whether it is there or not
+    Always,
+    /// Not even if it is missing
+    Never,
+    /// If it is missing
+    IfNotPresent,
 }
 
 /// Which engine renders.
@@ -45,7 +47,7 @@ pub(super) struct EngineFlags {
         hide_possible_values = true,
         conflicts_with = "crossplane_binary"
     )]
-    pub crossplane_pull_policy: Option<PullPolicy>,
+    pub crossplane_pull_policy: Option<Pull>,
     /// How long to run before timing out, everything included
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
     pub timeout: Duration,
@@ -62,6 +64,23 @@ impl EngineFlags {
             (self.crossplane_pull_policy.is_some(), "--crossplane-pull-policy"),
         ];
         flags.into_iter().find_map(|(is_set, flag)| is_set.then_some(flag))
+    }
+
+    /// The engine that the flags choose.
+    pub(super) fn engine(&self, subject: Subject) -> Engine {
+        let pull = self.crossplane_pull_policy.map(|policy| match policy {
+            Pull::Always => PullPolicy::Always,
+            Pull::Never => PullPolicy::Never,
+            Pull::IfNotPresent => PullPolicy::IfNotPresent,
+        });
+        let options = EngineOptions {
+            version: self.crossplane_version.clone(),
+            image: self.crossplane_image.clone(),
+            binary: self.crossplane_binary.clone(),
+            network: self.crossplane_docker_network.clone(),
+            pull,
+        };
+        Engine::choose(&options, subject)
     }
 }
 
@@ -101,23 +120,38 @@ pub(super) struct FunctionFlags {
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",
         value_parser = values::path)]
     pub project_file: PathBuf,
-    /// Functions that whoever runs the command line brings along.
-    #[arg(skip)]
-    pub own: Registry,
 }
 
 impl FunctionFlags {
-    /// The functions that can run in process.
-    pub(super) fn registry(&self) -> Registry {
-        biplane_functions::registry().and(&self.own)
-    }
-
-    pub(super) fn context_files(&self) -> BTreeMap<String, String> {
-        values::map(&self.context_files).unwrap_or_default()
-    }
-
-    pub(super) fn context_values(&self) -> BTreeMap<String, String> {
-        values::map(&self.context_values).unwrap_or_default()
+    /// What the flags mean in an environment. `required_schemas` is a flag of each command.
+    pub(super) fn options(
+        &self,
+        required_schemas: Option<&PathBuf>,
+        environment: &Environment,
+    ) -> FunctionOptions {
+        let context_files = values::map(&self.context_files).unwrap_or_default();
+        let context_files = context_files
+            .into_iter()
+            .map(|(key, file)| (key, values::at_home(&file)))
+            .collect();
+        let cache_dir = self.cache_dir.as_ref().filter(|folder| !folder.is_empty());
+        FunctionOptions {
+            runtime: biplane_runtime::Options {
+                registry: biplane_functions::registry().and(&environment.own),
+                builtin: !self.no_builtin,
+                allow_process: self.allow_process,
+                max_concurrency: self.max_concurrency,
+                cache_dir: cache_dir.map(PathBuf::from).or_else(|| environment.package_cache()),
+                project_file: self.project_file.clone(),
+                docker: docker::Environment::of_process(),
+            },
+            annotations: values::list(&self.function_annotations),
+            context_files,
+            context_values: values::map(&self.context_values).unwrap_or_default(),
+            credentials: self.function_credentials.clone(),
+            required_resources: values::paths(&self.required_resources),
+            required_schemas: required_schemas.cloned(),
+        }
     }
 }
 
@@ -132,13 +166,23 @@ pub(super) struct OutputFlags {
     /// Also print what functions had to say, as documents of kind Result
     #[arg(short = 'r', long)]
     pub include_function_results: bool,
-    /// How to print documents: v2 as YAML, v1 as the v1 line printed them, json one per line
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = OutputFormat::V2)]
-    pub output_format: OutputFormat,
     /// Say on stderr what would be created, updated and deleted, and what is not ready
     #[arg(long)]
     pub summary: bool,
     /// Say on stderr how long each call of a function took
     #[arg(long)]
     pub timing: bool,
+}
+
+impl OutputFlags {
+    /// What the flags mean. The format is a flag of each command.
+    pub(super) fn options(&self) -> OutputOptions {
+        OutputOptions {
+            context: self.include_context,
+            results: self.include_function_results,
+            summary: self.summary,
+            timing: self.timing,
+            ..OutputOptions::default()
+        }
+    }
 }

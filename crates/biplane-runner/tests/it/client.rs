@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use biplane_function::grpc::{Client, Security};
-use biplane_function::{Call, FunctionRunner, GrpcRunner, Named, serve as server, tls};
+use biplane_function::serve as server;
+use biplane_runner::grpc::{Client, Security};
+use biplane_runner::{Call, FunctionRunner, GrpcRunner, Named, tls};
+use biplane_testkit::certs::Certs;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::certs::Certs;
 use crate::faults::{Raw, V1, V1BETA1};
 use crate::world::{BRIEF, Echo, PATIENCE, Wire, call, client, config, error, request, serve};
 

@@ -6,9 +6,9 @@ use tonic::{Code, Status};
 
 use super::Endpoint;
 use crate::grpc::{Dialect, Watch};
-use crate::metrics::{Counter, Histogram};
 use crate::status::code_name;
 use crate::v1::{RunFunctionResponse, Severity};
+use biplane_function::metrics::{Counter, Histogram};
 
 const SENT: &[&str] = &["function_name", "function_package", "grpc_target", "grpc_method"];
 const ANSWERED: &[&str] = &[

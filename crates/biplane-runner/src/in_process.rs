@@ -1,12 +1,15 @@
 //! Runs functions that live in this process: no serialisation, the same answer as over the wire.
 
-use async_trait::async_trait;
-use biplane_proto::Struct;
+use std::fmt;
+use std::sync::Arc;
 
-use crate::function::Registry;
+use async_trait::async_trait;
+use biplane_function::{Function, Struct};
+
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::status;
 use crate::v1::{Resource, RunFunctionRequest, RunFunctionResponse};
+use biplane_function::function::Registry;
 
 /// Runs the functions of a registry.
 #[derive(Clone, Debug, Default)]
@@ -28,17 +31,53 @@ impl FunctionRunner for InProcess {
     ) -> Result<RunFunctionResponse, RunError> {
         let function =
             self.0.get(&call.function).ok_or_else(|| RunError::unlisted(&call.function))?;
-        let answer = function.run(request);
-        let answer = match call.timeout {
-            Some(timeout) => tokio::time::timeout(timeout, answer)
-                .await
-                .unwrap_or_else(|_| Err(status::deadline_exceeded())),
-            None => answer.await,
-        };
-        let mut response = answer.map_err(|s| RunError::Failed(status::text(&s)))?;
-        normalize(&mut response);
-        Ok(response)
+        run(&**function, call, request).await
     }
+}
+
+/// Runs one function, whatever name the pipeline calls it by.
+#[derive(Clone)]
+pub struct Direct(Arc<dyn Function>);
+
+impl Direct {
+    /// A runner of this function.
+    pub fn new(function: Arc<dyn Function>) -> Self {
+        Self(function)
+    }
+}
+
+impl fmt::Debug for Direct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Direct").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl FunctionRunner for Direct {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        run(&*self.0, call, request).await
+    }
+}
+
+async fn run(
+    function: &dyn Function,
+    call: &Call,
+    request: RunFunctionRequest,
+) -> Result<RunFunctionResponse, RunError> {
+    let answer = function.run(request);
+    let answer = match call.timeout {
+        Some(timeout) => tokio::time::timeout(timeout, answer)
+            .await
+            .unwrap_or_else(|_| Err(status::deadline_exceeded())),
+        None => answer.await,
+    };
+    let mut response = answer.map_err(|s| RunError::Failed(status::text(&s)))?;
+    normalize(&mut response);
+    Ok(response)
 }
 
 /// Applies protobuf's number rules to everything that the wire would apply them to.

@@ -1,13 +1,11 @@
 //! Claims: the composite resource that the control plane would make of one.
 
-use anyhow::{Result, anyhow, bail};
-use biplane_model::{Map, Object, Value, gojson::quote, names};
 use serde_json::json;
 
-use super::super::defaults::is_legacy;
+use crate::labels::{CLAIM_NAME, CLAIM_NAMESPACE};
+use crate::layout::Layout;
+use crate::{Map, Object, Value, gojson::quote, names};
 
-const CLAIM_NAME: &str = "crossplane.io/claim-name";
-const CLAIM_NAMESPACE: &str = "crossplane.io/claim-namespace";
 /// Where a claim is made that does not say where.
 const DEFAULT_NAMESPACE: &str = "default";
 /// What belongs to the claim alone, or to the composite resource alone.
@@ -25,8 +23,19 @@ const SUFFIX: usize = 5;
 /// What a server leaves of a name that it appends to.
 const LONGEST_BASE: usize = 58;
 
+/// Why there is no composite resource of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClaimError {
+    /// The definition is not of the kind that can be claimed.
+    #[error("Only LegacyCluster composite resources can offer claims")]
+    NotOffered,
+    /// The claim says nothing.
+    #[error("claim spec was not an object")]
+    NoSpec,
+}
+
 /// Whether an object is a claim for what a definition defines.
-pub(super) fn is_claim(object: &Object, definition: &Object) -> bool {
+pub fn is_claim(object: &Object, definition: &Object) -> bool {
     let kind = definition.str_at(&["spec", "claimNames", "kind"]);
     !kind.is_empty()
         && kind == object.kind()
@@ -37,12 +46,12 @@ pub(super) fn is_claim(object: &Object, definition: &Object) -> bool {
 ///
 /// A server would give it a random name; here the name follows from the claim, so that the same
 /// claim is always rendered the same.
-pub(super) fn composite(claim: &Object, definition: &Object) -> Result<Object> {
-    if !is_legacy(definition) {
-        bail!("Only LegacyCluster composite resources can offer claims");
+pub fn composite(claim: &Object, definition: &Object) -> Result<Object, ClaimError> {
+    if Layout::of_definition(definition) != Layout::Legacy {
+        return Err(ClaimError::NotOffered);
     }
     let spec = claim.get("spec").and_then(Value::as_object);
-    let spec = spec.ok_or_else(|| anyhow!("claim spec was not an object"))?;
+    let spec = spec.ok_or(ClaimError::NoSpec)?;
     let namespace = match claim.namespace() {
         "" => DEFAULT_NAMESPACE,
         namespace => namespace,
@@ -77,8 +86,8 @@ pub(super) fn composite(claim: &Object, definition: &Object) -> Result<Object> {
     Ok(xr)
 }
 
-/// Why there is no composite resource of a claim.
-pub(super) fn refused(claim: &Object) -> String {
+/// What was attempted when a claim could not be turned into a composite resource.
+pub fn attempted(claim: &Object) -> String {
     format!("cannot make a composite resource of {} {}", claim.kind(), quote(claim.name()))
 }
 

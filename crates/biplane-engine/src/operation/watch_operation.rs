@@ -32,9 +32,8 @@ pub fn name(watch: &Object, watched: &Object) -> String {
     format!("{}-{}", watch.name(), &hash[..7])
 }
 
-/// The Operation that is made for one state of an object.
-pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateError> {
-    let mut operation = template::from(watch)?;
+/// Makes every step of an Operation require the watched object.
+pub fn require_watched(operation: &mut Object, watched: &Object) {
     let mut required = json!({
         "requirementName": REQUIREMENT,
         "apiVersion": watched.api_version(),
@@ -51,6 +50,12 @@ pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateErr
         }
         operation.set_at(&["spec", "pipeline"], steps);
     }
+}
+
+/// The Operation that is made for one state of an object.
+pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateError> {
+    let mut operation = template::from(watch)?;
+    require_watched(&mut operation, watched);
     operation.set_meta("name", &name(watch, watched));
     operation.set_at(&["metadata", "labels", LABEL], watch.name());
     for (what, value) in [
@@ -101,4 +106,32 @@ mod tests {
             "test-watch-ef68891",
         );
     }
-}
+    /// RO-2, T-40
+    #[test]
+    fn every_step_requires_the_watched_object() {
+        let object = |value: Value| Object::from_value(value).unwrap();
+        let operation = json!({"spec": {"pipeline": [
+            {"step": "a", "requirements": {"requiredResources": [{"requirementName": "x"}]}},
+            {"step": "b"},
+        ]}});
+        let secret = json!({"apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "s", "namespace": "n"}});
+        let mut with_namespace = object(operation.clone());
+        require_watched(&mut with_namespace, &object(secret));
+        let selector = json!({"requirementName": REQUIREMENT_RESOURCE_RESOURCE, "apiVersion": "v1", "kind": "Secret",
+            "name": "s", "namespace": "n"});
+        assert_eq!(
+            with_namespace.at(&["spec", "pipeline"]).unwrap(),
+            &json!([
+                {"step": "a", "requirements": {"requiredResources": [{"requirementName": "x"}, selector]}},
+                {"step": "b", "requirements": {"requiredResources": [selector]}},
+            ])
+        );
+
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "s"}});
+        let mut without = object(operation);
+        require_watched(&mut without, &object(node));
+        let steps = without.at(&["spec", "pipeline"]).unwrap();
+        let selector = steps.pointer("/1/requirements/requiredResources/0").unwrap();
+        assert_eq!(selector.get("namespace"), None);
+    }}

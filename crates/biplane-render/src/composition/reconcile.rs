@@ -1,20 +1,18 @@
 //! One composite resource: from its inputs to the engine's answer, and from there to documents.
 
-use std::time::Duration;
-
 use anyhow::{Result, anyhow, bail};
+use biplane_console::Deadline;
+use biplane_manifest::Line;
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
     CompositeInput, CompositeOutput, RenderRequest, RequestMeta, render_request, render_response,
 };
+use biplane_runner::context::FUNCTION;
+use biplane_runtime::{Runners, Running, Subject};
 
-use super::super::context;
-use super::super::engine::{self, What};
-use super::super::flags::{EngineFlags, OutputFormat};
-use super::super::runners::{Runners, Running};
-use super::super::{print, structs, summary, v1};
-use super::{CompositionRender, Inputs, Say, owned};
+use super::{CompositionRender, Inputs, Say, foreign_owner};
+use crate::{context, engine, print, structs, summary, v1};
 
 /// What the engine made of a composite resource.
 #[derive(Debug)]
@@ -32,37 +30,47 @@ impl CompositionRender {
         &self,
         inputs: Inputs,
         runners: &Runners,
+        deadline: Deadline,
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
-        if self.until_stable {
-            return self.settle(inputs, runners, say).await;
+        if let Some(until_stable) = &self.until_stable {
+            return self.settle(until_stable, inputs, runners, deadline, say).await;
         }
-        if self.output.output_format == OutputFormat::V1 {
-            let flags = (&self.engine, &self.output);
-            let whose = self.whose(&inputs.composite);
-            let mut say = |line: &str| say(&format!("{whose}{line}"));
-            return v1::render(&inputs, runners, flags, self.include_full_xr, &mut say).await;
+        if self.output.line == Line::V1 {
+            let prefix = self.prefix(&inputs.composite);
+            let mut say = |line: &str| say(&format!("{prefix}{line}"));
+            let v1 = v1::V1Render {
+                composite: &inputs.composite,
+                composition: &inputs.composition,
+                observed: &inputs.observed,
+                required: &inputs.required,
+                credentials: &inputs.credentials,
+                context: &inputs.context_texts,
+                output: self.output,
+                include_full_xr: self.include_full_xr,
+            };
+            return v1.run(runners, deadline, &mut say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
-        let answer = self.reconcile(inputs, runners, self.engine.timeout, say).await?;
+        let answer = self.reconcile(inputs, runners, deadline, say).await?;
         let mut lines = answer.timing.clone();
         if self.output.summary {
             lines.extend(summary::composite(&answer.output, &observed));
         }
-        let whose = self.whose(&composite);
+        let prefix = self.prefix(&composite);
         for line in &lines {
-            say(&format!("{whose}{line}"));
+            say(&format!("{prefix}{line}"));
         }
         self.documents(answer, &composite)
     }
 
-    /// Has the engine reconcile a composite resource once, within a time. What its calls took is
-    /// said if that fails, and part of the answer otherwise.
+    /// Has the engine reconcile a composite resource once. How long its calls took is printed if that
+    /// fails, and part of the answer otherwise.
     pub(super) async fn reconcile(
         &self,
         inputs: Inputs,
         runners: &Runners,
-        timeout: Duration,
+        deadline: Deadline,
         say: Say<'_>,
     ) -> Result<Answer> {
         let composite = inputs.composite.id();
@@ -71,9 +79,9 @@ impl CompositionRender {
         let mut runners = runners.clone();
         let mut composition = inputs.composition;
         if let Some(helper) = &inputs.context {
-            helper.wrap(&mut composition, self.output.include_context);
+            helper.wrap(&mut composition, self.output.context);
             let helper = Running::in_process(helper.clone());
-            runners.insert(context::FUNCTION.to_owned(), helper);
+            runners.insert(FUNCTION.to_owned(), helper);
         }
         let request = RenderRequest {
             meta: Some(RequestMeta {}),
@@ -82,7 +90,7 @@ impl CompositionRender {
                 composition: Some(Struct::from(composition)),
                 functions: Vec::new(),
                 observed_resources: structs(inputs.observed),
-                // It is there anyway, and some engines would take this one for it.
+                // It exists anyway, and some engines would use this copy instead.
                 required_resources: structs(
                     inputs.required.into_iter().filter(|object| object.id() != composite),
                 ),
@@ -93,12 +101,13 @@ impl CompositionRender {
         };
         let timing = summary::Timing::new(self.output.timing);
         let wrap = |runner| timing.wrap(runner);
-        let flags = EngineFlags { timeout, ..self.engine.clone() };
-        let response = engine::render(What::Composite, request, &runners, &flags, wrap).await;
+        let subject = Subject::Composite;
+        let response =
+            engine::render(&self.engine, subject, request, &runners, deadline, wrap).await;
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }
-        let response = response.map_err(|error| owned::explain(error, &given.0, &given.1))?;
+        let response = response.map_err(|error| foreign_owner::explain(error, &given.0, &given.1))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };
@@ -116,10 +125,10 @@ impl CompositionRender {
 
         let mut documents = vec![composite.into_value()];
         documents.extend(composed.into_iter().map(Object::into_value));
-        if self.output.include_function_results {
+        if self.output.results {
             documents.extend(output.events.iter().map(print::result));
         }
-        if self.output.include_context {
+        if self.output.context {
             documents.extend(context.map(|fields| context::document(fields.into_value())));
         }
         Ok(documents)

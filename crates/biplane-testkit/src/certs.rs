@@ -1,6 +1,6 @@
-//! Certificates for tests.
+//! An authority of its own, and the certificates of a server and of a client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -9,43 +9,51 @@ use rcgen::{
 use tempfile::TempDir;
 
 /// An authority, and the folders of one server and one client that it signed.
-pub(crate) struct Certs {
+#[derive(Debug)]
+pub struct Certs {
     folder: TempDir,
 }
 
 impl Certs {
     /// A server that goes by these names, and a client.
-    pub(crate) fn new(names: &[&str]) -> Self {
-        let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    pub fn new(names: &[&str]) -> Self {
+        let mut ca = CertificateParams::new(Vec::new()).expect("no names are valid names");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         ca.distinguished_name.push(DnType::CommonName, "Crossplane");
-        let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().unwrap()).unwrap();
+        let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate().expect("a key"))
+            .expect("an authority");
 
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, names: &[&str], usage| {
             let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
-            let mut params = CertificateParams::new(names).unwrap();
+            let mut params = CertificateParams::new(names).expect("valid names");
             params.extended_key_usages = vec![usage];
             params.use_authority_key_identifier_extension = true;
-            let key = KeyPair::generate().unwrap();
-            let certificate = params.signed_by(&key, &ca).unwrap();
+            let key = KeyPair::generate().expect("a key");
+            let certificate = params.signed_by(&key, &ca).expect("a certificate");
             let folder = folder.path().join(name);
-            std::fs::create_dir(&folder).unwrap();
-            std::fs::write(folder.join("tls.crt"), certificate.pem()).unwrap();
-            std::fs::write(folder.join("tls.key"), key.serialize_pem()).unwrap();
-            std::fs::write(folder.join("ca.crt"), ca.pem()).unwrap();
+            std::fs::create_dir(&folder).expect("a folder");
+            for (file, text) in [
+                ("tls.crt", certificate.pem()),
+                ("tls.key", key.serialize_pem()),
+                ("ca.crt", ca.pem()),
+            ] {
+                std::fs::write(folder.join(file), text).expect("a file");
+            }
         };
         write("server", names, ExtendedKeyUsagePurpose::ServerAuth);
         write("client", &["crossplane.crossplane-system"], ExtendedKeyUsagePurpose::ClientAuth);
         Self { folder }
     }
 
-    pub(crate) fn server(&self) -> std::path::PathBuf {
+    /// The folder of the server.
+    pub fn server(&self) -> PathBuf {
         self.path().join("server")
     }
 
-    pub(crate) fn client(&self) -> std::path::PathBuf {
+    /// The folder of the client.
+    pub fn client(&self) -> PathBuf {
         self.path().join("client")
     }
 

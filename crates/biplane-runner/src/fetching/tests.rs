@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use biplane_model::Object;
-use biplane_proto::Struct;
+use biplane_function::Object;
+use biplane_function::Struct;
 use serde_json::{Value, json};
 
 use super::*;
@@ -279,7 +279,7 @@ async fn what_cannot_be_fetched_fails_the_step() {
 
 fn requires_schema(api_version: &str, kind: &str) -> RunFunctionResponse {
     let mut response = RunFunctionResponse::default();
-    crate::response::require_schema(&mut response, "s", api_version, kind);
+    biplane_function::response::require_schema(&mut response, "s", api_version, kind);
     response
 }
 

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 
-use crate::metrics::{Counter, Histogram};
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_function::metrics::{Counter, Histogram};
 
 use store::{Key, Miss, Store};
 

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::function::PureFunction;
-use crate::response;
-use crate::serve::{self, Config, Running};
+use biplane_function::function::PureFunction;
+use biplane_function::response;
+use biplane_function::serve::{self, Config, Running};
 
 #[derive(Clone, Default)]
 struct Installed {

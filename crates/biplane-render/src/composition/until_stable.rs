@@ -3,20 +3,19 @@
 //! Every round has the engine reconcile each composite resource that has a Composition, parents
 //! first, on what the rounds before it left behind.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, Result, anyhow, bail};
+use biplane_console::Deadline;
+use biplane_manifest::{Line, fit};
 use biplane_model::condition::conditions;
 use biplane_model::{Object, ObjectId, Value};
+use biplane_runtime::Runners;
 
-use super::super::flags::OutputFormat;
-use super::super::runners::Runners;
-use super::super::{checks, context, print, summary};
 use super::changes::{self, Changes};
-use super::one::Answer;
-use super::reach::Unreached;
+use super::reachable::Unreached;
+use super::reconcile::Answer;
 use super::world::{Objects, World};
-use super::{CompositionRender, Inputs, Say};
+use super::{CompositionRender, Inputs, Say, UntilStable};
+use crate::{context, print, summary};
 
 /// What the last round came to, for each composite resource.
 type Answers = Vec<(ObjectId, Answer)>;
@@ -25,28 +24,29 @@ impl CompositionRender {
     /// The documents of a composite resource once nothing changes any more.
     pub(super) async fn settle(
         &self,
+        until_stable: &UntilStable,
         inputs: Inputs,
         runners: &Runners,
+        deadline: Deadline,
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
-        let start = Instant::now();
         let root = inputs.composite.id();
-        let whose = self.whose(&inputs.composite);
-        let prefix = if self.xrs.is_some() { format!("{root}, ") } else { String::new() };
+        let summary_prefix = self.prefix(&inputs.composite);
+        let prefix = if self.is_many() { format!("{root}, ") } else { String::new() };
         let mut world = World::new(&inputs.composite, &inputs.observed, &inputs.nested);
         let mut states = vec![world.objects().clone()];
         let mut results = Vec::new();
-        for round in 1..=self.max_rounds {
+        for round in 1..=until_stable.max_rounds {
             let timed = &mut |id: &ObjectId, line: &str| {
                 say(&format!("{prefix}round {round}, {id}: {line}"));
             };
-            let answers = self.round(&inputs, runners, start, &mut world, timed).await?;
+            let answers = self.round(&inputs, runners, deadline, &mut world, timed).await?;
             for (id, answer) in &answers {
                 for line in &answer.timing {
                     timed(id, line);
                 }
             }
-            if self.output.include_function_results {
+            if self.output.results {
                 results.extend(answers.iter().flat_map(|answer| said(round, answer)));
             }
             let before = states.last().cloned().unwrap_or_default();
@@ -57,7 +57,7 @@ impl CompositionRender {
                 if self.output.summary {
                     let first = states.first().unwrap_or(&before);
                     for line in summarise(first, &world, &root)? {
-                        say(&format!("{whose}{line}"));
+                        say(&format!("{summary_prefix}{line}"));
                     }
                 }
                 return self.settled(&world, answers, results);
@@ -68,7 +68,7 @@ impl CompositionRender {
                 );
             }
             states.push(world.objects().clone());
-            if round == self.max_rounds {
+            if round == until_stable.max_rounds {
                 bail!(
                     "did not settle within {round} rounds (--max-rounds); what still changes: {changes}"
                 );
@@ -82,7 +82,7 @@ impl CompositionRender {
         &self,
         inputs: &Inputs,
         runners: &Runners,
-        start: Instant,
+        deadline: Deadline,
         world: &mut World<'_>,
         say: &mut dyn FnMut(&ObjectId, &str),
     ) -> Result<Answers> {
@@ -98,7 +98,7 @@ impl CompositionRender {
             if nested {
                 let composition = inputs.nested.composition(&inputs.composite)?.cloned();
                 inputs.composition = composition.unwrap_or_default();
-                let fits = checks::check(&inputs.composite, &inputs.composition, OutputFormat::V2);
+                let fits = fit::check(&inputs.composite, &inputs.composition, Line::V2);
                 fits.with_context(attempted)?;
                 inputs.definition = inputs.nested.definition(&id.gvk).cloned();
             }
@@ -106,11 +106,11 @@ impl CompositionRender {
             // Whatever exists may be required, in its present state.
             inputs.required.extend(world.others(&id).cloned());
             let composition = inputs.composition.name().to_owned();
-            let left = self.engine.timeout.saturating_sub(start.elapsed());
-            if left <= runners.spent {
-                bail!("did not settle within {:?} (--timeout)", self.engine.timeout);
+            if deadline.check().is_err() {
+                bail!("did not settle within {:?} (--timeout)", deadline.allowed());
             }
-            let answer = self.reconcile(inputs, runners, left, &mut |line| say(&id, line)).await;
+            let say = &mut |line: &str| say(&id, line);
+            let answer = self.reconcile(inputs, runners, deadline, say).await;
             let answer = if nested { answer.with_context(attempted) } else { answer }?;
             world.take_in(&id, &composition, &answer.output)?;
             answers.push((id, answer));
@@ -137,7 +137,7 @@ impl CompositionRender {
             documents.extend(world.composed(id).into_iter().map(Object::into_value));
         }
         documents.extend(results);
-        if self.output.include_context {
+        if self.output.context {
             documents.extend(context.map(|fields| context::document(fields.into_value())));
         }
         Ok(documents)

@@ -246,7 +246,7 @@ impl crate::runner::Requirements for Nothing {
 #[tokio::test]
 async fn the_cache_holds_the_answer_after_requirements_were_met() {
     let mut response = with_ttl(MINUTE);
-    crate::response::require_schema(&mut response, "s", "v1", "Pod");
+    biplane_function::response::require_schema(&mut response, "s", "v1", "Pod");
     let inner = Answering { response: Some(response), calls: Arc::default() };
     let folder = tempfile::tempdir().unwrap();
     let time = Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + START));

@@ -4,7 +4,7 @@ use serde_json::json;
 use tonic::Status;
 
 use super::*;
-use crate::function::PureFunction;
+use biplane_function::function::PureFunction;
 
 struct Unruly;
 

@@ -1,0 +1,175 @@
+//! Renders composite resources: what the control plane would do about them.
+
+mod changes;
+mod foreign_owner;
+mod inputs;
+mod many;
+mod nested;
+mod ownership;
+mod reachable;
+mod reconcile;
+mod until_stable;
+mod watched_files;
+mod world;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use biplane_console::{Deadline, Interrupted, Interrupts, Streams};
+use biplane_manifest::{Line, Loader};
+use biplane_model::{Object, Value};
+use biplane_runtime::{Engine, Runners, Subject};
+use tokio::runtime::Runtime;
+
+use crate::options::{FunctionOptions, OutputOptions};
+use crate::watch_files::{self, Repeatable as _, Watched};
+use crate::{asynchronous, print};
+
+use inputs::Inputs;
+
+/// What to render, from which files, and how.
+#[derive(Clone, Debug)]
+pub struct CompositionRender {
+    /// The composite resources.
+    pub composites: Composites,
+    /// The Composition.
+    pub composition: PathBuf,
+    /// The Functions; if unset, those of the project and those in the box.
+    pub functions: Option<PathBuf>,
+    /// What renders.
+    pub engine: Engine,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// What functions are and what they are given.
+    pub function: FunctionOptions,
+    /// Resources that functions may require, under the old name.
+    pub extra_resources: Vec<PathBuf>,
+    /// Composed resources that exist.
+    pub observed_resources: Option<PathBuf>,
+    /// Definitions of composite resources.
+    pub definitions: Vec<PathBuf>,
+    /// Render until nothing changes, instead of once.
+    pub until_stable: Option<UntilStable>,
+    /// What is printed, and how.
+    pub output: OutputOptions,
+    /// Whether the whole composite resource is printed, instead of what changes in it.
+    pub include_full_xr: bool,
+}
+
+/// Where the composite resources are.
+#[derive(Clone, Debug)]
+pub enum Composites {
+    /// The first document of a file.
+    One(PathBuf),
+    /// Every document of a file or a folder.
+    Many(PathBuf),
+}
+
+/// How to render until nothing changes.
+#[derive(Clone, Debug)]
+pub struct UntilStable {
+    /// How many rounds it may take.
+    pub max_rounds: u32,
+    /// Compositions and definitions of composite resources that are composed.
+    pub compositions: Vec<PathBuf>,
+}
+
+/// Takes lines for stderr.
+pub(crate) type Say<'a> = &'a mut dyn FnMut(&str);
+
+impl CompositionRender {
+    /// Renders and prints.
+    pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
+        let deadline = Deadline::after(self.timeout);
+        let mut runners = Runners::none(&streams.progress)?;
+        let (mut inputs, composites) = self.load(&mut Loader::new(streams, deadline))?;
+        // Functions must end before the runtime that they run on.
+        let runtime = asynchronous(composites.len() > 1)?;
+        let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
+            runners = runtime.block_on(self.start(inputs, deadline, runners.clone(), streams))?;
+            Ok(runners.clone())
+        };
+        let rendered =
+            self.render_reachable(&runtime, &mut inputs, &composites, deadline, provide, streams);
+        let interrupts = runners.interrupted.clone();
+        runtime.block_on(runners.end());
+        let documents = rendered?;
+        interrupts.iter().for_each(Interrupts::end_at_once);
+        print::write(&documents, self.output.format, streams.stdout)
+    }
+
+    /// Renders and prints, now and whenever one of the files changes.
+    pub fn watch(&self, streams: &mut Streams<'_>) -> Result<Watched> {
+        watch_files::watch(self, streams)
+    }
+
+    /// Whether standard input is among the files that are read.
+    pub fn reads_stdin(&self) -> bool {
+        self.sources().has_stdin()
+    }
+
+    async fn start(
+        &self,
+        inputs: &Inputs,
+        deadline: Deadline,
+        up: Runners,
+        streams: &mut Streams<'_>,
+    ) -> Result<Runners> {
+        let _waiting = streams.progress.wait(|| "functions to start".to_owned());
+        let (functions, pipeline) = (&inputs.functions, &inputs.pipelines());
+        let options = &self.function.runtime;
+        let runners = biplane_runtime::start(
+            functions,
+            pipeline,
+            options,
+            &self.engine,
+            deadline,
+            up,
+            streams,
+        );
+        runners.await.map_err(|error| match self.output.line {
+            // There, to start functions was part of rendering.
+            Line::V1 if !error.is::<Interrupted>() => error.context(Subject::Composite.attempted()),
+            _ => error,
+        })
+    }
+
+    /// Whether there may be several composite resources.
+    fn is_many(&self) -> bool {
+        matches!(self.composites, Composites::Many(_))
+    }
+
+    /// What a line about a composite resource begins with, where there may be several.
+    fn prefix(&self, composite: &Object) -> String {
+        if self.is_many() { format!("{}: ", composite.id()) } else { String::new() }
+    }
+
+    /// The documents of all composite resources, in their order. The first `said` lines about a single
+    /// one have been printed already.
+    fn render_each(
+        &self,
+        runtime: &Runtime,
+        inputs: &Inputs,
+        composites: &[Object],
+        (runners, deadline): (&Runners, Deadline),
+        said: &mut usize,
+        streams: &mut Streams<'_>,
+    ) -> Result<Vec<Value>> {
+        match composites {
+            [composite] => {
+                let mut lines = 0;
+                let mut say = |line: &str| {
+                    lines += 1;
+                    if lines > *said {
+                        *said = lines;
+                        streams.say(line);
+                    }
+                };
+                let inputs = inputs.of(composite.clone());
+                runtime.block_on(self.render(inputs, runners, deadline, &mut say))
+            }
+            _ => self.render_all(runtime, inputs, composites, (runners, deadline), streams),
+        }
+    }
+}

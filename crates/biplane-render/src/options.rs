@@ -1,0 +1,53 @@
+//! What a user can ask of a render.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use biplane_manifest::Line;
+
+/// How documents are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// As YAML.
+    #[default]
+    Yaml,
+    /// As one line of JSON per document.
+    Json,
+}
+
+/// What functions are and what they are given.
+#[derive(Clone, Debug)]
+pub struct FunctionOptions {
+    /// How they are found and started.
+    pub runtime: biplane_runtime::Options,
+    /// Annotations that every function gets, as `KEY=VALUE`.
+    pub annotations: Vec<String>,
+    /// Files with context for the pipeline, by key.
+    pub context_files: BTreeMap<String, PathBuf>,
+    /// Context for the pipeline as YAML or JSON, by key. These win over files.
+    pub context_values: BTreeMap<String, String>,
+    /// Secrets that pipeline steps name.
+    pub credentials: Option<PathBuf>,
+    /// Resources that functions may require.
+    pub required_resources: Vec<PathBuf>,
+    /// OpenAPI documents that functions may require schemas of.
+    pub required_schemas: Option<PathBuf>,
+}
+
+/// What is printed, and how.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // each is independent of the others
+pub struct OutputOptions {
+    /// The release line whose documents are printed.
+    pub line: Line,
+    /// How documents are written.
+    pub format: Format,
+    /// Whether the pipeline's context is printed.
+    pub context: bool,
+    /// Whether the functions' results are printed.
+    pub results: bool,
+    /// Whether stderr tells what would change and what is not ready.
+    pub summary: bool,
+    /// Whether stderr tells how long each call took.
+    pub timing: bool,
+}

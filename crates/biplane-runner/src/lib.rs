@@ -1,0 +1,29 @@
+//! The caller's side of functions. Where a function runs (in this process, behind a gRPC target, in an
+//! installed package) is a [`FunctionRunner`]; a wrapper is a runner around another one.
+
+pub mod cached;
+pub mod context;
+pub mod fetching;
+pub mod grpc;
+pub mod in_process;
+pub mod named;
+pub mod packaged;
+pub mod reported;
+pub mod runner;
+pub mod supervised;
+pub mod timed;
+pub mod tls;
+
+pub use cached::Cached;
+pub use context::ContextHelper;
+pub use fetching::Fetching;
+pub use grpc::GrpcRunner;
+pub use in_process::{Direct, InProcess};
+pub use named::Named;
+pub use packaged::Packaged;
+pub use reported::Reported;
+pub use supervised::Supervised;
+pub use timed::{Timed, Timings};
+pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
+
+pub(crate) use biplane_function::{status, v1};

@@ -1,0 +1,71 @@
+//! Calls a function in a program or container that may end while it is needed.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+use tonic::Code;
+
+use crate::grpc::{Client, Security, TargetError};
+use crate::runner::{Call, FunctionRunner, RunError};
+use crate::status;
+use crate::v1::{RunFunctionRequest, RunFunctionResponse};
+
+/// How long after a lost connection the function's end may become known. The end says more than the
+/// connection does.
+pub const EXIT_GRACE: Duration = Duration::from_millis(300);
+
+/// Becomes a report on how a function ended, once it has.
+pub type Ended = watch::Receiver<Option<String>>;
+
+/// A report on how a function ended, with the end of its log.
+pub fn exit_report(what: &str, status: &str, log: &[&str]) -> String {
+    let log = if log.is_empty() { "it wrote nothing".into() } else { log.join("\n") };
+    format!("{what} has ended ({status}):\n{log}")
+}
+
+/// Returns the report once a function has ended.
+pub async fn end_of(mut ended: Ended) -> String {
+    if let Ok(text) = ended.wait_for(Option::is_some).await {
+        return text.clone().unwrap_or_default();
+    }
+    std::future::pending().await
+}
+
+/// Calls a function at a gRPC target for as long as it lives.
+#[derive(Debug)]
+pub struct Supervised {
+    client: Client,
+    ended: Ended,
+}
+
+impl Supervised {
+    /// A function at a target, and how to learn that it has ended.
+    pub fn new(target: &str, ended: Ended) -> Result<Self, TargetError> {
+        Ok(Self { client: Client::new(target, Security::Plaintext)?, ended })
+    }
+}
+
+#[async_trait]
+impl FunctionRunner for Supervised {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        let end = end_of(self.ended.clone());
+        tokio::pin!(end);
+        let answer = tokio::select! {
+            answer = self.client.call(request, call.timeout) => answer,
+            end = &mut end => return Err(RunError::Failed(end)),
+        };
+        match answer {
+            Ok(response) => Ok(response),
+            Err(lost) if lost.code() == Code::Unavailable => {
+                let end = tokio::time::timeout(EXIT_GRACE, end).await;
+                Err(RunError::Failed(end.unwrap_or_else(|_| status::text(&lost))))
+            }
+            Err(failed) => Err(RunError::Failed(status::text(&failed))),
+        }
+    }
+}

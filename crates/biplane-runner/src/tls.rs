@@ -1,0 +1,24 @@
+//! Certificates of the calling end, from a folder with `tls.crt`, `tls.key` and `ca.crt`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use biplane_function::tls::Certificates;
+use rustls::ClientConfig;
+
+pub use biplane_function::tls::CertificateError;
+
+/// What a client presents and trusts: its own certificate, and servers of its own authority only.
+pub fn client(folder: &Path) -> Result<Arc<ClientConfig>, CertificateError> {
+    let files = Certificates::read(folder)?;
+    let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());
+    let mut config =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(pair)?
+            .with_root_certificates(files.roots)
+            .with_client_auth_cert(files.chain, files.key)
+            .map_err(pair)?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(Arc::new(config))
+}
