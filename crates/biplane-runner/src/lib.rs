@@ -16,6 +16,8 @@ pub use grpc::GrpcRunner;
 pub use in_process::InProcess;
 pub use named::Named;
 pub use packaged::Packaged;
-pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
+pub use runner::{Call, Cause, FetchError, FunctionRunner, Requirements, RunError};
+
+pub use biplane_function::{Code, Status};
 
 pub(crate) use biplane_function::{status, v1};

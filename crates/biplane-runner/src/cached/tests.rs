@@ -32,7 +32,7 @@ struct Answering {
 impl FunctionRunner for Answering {
     async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.response.clone().ok_or_else(|| RunError::Failed("boom".into()))
+        self.response.clone().ok_or_else(|| RunError::Other("boom".into()))
     }
 }
 

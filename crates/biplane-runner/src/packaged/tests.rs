@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use biplane_function::function::PureFunction;
-use biplane_function::response;
 use biplane_function::serve::{self, Config, Running};
+use biplane_function::{PureFunction, response};
+use tokio::time::Instant;
 
 #[derive(Clone, Default)]
 struct Installed {
@@ -17,14 +17,14 @@ struct Installed {
 
 #[async_trait]
 impl Endpoints for Installed {
-    async fn active(&self, function: &str) -> Result<Option<Endpoint>, String> {
+    async fn active(&self, function: &str) -> Result<Option<Endpoint>, Cause> {
         if self.broken {
             return Err("no connection".into());
         }
         Ok(self.active.lock().unwrap().get(function).cloned())
     }
 
-    async fn installed(&self) -> Result<BTreeSet<String>, String> {
+    async fn installed(&self) -> Result<BTreeSet<String>, Cause> {
         if self.broken {
             return Err("no connection".into());
         }
@@ -71,8 +71,8 @@ async fn serve(text: &'static str) -> Running {
 }
 
 async fn run<E: Endpoints>(runner: &Packaged<E>) -> Result<String, String> {
-    let timeout = Some(Duration::from_mins(1));
-    let call = Call { function: "fn".into(), timeout, ..Call::default() };
+    let deadline = Some(Instant::now() + Duration::from_mins(1));
+    let call = Call { function: "fn".into(), deadline, ..Call::default() };
     let answer = runner.run(&call, RunFunctionRequest::default()).await;
     answer.map(|rsp| rsp.results[0].message.clone()).map_err(|e| e.to_string())
 }
@@ -125,19 +125,19 @@ async fn clients_of_functions_that_are_gone_are_dropped() {
     let installed = Installed::at(running.target());
     let runner = Packaged::new(installed.clone(), Security::Plaintext);
     run(&runner).await.unwrap();
-    assert_eq!(runner.collect_garbage().await, Ok(0));
+    assert_eq!(runner.collect_garbage().await.unwrap(), 0);
     installed.names.lock().unwrap().clear();
-    assert_eq!(runner.collect_garbage().await, Ok(1));
-    assert_eq!(runner.collect_garbage().await, Ok(0));
+    assert_eq!(runner.collect_garbage().await.unwrap(), 1);
+    assert_eq!(runner.collect_garbage().await.unwrap(), 0);
 
     let broken =
         Packaged::new(Installed { broken: true, ..Installed::default() }, Security::Plaintext);
-    assert_eq!(broken.collect_garbage().await, Ok(0), "nobody is asked for nothing");
+    assert_eq!(broken.collect_garbage().await.unwrap(), 0, "nobody is asked for nothing");
     broken.clients.write().unwrap().extend(
         Client::new("localhost:1", Security::Plaintext).map(|client| ("fn".to_owned(), client)),
     );
     assert_eq!(
-        broken.collect_garbage().await.unwrap_err(),
+        broken.collect_garbage().await.unwrap_err().to_string(),
         "cannot List Functions to determine which gRPC client connections to garbage collect.: \
          no connection"
     );

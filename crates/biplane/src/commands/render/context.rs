@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use biplane_function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
 use biplane_model::{Map, Object, Value, gojson::quote, yaml};
 use biplane_proto::Struct;
-use biplane_runner::{Call, FunctionRunner, RunError};
+use biplane_runner::{Call, FunctionRunner, RunError, Status};
 use serde_json::json;
 
 use super::engine::check_context_support;
@@ -105,9 +105,7 @@ impl FunctionRunner for ContextHelper {
         _: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        self.answer(request).map_err(|reason| {
-            RunError::Failed(format!("rpc error: code = InvalidArgument desc = {reason}"))
-        })
+        self.answer(request).map_err(|reason| RunError::Status(Status::invalid_argument(reason)))
     }
 }
 

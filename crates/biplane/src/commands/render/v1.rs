@@ -7,7 +7,6 @@ pub(super) mod validation;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_engine::composite::report::some_of;
@@ -25,6 +24,7 @@ use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
 use biplane_runner::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::composition::{Inputs, Say};
 use super::flags::{EngineFlags, OutputFlags};
@@ -219,11 +219,15 @@ impl Pipeline<'_> {
         if !self.functions.contains(name) {
             bail!("unknown Function {} - does it exist in your Functions file?", quote(name));
         }
-        let mut call = Call { function: name.clone(), step: step.step.clone(), ..Call::default() };
+        let mut call = Call {
+            function: name.clone(),
+            step: step.step.clone(),
+            deadline: Some(self.deadline),
+            ..Call::default()
+        };
         let mut previous = None;
         for iteration in 0..=MAX_ITERATIONS {
             call.iteration = iteration;
-            call.timeout = Some(self.deadline.saturating_duration_since(Instant::now()));
             let response = self.runner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {

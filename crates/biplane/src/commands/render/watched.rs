@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::grpc::Security;
-use biplane_runner::{Call, FunctionRunner, GrpcRunner, RunError};
+use biplane_runner::{Call, Code, FunctionRunner, GrpcRunner, RunError};
 use tokio::sync::watch;
 
 /// How much of its log is shown when a function ends.
@@ -60,12 +60,12 @@ impl FunctionRunner for Watched {
         tokio::pin!(end);
         let answer = tokio::select! {
             answer = self.grpc.run(call, request) => answer,
-            end = &mut end => return Err(RunError::Failed(end)),
+            end = &mut end => return Err(RunError::Other(end)),
         };
         match answer {
-            Err(RunError::Failed(reason)) if reason.contains("code = Unavailable") => {
+            Err(RunError::Status(status)) if status.code() == Code::Unavailable => {
                 let end = tokio::time::timeout(LAST_WORDS, end).await;
-                Err(RunError::Failed(end.unwrap_or(reason)))
+                Err(end.map_or(RunError::Status(status), RunError::Other))
             }
             answer => answer,
         }
