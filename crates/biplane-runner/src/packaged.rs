@@ -5,7 +5,7 @@ mod metrics;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use async_trait::async_trait;
 
@@ -13,7 +13,7 @@ use crate::grpc::{Client, Security, TargetError};
 use crate::runner::{Call, Cause, FunctionRunner, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
-pub use metrics::Metrics;
+pub use metrics::CallMetrics;
 
 /// Where an installed function lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,18 +78,13 @@ pub struct Packaged<E> {
     endpoints: E,
     security: Security,
     clients: RwLock<BTreeMap<String, Client>>,
-    metrics: Arc<Metrics>,
+    metrics: CallMetrics,
 }
 
 impl<E: Endpoints> Packaged<E> {
     /// Finds functions through `endpoints` and calls all of them with the same credentials.
-    pub fn new(endpoints: E, security: Security) -> Self {
-        Self { endpoints, security, clients: RwLock::default(), metrics: Arc::new(Metrics::new()) }
-    }
-
-    /// What has been counted so far.
-    pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.metrics
+    pub fn new(endpoints: E, security: Security, metrics: CallMetrics) -> Self {
+        Self { endpoints, security, clients: RwLock::default(), metrics }
     }
 
     async fn client(&self, function: &str) -> Result<(Client, Endpoint), NoClient> {
