@@ -30,6 +30,11 @@ impl Deadline {
         self.allowed
     }
 
+    /// The moment itself; `None` if it is too far away for the clock to tell.
+    pub fn at(self) -> Option<Instant> {
+        self.at
+    }
+
     /// How much time is left; zero once the deadline has passed.
     pub fn remaining(self) -> Duration {
         self.at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))

@@ -134,7 +134,7 @@ pub async fn bootstrap_resources(
     let mut all = BTreeMap::new();
     for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
         let found = ports.requirements.resources(&selector(required)).await.map_err(|e| {
-            Failure::new(e.0).wrap(format_args!(
+            Failure::new(e.to_string()).wrap(format_args!(
                 "cannot fetch bootstrap required resources for requirement {}",
                 quoted(&required.requirement_name)
             ))
@@ -152,7 +152,7 @@ pub async fn bootstrap_schemas(
     let mut all = BTreeMap::new();
     for required in step.requirements.iter().flat_map(|r| &r.required_schemas) {
         let schema = ports.requirements.schema(&schema_selector(required)).await.map_err(|e| {
-            Failure::new(e.0).wrap(format_args!(
+            Failure::new(e.to_string()).wrap(format_args!(
                 "cannot fetch bootstrap required schema for requirement {}",
                 quoted(&required.requirement_name)
             ))
@@ -189,7 +189,7 @@ pub async fn call(
         index,
         trace: run.trace.clone(),
         iteration: 0,
-        timeout: Some(run.deadline.saturating_duration_since(Instant::now())),
+        deadline: Some(run.deadline),
     };
     ports.runner.run(&call, request).await.map_err(|e| Failure::new(e.to_string()))
 }

@@ -19,7 +19,7 @@ use biplane_proto::render::v1alpha1::{
 };
 use biplane_runner::grpc::{GrpcRunner, Security, TargetError};
 use biplane_runner::named::Named;
-use biplane_runner::{Call, FunctionRunner, RunError};
+use biplane_runner::{Call, FunctionRunner, RunError, Status};
 
 use crate::composite::compose::Fatal;
 use crate::failure::quoted;
@@ -193,10 +193,8 @@ impl FunctionRunner for Nowhere {
         _request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
         // What others say after they have waited for it to get one.
-        Err(RunError::Failed(
-            "rpc error: code = DeadlineExceeded desc = latest balancer error: delegating_resolver: \
-             invalid target address \"\": missing address"
-                .to_owned(),
-        ))
+        Err(RunError::Status(Status::deadline_exceeded(
+            "latest balancer error: delegating_resolver: invalid target address \"\": missing address",
+        )))
     }
 }

@@ -14,10 +14,7 @@ use biplane_proto::function::v1::{
     MatchLabels, Resource, ResourceSelector, Resources, Schema, SchemaSelector,
     resource_selector::Match,
 };
-use biplane_runner::Requirements;
-use biplane_runner::runner::FetchError;
-
-use crate::failure::quoted;
+use biplane_runner::{FetchError, Requirements};
 
 /// Fetches from a cluster.
 #[derive(Clone)]
@@ -40,17 +37,16 @@ impl Requirements for ClusterRequirements {
         let labels = match &selector.r#match {
             Some(Match::MatchName(name)) => {
                 let id = ObjectId::new(gvk, namespace, name);
-                let found = self.0.get(&id, Source::Cache).await.optional().map_err(|e| {
-                    FetchError(format!("cannot get required resource by name: {e}"))
-                })?;
+                let found = self.0.get(&id, Source::Cache).await.optional();
+                let found = found.map_err(|e| FetchError::Get(e.into()))?;
                 return Ok(found.map(|object| Resources { items: vec![resource(object)] }));
             }
             Some(Match::MatchLabels(labels)) => labels.labels.clone(),
             None => std::collections::BTreeMap::new(),
         };
         let query = ListQuery { namespace: namespace.to_owned(), labels };
-        let mut found = (self.0.list(&gvk, &query).await)
-            .map_err(|e| FetchError(format!("cannot list required resources: {e}")))?;
+        let mut found =
+            (self.0.list(&gvk, &query).await).map_err(|e| FetchError::List(e.into()))?;
         found.sort_by_cached_key(|object| format!("{}/{}", object.namespace(), object.name()));
         Ok(Some(Resources { items: found.into_iter().map(resource).collect() }))
     }
@@ -58,19 +54,13 @@ impl Requirements for ClusterRequirements {
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
         let gvk = match selector.api_version.split('/').count() {
             0..=2 => Gvk::new(&selector.api_version, &selector.kind),
-            _ => {
-                return Err(FetchError(format!(
-                    "cannot parse apiVersion {0}: unexpected GroupVersion string: {1}",
-                    quoted(&selector.api_version),
-                    selector.api_version
-                )));
-            }
+            _ => return Err(FetchError::ApiVersion(selector.api_version.clone())),
         };
         let document = (self.0.openapi(&gvk.group, &gvk.version).await)
-            .map_err(|e| FetchError(format!("cannot get OpenAPI paths: {e}")))?;
+            .map_err(|e| FetchError::OpenApi(e.into()))?;
         let Some(document) = document else { return Ok(Schema::default()) };
-        let flat = openapi::schema_of(&document, &gvk)
-            .map_err(|e| FetchError(format!("cannot flatten schema references: {e}")))?;
+        let flat =
+            openapi::schema_of(&document, &gvk).map_err(|e| FetchError::References(e.into()))?;
         Ok(Schema { openapi_v3: flat.map(Struct::from) })
     }
 }

@@ -1,185 +1,119 @@
-//! Counters and histograms in Prometheus' text format.
+//! The metrics of a process, as Prometheus scrapes them.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// Upper bounds of the histograms' buckets, in seconds.
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Metric, Registry};
+
+/// The format of [`Metrics::text`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Upper bounds of the histograms' buckets, in seconds: those of Prometheus' client for Go.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// A counter for each combination of label values.
-#[derive(Debug)]
-pub struct Counter {
-    family: Family,
-    values: Mutex<BTreeMap<Vec<String>, u64>>,
-}
+/// A counter for each set of labels.
+pub type Counters<L> = Family<L, Counter>;
 
-/// A histogram for each combination of label values.
-#[derive(Debug)]
-pub struct Histogram {
-    family: Family,
-    values: Mutex<BTreeMap<Vec<String>, Observed>>,
-}
+/// A histogram of durations for each set of labels.
+pub type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-#[derive(Debug)]
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    labels: &'static [&'static str],
-}
+/// What can be the labels of a metric: a struct that derives `EncodeLabelSet`.
+pub trait Labels: Clone + Debug + Eq + Hash + EncodeLabelSet + Send + Sync + 'static {}
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Observed {
-    /// How many fell into each bucket, not counting those of smaller ones.
-    buckets: [u64; BUCKETS.len()],
-    count: u64,
-    sum: f64,
-}
+impl<L: Clone + Debug + Eq + Hash + EncodeLabelSet + Send + Sync + 'static> Labels for L {}
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// All metrics of a process. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics(Arc<Mutex<Registry>>);
 
-fn key(labels: &[&str]) -> Vec<String> {
-    labels.iter().map(|&label| label.to_owned()).collect()
-}
-
-impl Counter {
-    /// A counter without values.
-    pub const fn new(
-        name: &'static str,
-        help: &'static str,
-        labels: &'static [&'static str],
-    ) -> Self {
-        Self { family: Family { name, help, labels }, values: Mutex::new(BTreeMap::new()) }
+impl Metrics {
+    /// Adds counters. The name ends in `_total` and must be new.
+    pub fn counters<L: Labels>(&self, name: &str, help: &str) -> Counters<L> {
+        let counters = Counters::default();
+        // The encoder puts the ending back.
+        self.register(name.strip_suffix("_total").unwrap_or(name), help, counters.clone());
+        counters
     }
 
-    /// Counts. Counting zero makes the series visible.
-    pub fn add(&self, labels: &[&str], n: u64) {
-        *lock(&self.values).entry(key(labels)).or_default() += n;
+    /// Adds histograms of seconds. The name must be new.
+    pub fn histograms<L: Labels>(&self, name: &str, help: &str) -> Histograms<L> {
+        let histograms = Histograms::new_with_constructor(|| Histogram::new(BUCKETS));
+        self.register(name, help, histograms.clone());
+        histograms
     }
 
-    /// What has been counted.
-    pub fn get(&self, labels: &[&str]) -> u64 {
-        lock(&self.values).get(&key(labels)).copied().unwrap_or_default()
+    fn register(&self, name: &str, help: &str, metric: impl Metric) {
+        let mut registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The encoder puts the full stop back.
+        registry.register(name, help.strip_suffix('.').unwrap_or(help), metric);
     }
 
-    /// Appends the text form.
-    pub fn write(&self, out: &mut String) {
-        self.family.header("counter", out);
-        for (values, n) in &*lock(&self.values) {
-            let _ = writeln!(out, "{}{} {n}", self.family.name, self.family.labels(values, None));
-        }
-    }
-}
-
-impl Histogram {
-    /// A histogram without values.
-    pub const fn new(
-        name: &'static str,
-        help: &'static str,
-        labels: &'static [&'static str],
-    ) -> Self {
-        Self { family: Family { name, help, labels }, values: Mutex::new(BTreeMap::new()) }
-    }
-
-    /// Notes how long something took.
-    pub fn observe(&self, labels: &[&str], took: std::time::Duration) {
-        let seconds = took.as_secs_f64();
-        let mut values = lock(&self.values);
-        let observed = values.entry(key(labels)).or_default();
-        observed.count += 1;
-        observed.sum += seconds;
-        let bucket = BUCKETS.iter().position(|bound| seconds <= *bound);
-        if let Some(n) = bucket.and_then(|b| observed.buckets.get_mut(b)) {
-            *n += 1;
-        }
-    }
-
-    /// How many times something has been noted.
-    pub fn count(&self, labels: &[&str]) -> u64 {
-        lock(&self.values).get(&key(labels)).map_or(0, |observed| observed.count)
-    }
-
-    /// Appends the text form.
-    pub fn write(&self, out: &mut String) {
-        let Family { name, .. } = self.family;
-        self.family.header("histogram", out);
-        for (values, observed) in &*lock(&self.values) {
-            let mut total = 0;
-            for (bound, n) in BUCKETS.iter().zip(observed.buckets) {
-                total += n;
-                let labels = self.family.labels(values, Some(&bound.to_string()));
-                let _ = writeln!(out, "{name}_bucket{labels} {total}");
-            }
-            let labels = self.family.labels(values, Some("+Inf"));
-            let _ = writeln!(out, "{name}_bucket{labels} {}", observed.count);
-            let labels = self.family.labels(values, None);
-            let _ = writeln!(out, "{name}_sum{labels} {}", observed.sum);
-            let _ = writeln!(out, "{name}_count{labels} {}", observed.count);
-        }
-    }
-}
-
-impl Family {
-    fn header(&self, kind: &str, out: &mut String) {
-        let Self { name, help, .. } = self;
-        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    }
-
-    fn labels(&self, values: &[String], bound: Option<&str>) -> String {
-        let escape = |v: &str| v.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
-        let mut pairs: Vec<String> = self
-            .labels
-            .iter()
-            .zip(values)
-            .map(|(label, value)| format!("{label}=\"{}\"", escape(value)))
-            .collect();
-        pairs.extend(bound.map(|bound| format!("le=\"{bound}\"")));
-        if pairs.is_empty() { String::new() } else { format!("{{{}}}", pairs.join(",")) }
+    /// All metrics in the text format of OpenMetrics.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nothing that is written to a string fails.
+        let _ = text::encode(&mut out, &registry);
+        out
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
+    #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+    struct Labelled {
+        function: &'static str,
+        code: &'static str,
+    }
+
     #[test]
-    fn counters_are_printed_by_label() {
-        let counter = Counter::new("calls_total", "Calls.", &["function", "code"]);
-        counter.add(&["b\"", "OK"], 2);
-        counter.add(&["a", "OK"], 0);
-        let mut text = String::new();
-        counter.write(&mut text);
+    fn counters_are_printed_under_their_names() {
+        let metrics = Metrics::default();
+        let counters = metrics.counters("calls_total", "Calls.");
+        counters.get_or_create(&Labelled { function: "b\"\\\n", code: "OK" }).inc_by(2);
         assert_eq!(
-            text,
-            "# HELP calls_total Calls.\n# TYPE calls_total counter\n\
-             calls_total{function=\"a\",code=\"OK\"} 0\n\
-             calls_total{function=\"b\\\"\",code=\"OK\"} 2\n"
+            metrics.text(),
+            "# HELP calls Calls.\n# TYPE calls counter\n\
+             calls_total{function=\"b\\\"\\\\\\n\",code=\"OK\"} 2\n# EOF\n"
         );
     }
 
     #[test]
     fn buckets_of_histograms_include_the_smaller_ones() {
-        let histogram = Histogram::new("seconds", "Time.", &["f"]);
-        for millis in [5, 30, 20_000] {
-            histogram.observe(&["a"], Duration::from_millis(millis));
+        let metrics = Metrics::default();
+        let histograms = metrics.histograms("seconds", "Time.");
+        let histogram = histograms.get_or_create_owned(&Labelled { function: "a", code: "OK" });
+        for seconds in [0.005, 0.03, 20.0] {
+            histogram.observe(seconds);
         }
-        let mut text = String::new();
-        histogram.write(&mut text);
+        let text = metrics.text();
         for line in [
-            "seconds_bucket{f=\"a\",le=\"0.005\"} 1",
-            "seconds_bucket{f=\"a\",le=\"0.025\"} 1",
-            "seconds_bucket{f=\"a\",le=\"0.05\"} 2",
-            "seconds_bucket{f=\"a\",le=\"10\"} 2",
-            "seconds_bucket{f=\"a\",le=\"+Inf\"} 3",
-            "seconds_sum{f=\"a\"} 20.035",
-            "seconds_count{f=\"a\"} 3",
+            "# HELP seconds Time.",
+            "# TYPE seconds histogram",
+            "seconds_bucket{le=\"0.005\",function=\"a\",code=\"OK\"} 1",
+            "seconds_bucket{le=\"0.025\",function=\"a\",code=\"OK\"} 1",
+            "seconds_bucket{le=\"0.05\",function=\"a\",code=\"OK\"} 2",
+            "seconds_bucket{le=\"10.0\",function=\"a\",code=\"OK\"} 2",
+            "seconds_bucket{le=\"+Inf\",function=\"a\",code=\"OK\"} 3",
+            "seconds_sum{function=\"a\",code=\"OK\"} 20.035",
+            "seconds_count{function=\"a\",code=\"OK\"} 3",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }
-        assert_eq!(histogram.count(&["a"]), 3);
+    }
+
+    #[test]
+    fn clones_share_their_metrics() {
+        let metrics = Metrics::default();
+        let counters = metrics.clone().counters("calls_total", "Calls.");
+        counters.get_or_create(&Labelled { function: "a", code: "OK" }).inc();
+        assert!(metrics.text().contains("calls_total{function=\"a\",code=\"OK\"} 1\n"));
     }
 }

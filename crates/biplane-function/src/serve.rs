@@ -2,6 +2,7 @@
 
 mod handler;
 mod listen;
+mod metrics;
 mod scrape;
 mod words;
 
@@ -15,14 +16,15 @@ use tokio::task::JoinHandle;
 use tonic::transport::Server;
 
 use crate::function::Function;
+use crate::metrics::Metrics;
 use crate::tls;
 
 use handler::{Dialect, Handler, Runs};
 use listen::Listener;
 use words::Words;
 
-pub use handler::Metrics;
 pub use listen::Network;
+pub use metrics::ServerMetrics;
 
 /// How a function is served. The defaults are those that control planes expect.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub struct Config {
     pub max_receive_size: usize,
     /// Whether to serve gRPC health checks.
     pub health: bool,
+    /// The metrics that the server's are added to. Two servers cannot share them.
+    pub metrics: Metrics,
     /// Where to serve metrics over HTTP, if anywhere.
     pub metrics_address: Option<String>,
     /// How many calls compute at a time if the function only computes; more wait. Each takes a thread,
@@ -55,6 +59,7 @@ impl Default for Config {
             insecure: false,
             max_receive_size: 4 * 1024 * 1024,
             health: false,
+            metrics: Metrics::default(),
             metrics_address: Some(":8080".to_owned()),
             max_computing: (4 * cores()).clamp(8, 64),
         }
@@ -94,7 +99,7 @@ pub enum ServeError {
 pub struct Running {
     target: String,
     metrics_address: Option<String>,
-    metrics: Arc<Metrics>,
+    metrics: Arc<ServerMetrics>,
     task: JoinHandle<Result<(), tonic::transport::Error>>,
 }
 
@@ -110,7 +115,7 @@ impl Running {
     }
 
     /// What has been counted so far.
-    pub fn metrics(&self) -> &Metrics {
+    pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics
     }
 
@@ -149,7 +154,7 @@ pub async fn start(
     let listener = Listener::bind(config.network, &config.address).await?;
     let target = listener.target();
 
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(ServerMetrics::new(&config.metrics));
     // Where nothing may compute, nothing would ever be answered.
     let turns = config.max_computing.clamp(1, Semaphore::MAX_PERMITS);
     let runs = Runs { function, turns: Arc::new(Semaphore::new(turns)) };
@@ -193,7 +198,7 @@ pub async fn start(
 
     // Functions work without metrics: an address that is taken is not a reason to stop.
     let metrics_address = match &config.metrics_address {
-        Some(address) => scrape::serve(address, Arc::clone(&metrics)).await,
+        Some(address) => scrape::serve(address, config.metrics, Arc::downgrade(&metrics)).await,
         None => None,
     };
     let services = SERVICES.into_iter().chain(REFLECTION).chain(config.health.then_some(HEALTH));

@@ -228,11 +228,15 @@ impl Pipeline<'_> {
         if !self.functions.contains(name) {
             bail!("unknown Function {} - does it exist in your Functions file?", quote(name));
         }
-        let mut call = Call { function: name.clone(), step: step.step.clone(), ..Call::default() };
+        let mut call = Call {
+            function: name.clone(),
+            step: step.step.clone(),
+            deadline: self.deadline.at().map(Into::into),
+            ..Call::default()
+        };
         let mut previous = None;
         for iteration in 0..=MAX_ITERATIONS {
             call.iteration = iteration;
-            call.timeout = Some(self.deadline.remaining());
             let response = self.runner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {

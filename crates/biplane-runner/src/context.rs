@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use biplane_function::{Map, Object, Struct, Value};
+use biplane_function::{Map, Object, Status, Struct, Value};
 use biplane_model::gojson::quote;
 use serde_json::json;
 
@@ -87,8 +87,6 @@ impl FunctionRunner for ContextHelper {
         _: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        self.answer(request).map_err(|reason| {
-            RunError::Failed(format!("rpc error: code = InvalidArgument desc = {reason}"))
-        })
+        self.answer(request).map_err(|reason| RunError::Status(Status::invalid_argument(reason)))
     }
 }

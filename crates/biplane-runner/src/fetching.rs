@@ -1,9 +1,8 @@
 //! Gives functions what they require, calling them again until they have seen all of it.
 
 use async_trait::async_trait;
-use tokio::time::Instant;
 
-use crate::runner::{Call, FunctionRunner, RunError};
+use crate::runner::{Call, FetchError, FunctionRunner, Required, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse, Severity};
 
 /// How often requirements are resolved for one step. The function is called once more than that.
@@ -39,12 +38,9 @@ where
         let given_schemas = request.required_schemas.clone();
         let mut previous = None;
         let mut call = call.clone();
-        // All calls of a step share the time that the step was given.
-        let deadline = call.timeout.map(|timeout| Instant::now() + timeout);
 
         for iteration in 0..=MAX_ITERATIONS {
             call.iteration = iteration;
-            call.timeout = deadline.map(|d| d.saturating_duration_since(Instant::now()));
             let response = self.inner.run(&call, request.clone()).await?;
             let is_fatal = response.results.iter().any(|r| r.severity() == Severity::Fatal);
             if is_fatal || response.requirements == previous {
@@ -82,23 +78,25 @@ impl<R, Q: crate::runner::Requirements> Fetching<R, Q> {
         request: &mut RunFunctionRequest,
     ) -> Result<(), RunError> {
         let Some(requirements) = requirements else { return Ok(()) };
-        let failed = |what: &str, name: &str, error: crate::runner::FetchError| {
-            RunError::Fetch(format!("fetching {what} for {name}: {error}"))
+        let failed = |what: Required, name: &str, source: FetchError| RunError::Fetch {
+            what,
+            name: name.to_owned(),
+            source,
         };
         for (name, selector) in &requirements.extra_resources {
             let found = self.requirements.resources(selector).await;
-            let found = found.map_err(|e| failed("resources", name, e))?;
+            let found = found.map_err(|e| failed(Required::Resources, name, e))?;
             // The key without items says that the resource was looked for.
             request.extra_resources.insert(name.clone(), found.unwrap_or_default());
         }
         for (name, selector) in &requirements.resources {
             let found = self.requirements.resources(selector).await;
-            let found = found.map_err(|e| failed("resources", name, e))?;
+            let found = found.map_err(|e| failed(Required::Resources, name, e))?;
             request.required_resources.insert(name.clone(), found.unwrap_or_default());
         }
         for (name, selector) in &requirements.schemas {
             let found = self.requirements.schema(selector).await;
-            let found = found.map_err(|e| failed("schema", name, e))?;
+            let found = found.map_err(|e| failed(Required::Schema, name, e))?;
             request.required_schemas.insert(name.clone(), found);
         }
         Ok(())

@@ -88,22 +88,22 @@ impl Client {
         self.0.target().as_str()
     }
 
-    /// Calls the function: in the current dialect, or else in the older one.
+    /// Calls the function, in the current dialect or else in the older one. The call may take this long.
     pub async fn call(
         &self,
         request: RunFunctionRequest,
         timeout: Option<Duration>,
     ) -> Result<RunFunctionResponse, Status> {
-        self.call_watched(request, timeout, &()).await
+        self.call_by(request, timeout.map(|timeout| Instant::now() + timeout), &()).await
     }
 
-    pub(crate) async fn call_watched(
+    /// Calls the function as [`Client::call`] does. The call must be over at the deadline.
+    pub(crate) async fn call_by(
         &self,
         request: RunFunctionRequest,
-        timeout: Option<Duration>,
+        deadline: Option<Instant>,
         watch: &dyn Watch,
     ) -> Result<RunFunctionResponse, Status> {
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let call = async |dialect| {
             let since = std::time::Instant::now();
             watch.sent(dialect);
@@ -237,7 +237,6 @@ impl FunctionRunner for GrpcRunner {
         call: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        let answer = self.0.call(request, call.timeout).await;
-        answer.map_err(|s| RunError::Failed(status::text(&s)))
+        self.0.call_by(request, call.deadline, &()).await.map_err(RunError::Status)
     }
 }

@@ -30,7 +30,7 @@ impl FunctionRunner for InProcess {
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
         let function =
-            self.0.get(&call.function).ok_or_else(|| RunError::unlisted(&call.function))?;
+            self.0.get(&call.function).ok_or_else(|| RunError::Unlisted(call.function.clone()))?;
         run(&**function, call, request).await
     }
 }
@@ -69,13 +69,13 @@ async fn run(
     request: RunFunctionRequest,
 ) -> Result<RunFunctionResponse, RunError> {
     let answer = function.run(request);
-    let answer = match call.timeout {
-        Some(timeout) => tokio::time::timeout(timeout, answer)
+    let answer = match call.deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, answer)
             .await
             .unwrap_or_else(|_| Err(status::deadline_exceeded())),
         None => answer.await,
     };
-    let mut response = answer.map_err(|s| RunError::Failed(status::text(&s)))?;
+    let mut response = answer.map_err(RunError::Status)?;
     normalize(&mut response);
     Ok(response)
 }

@@ -22,8 +22,10 @@ pub use in_process::{Direct, InProcess};
 pub use named::Named;
 pub use packaged::Packaged;
 pub use reported::Reported;
+pub use runner::{Call, Cause, FetchError, FunctionRunner, Requirements, RunError};
 pub use supervised::Supervised;
 pub use timed::{Timed, Timings};
-pub use runner::{Call, FetchError, FunctionRunner, Requirements, RunError};
+
+pub use biplane_function::{Code, Status};
 
 pub(crate) use biplane_function::{status, v1};

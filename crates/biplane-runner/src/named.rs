@@ -40,7 +40,7 @@ impl FunctionRunner for Named {
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
         let runner =
-            self.0.get(&call.function).ok_or_else(|| RunError::unlisted(&call.function))?;
+            self.0.get(&call.function).ok_or_else(|| RunError::Unlisted(call.function.clone()))?;
         runner.run(call, request).await
     }
 }

@@ -5,16 +5,15 @@ mod metrics;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use async_trait::async_trait;
 
 use crate::grpc::{Client, Security, TargetError};
-use crate::runner::{Call, FunctionRunner, RunError};
-use crate::status;
+use crate::runner::{Call, Cause, FunctionRunner, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
-pub use metrics::Metrics;
+pub use metrics::CallMetrics;
 
 /// Where an installed function lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,48 +30,61 @@ pub struct Endpoint {
 #[async_trait]
 pub trait Endpoints: Send + Sync {
     /// The endpoint of the function's active revision; `None` when no revision is active.
-    async fn active(&self, function: &str) -> Result<Option<Endpoint>, String>;
+    async fn active(&self, function: &str) -> Result<Option<Endpoint>, Cause>;
     /// The names of all installed functions.
-    async fn installed(&self) -> Result<BTreeSet<String>, String>;
+    async fn installed(&self) -> Result<BTreeSet<String>, Cause>;
 }
 
-/// Why there is no client for a function.
+/// Why there is no client for an installed function.
 #[derive(Debug, thiserror::Error)]
-enum NoClient {
+pub enum NoClient {
+    /// It is not known which revisions there are.
     #[error("cannot list FunctionRevisions: {0}")]
-    List(String),
+    List(#[source] Cause),
+    /// The function is not installed, or not active.
     #[error(
         "cannot find an active FunctionRevision (a FunctionRevision with spec.desiredState: Active)"
     )]
     NoneActive,
+    /// The active revision, which has this name, does not say where it is.
     #[error(
         "cannot determine gRPC target: active FunctionRevision {0:?} has an empty status.endpoint"
     )]
     EmptyEndpoint(String),
+    /// The active revision is at something that is no target.
     #[error(
         "cannot gRPC dial target {target:?} from status.endpoint of active FunctionRevision \
          {revision:?}: {source}"
     )]
-    Dial { target: String, revision: String, source: TargetError },
+    Dial {
+        /// The endpoint of the revision.
+        target: String,
+        /// The revision's name.
+        revision: String,
+        /// What is wrong with the target.
+        source: TargetError,
+    },
 }
+
+/// Why no clients could be dropped.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "cannot List Functions to determine which gRPC client connections to garbage collect.: {0}"
+)]
+pub struct GarbageError(#[source] Cause);
 
 /// Runs installed functions.
 pub struct Packaged<E> {
     endpoints: E,
     security: Security,
     clients: RwLock<BTreeMap<String, Client>>,
-    metrics: Arc<Metrics>,
+    metrics: CallMetrics,
 }
 
 impl<E: Endpoints> Packaged<E> {
     /// Finds functions through `endpoints` and calls all of them with the same credentials.
-    pub fn new(endpoints: E, security: Security) -> Self {
-        Self { endpoints, security, clients: RwLock::default(), metrics: Arc::new(Metrics::new()) }
-    }
-
-    /// What has been counted so far.
-    pub fn metrics(&self) -> &Arc<Metrics> {
-        &self.metrics
+    pub fn new(endpoints: E, security: Security, metrics: CallMetrics) -> Self {
+        Self { endpoints, security, clients: RwLock::default(), metrics }
     }
 
     async fn client(&self, function: &str) -> Result<(Client, Endpoint), NoClient> {
@@ -103,16 +115,11 @@ impl<E: Endpoints> Packaged<E> {
     }
 
     /// Drops the clients of functions that are no longer installed, and says how many.
-    pub async fn collect_garbage(&self) -> Result<usize, String> {
+    pub async fn collect_garbage(&self) -> Result<usize, GarbageError> {
         if self.clients.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
             return Ok(0);
         }
-        let installed = self.endpoints.installed().await.map_err(|error| {
-            format!(
-                "cannot List Functions to determine which gRPC client connections to garbage \
-                 collect.: {error}"
-            )
-        })?;
+        let installed = self.endpoints.installed().await.map_err(GarbageError)?;
         let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
         let before = clients.len();
         clients.retain(|function, _| installed.contains(function));
@@ -128,16 +135,13 @@ impl<E: Endpoints> FunctionRunner for Packaged<E> {
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
         let function = call.function.as_str();
-        let (client, endpoint) = self.client(function).await.map_err(|error| {
-            RunError::Unknown(format!(
-                "cannot get gRPC client connection for Function {function:?}: {error}"
-            ))
-        })?;
+        let (client, endpoint) = self
+            .client(function)
+            .await
+            .map_err(|source| RunError::NoClient { function: function.to_owned(), source })?;
         let watch = self.metrics.watch(function, &endpoint);
-        let answer = client.call_watched(request, call.timeout, &watch).await;
-        answer.map_err(|s| {
-            RunError::Failed(format!("cannot run Function {function:?}: {}", status::text(&s)))
-        })
+        let answer = client.call_by(request, call.deadline, &watch).await;
+        answer.map_err(|status| RunError::Installed { function: function.to_owned(), status })
     }
 }
 

@@ -1,11 +1,17 @@
 //! The port through which a pipeline calls functions, and the port through which a runner gets what
 //! functions require.
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_proto::function::v1::{
+use biplane_function::Status;
+use biplane_model::gojson::quote;
+use tokio::time::Instant;
+
+use crate::packaged::NoClient;
+use crate::status;
+use crate::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
 };
 
@@ -22,8 +28,9 @@ pub struct Call {
     pub trace: String,
     /// How often the step's requirements have been resolved before this call.
     pub iteration: usize,
-    /// How much time is left for the call. Whoever runs a pipeline also cancels it by dropping it.
-    pub timeout: Option<Duration>,
+    /// When the call must be over. All calls of a step share one deadline. The caller can also end a
+    /// call early, by dropping it.
+    pub deadline: Option<Instant>,
 }
 
 /// Calls functions.
@@ -47,33 +54,88 @@ pub trait Requirements: Send + Sync {
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError>;
 }
 
-/// Why something that a function requires could not be had. The text is for people.
+/// What stands behind an error of a port: whatever its implementation fails with.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why something that a function requires could not be had.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct FetchError(pub String);
+pub enum FetchError {
+    /// The one resource that a selector names.
+    #[error("cannot get required resource by name: {0}")]
+    Get(#[source] Cause),
+    /// The resources that a selector matches.
+    #[error("cannot list required resources: {0}")]
+    List(#[source] Cause),
+    /// A schema of something that is no `group/version`.
+    #[error("cannot parse apiVersion {}: unexpected GroupVersion string: {text}", quote(.0), text = .0)]
+    ApiVersion(String),
+    /// The document that schemas are in.
+    #[error("cannot get OpenAPI paths: {0}")]
+    OpenApi(#[source] Cause),
+    /// The schemas that a schema refers to.
+    #[error("cannot flatten schema references: {0}")]
+    References(#[source] Cause),
+}
+
+/// What a function may require.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    /// Resources that a selector matches.
+    Resources,
+    /// The schema of a kind.
+    Schema,
+}
+
+impl fmt::Display for Required {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resources => "resources",
+            Self::Schema => "schema",
+        })
+    }
+}
 
 /// Why a function could not be run. The texts are those that users of the field search for.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Nobody knows a function of that name.
-    #[error("{0}")]
-    Unknown(String),
-    /// The call failed; the text names code and reason as gRPC does in Go.
-    #[error("{0}")]
-    Failed(String),
+    /// No runner knows a function of that name.
+    #[error("unknown function {0:?}")]
+    Unlisted(String),
+    /// There is no way to call an installed function.
+    #[error("cannot get gRPC client connection for Function {function:?}: {source}")]
+    NoClient {
+        /// The function's name.
+        function: String,
+        /// What is in the way.
+        source: NoClient,
+    },
+    /// The call ended with a status; the text names code and reason as gRPC does in Go.
+    #[error("{}", status::text(.0))]
+    Status(Status),
+    /// The call of an installed function ended with a status.
+    #[error("cannot run Function {function:?}: {}", status::text(.status))]
+    Installed {
+        /// The function's name.
+        function: String,
+        /// What the call ended with.
+        status: Status,
+    },
     /// What the function requires could not be had.
-    #[error("{0}")]
-    Fetch(String),
+    #[error("fetching {what} for {name}: {source}")]
+    Fetch {
+        /// What was required.
+        what: Required,
+        /// The name that the function gave it.
+        name: String,
+        /// What is in the way.
+        source: FetchError,
+    },
     /// The function kept asking for other things.
     #[error("requirements didn't stabilize after the maximum number of iterations ({0})")]
     Unstable(usize),
-}
-
-impl RunError {
-    /// For a function that nobody lists.
-    pub fn unlisted(function: &str) -> Self {
-        Self::Unknown(format!("unknown function {function:?} - is it listed in the render input?"))
-    }
+    /// Anything else that a runner has words for.
+    #[error("{0}")]
+    Other(String),
 }
 
 #[async_trait]

@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 use tonic::Code;
 
-use crate::grpc::{Client, Security, TargetError};
+use crate::grpc::{GrpcRunner, Security, TargetError};
 use crate::runner::{Call, FunctionRunner, RunError};
-use crate::status;
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 /// How long after a lost connection the function's end may become known. The end says more than the
@@ -35,14 +34,14 @@ pub async fn end_of(mut ended: Ended) -> String {
 /// Calls a function at a gRPC target for as long as it lives.
 #[derive(Debug)]
 pub struct Supervised {
-    client: Client,
+    grpc: GrpcRunner,
     ended: Ended,
 }
 
 impl Supervised {
     /// A function at a target, and how to learn that it has ended.
     pub fn new(target: &str, ended: Ended) -> Result<Self, TargetError> {
-        Ok(Self { client: Client::new(target, Security::Plaintext)?, ended })
+        Ok(Self { grpc: GrpcRunner::new(target, Security::Plaintext)?, ended })
     }
 }
 
@@ -56,16 +55,15 @@ impl FunctionRunner for Supervised {
         let end = end_of(self.ended.clone());
         tokio::pin!(end);
         let answer = tokio::select! {
-            answer = self.client.call(request, call.timeout) => answer,
-            end = &mut end => return Err(RunError::Failed(end)),
+            answer = self.grpc.run(call, request) => answer,
+            end = &mut end => return Err(RunError::Other(end)),
         };
         match answer {
-            Ok(response) => Ok(response),
-            Err(lost) if lost.code() == Code::Unavailable => {
+            Err(RunError::Status(lost)) if lost.code() == Code::Unavailable => {
                 let end = tokio::time::timeout(EXIT_GRACE, end).await;
-                Err(RunError::Failed(end.unwrap_or_else(|_| status::text(&lost))))
+                Err(end.map_or(RunError::Status(lost), RunError::Other))
             }
-            Err(failed) => Err(RunError::Failed(status::text(&failed))),
+            answer => answer,
         }
     }
 }

@@ -83,7 +83,7 @@ impl FunctionRunner for Player {
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
         self.answer(Some(&call.function), &request)
-            .ok_or_else(|| RunError::Failed("the recording has no further call".into()))
+            .ok_or_else(|| RunError::Other("the recording has no further call".into()))
     }
 }
 

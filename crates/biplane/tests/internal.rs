@@ -302,7 +302,15 @@ fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
         let status = client.render(request(&fatal, dummy())).await.expect_err("a fatal result");
         assert_eq!(status.code(), Code::Aborted);
         assert!(status.message().contains("returned a fatal result: "), "{status:?}");
-        assert!(!status.details().is_empty(), "the partial response comes with the status");
+        let details = tonic_types::Status::decode(status.details())?;
+        assert_eq!((details.code, details.message.as_str()), (10, status.message()));
+        let [partial] = &details.details[..] else { panic!("one detail: {details:?}") };
+        assert_eq!(
+            partial.type_url,
+            "type.googleapis.com/crossplane.render.v1alpha1.RenderResponse"
+        );
+        let partial = RenderResponse::decode(partial.value.as_slice())?;
+        assert!(partial.output.is_some(), "the partial response comes with the status");
         let status = client.render(RenderRequest::default()).await.expect_err("no input");
         assert_eq!(status.code(), Code::FailedPrecondition);
         Ok(())

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use biplane_cluster::{MemoryCluster, WritePolicy};
 use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
-use biplane_runner::{Fetching, FunctionRunner};
+use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_runner::{Call, Fetching, FunctionRunner, RunError};
 
 use super::output::{self, Happened};
 use crate::pipeline::Ports;
@@ -49,7 +51,7 @@ impl Stage {
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
         let ports = Ports {
             cluster: cluster.clone(),
-            runner: Arc::new(Fetching::new(runner, requirements.clone())),
+            runner: Arc::new(Fetching::new(Listed(runner), requirements.clone())),
             requirements: requirements.clone(),
         };
         Self { cluster, requirements, ports }
@@ -59,6 +61,25 @@ impl Stage {
     pub(super) fn outcome(&self, main: &ObjectId) -> (Happened, Vec<Struct>, Vec<Struct>) {
         let (resources, schemas) = output::asked(&self.requirements.asked());
         (output::happened(self.cluster.journal(), main), resources, schemas)
+    }
+}
+
+/// Asks for the function that a request does not list.
+struct Listed(Arc<dyn FunctionRunner>);
+
+#[async_trait]
+impl FunctionRunner for Listed {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        self.0.run(call, request).await.map_err(|error| match &error {
+            RunError::Unlisted(_) => {
+                RunError::Other(format!("{error} - is it listed in the render input?"))
+            }
+            _ => error,
+        })
     }
 }
 

@@ -46,7 +46,7 @@ impl FunctionRunner for Script {
         let responses = self.responses.lock().unwrap();
         let answer = responses.get(requests.len()).or(responses.last()).cloned();
         requests.push(request);
-        answer.unwrap_or_else(|| Ok(RunFunctionResponse::default())).map_err(RunError::Failed)
+        answer.unwrap_or_else(|| Ok(RunFunctionResponse::default())).map_err(RunError::Other)
     }
 }
 

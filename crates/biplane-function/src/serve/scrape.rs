@@ -1,20 +1,25 @@
 //! Metrics over plain HTTP: every path answers with all of them.
 
-use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::handler::Metrics;
+use super::ServerMetrics;
 use super::listen::bind_tcp;
+use crate::metrics::{CONTENT_TYPE, Metrics};
 
 /// How long a scraper may take over its request, and how large that may be.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_REQUEST: usize = 16 * 1024;
 
-/// Serves until the program ends, and says where; `None` if the address cannot be had.
-pub(super) async fn serve(address: &str, metrics: Arc<Metrics>) -> Option<String> {
+/// Serves as long as the server counts, and says where; `None` if the address cannot be had.
+pub(super) async fn serve(
+    address: &str,
+    metrics: Metrics,
+    server: Weak<ServerMetrics>,
+) -> Option<String> {
     let listener = match bind_tcp(address).await {
         Ok(listener) => listener,
         Err(error) => {
@@ -23,17 +28,18 @@ pub(super) async fn serve(address: &str, metrics: Arc<Metrics>) -> Option<String
         }
     };
     let bound = listener.local_addr().ok()?.to_string();
-    let metrics = Arc::downgrade(&metrics);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let Some(metrics) = metrics.upgrade() else { return };
-            tokio::spawn(tokio::time::timeout(PATIENCE, answer(stream, metrics)));
+            if server.strong_count() == 0 {
+                return;
+            }
+            tokio::spawn(tokio::time::timeout(PATIENCE, answer(stream, metrics.clone())));
         }
     });
     Some(bound)
 }
 
-async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, metrics: Metrics) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         if request.len() > LARGEST_REQUEST || stream.read_buf(&mut request).await? == 0 {
@@ -42,7 +48,7 @@ async fn answer(mut stream: TcpStream, metrics: Arc<Metrics>) -> std::io::Result
     }
     let body = metrics.text();
     let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+        "HTTP/1.1 200 OK\r\nContent-Type: {CONTENT_TYPE}\r\n\
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );

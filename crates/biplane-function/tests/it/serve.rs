@@ -220,12 +220,7 @@ fn only_so_many_calls_compute_at_a_time() {
             let target = running.target().to_owned();
             answers.spawn(async move { call(&target).await });
         }
-        let begun = || {
-            let labels =
-                ["unary", "apiextensions.fn.proto.v1.FunctionRunnerService", "RunFunction"];
-            running.metrics().started.get(&labels)
-        };
-        while begun() < calls {
+        while running.metrics().started() < calls {
             tokio::task::yield_now().await;
         }
         tokio::task::spawn_blocking(|| ()).await.unwrap();
@@ -265,9 +260,13 @@ async fn calls_are_counted_and_the_counts_are_served() {
         format!("grpc_server_msg_received_total{{{v1}}} 2"),
         format!("grpc_server_msg_sent_total{{{v1}}} 1"),
         format!("grpc_server_started_total{{{v1beta1}}} 0"),
+        "# HELP grpc_server_started Total number of RPCs started on the server.".to_owned(),
+        "# TYPE grpc_server_started counter".to_owned(),
+        "Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8".to_owned(),
     ] {
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
+    assert!(text.ends_with("\n# EOF\n"), "a scraper would take it for cut off:\n{text}");
 }
 
 /// FN-D6

@@ -16,14 +16,13 @@ use biplane_function::{PureFunction, status};
 use biplane_functions::dummy::Dummy;
 use biplane_proto::json;
 use biplane_runner::grpc::{Client, GrpcRunner, Security};
-use biplane_runner::runner::FetchError;
-use biplane_runner::{Call, Fetching, FunctionRunner, Requirements, tls};
+use biplane_runner::{Call, FetchError, Fetching, FunctionRunner, Requirements, tls};
+use biplane_testkit::certs::Certs;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
-
-use biplane_testkit::certs::Certs;
+use tokio::time::Instant;
 
 /// Long enough for an interpreter to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -182,7 +181,7 @@ impl Requirements for One {
 async fn a_function_on_the_go_sdk_gets_what_it_requires() {
     let peer = Peer::go(false);
     let runner = GrpcRunner::new(&peer.target(), peer.security()).unwrap();
-    let call = Call { timeout: Some(PATIENCE), ..Call::default() };
+    let call = Call { deadline: Some(Instant::now() + PATIENCE), ..Call::default() };
     let runner = Fetching::new(runner, One);
     let answer = runner.run(&call, request(&json!({"require": "config"}))).await.unwrap();
     assert_eq!(answer.results[0].message, "found 1");

@@ -5,7 +5,6 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +12,7 @@ use biplane_proto::Timestamp;
 use biplane_proto::cache::CachedRunFunctionResponse;
 use prost::Message;
 
-use super::{Metrics, Now};
+use super::{CacheMetrics, Now};
 use crate::v1::RunFunctionResponse;
 
 /// What temporary files begin with; nothing that is looked up does.
@@ -24,7 +23,7 @@ const ABANDONED: Duration = Duration::from_hours(1);
 pub(super) struct Store {
     folder: PathBuf,
     now: Now,
-    metrics: Arc<Metrics>,
+    metrics: CacheMetrics,
     written: AtomicU64,
 }
 
@@ -66,7 +65,7 @@ impl Miss {
 }
 
 impl Store {
-    pub(super) fn new(folder: PathBuf, now: Now, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(folder: PathBuf, now: Now, metrics: CacheMetrics) -> Self {
         Self { folder, now, metrics, written: AtomicU64::new(0) }
     }
 
@@ -136,12 +135,11 @@ impl Store {
                     Ok(None) => {}
                     Ok(Some(bytes)) => {
                         collected += 1;
-                        self.metrics.deletes.add(&[&function], 1);
-                        self.metrics.bytes_deleted.add(&[&function], bytes);
+                        self.metrics.delete(&function, bytes);
                     }
                     Err(error) => {
                         tracing::info!(name = function, %error, "RunFunctionResponse cache error");
-                        self.metrics.errors.add(&[&function], 1);
+                        self.metrics.error(&function);
                     }
                 }
             }

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use biplane_function::metrics::{Counters, Metrics};
 use biplane_proto::cache::CachedRunFunctionResponse;
 use prost::Message;
 use tempfile::TempDir;
 
+use super::metrics::Function;
 use super::*;
 use crate::fetching::Fetching;
 use crate::runner::FetchError;
@@ -32,7 +34,7 @@ struct Answering {
 impl FunctionRunner for Answering {
     async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        self.response.clone().ok_or_else(|| RunError::Failed("boom".into()))
+        self.response.clone().ok_or_else(|| RunError::Other("boom".into()))
     }
 }
 
@@ -54,7 +56,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let time = Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + START));
         let inner = Answering { response, calls: Arc::default() };
-        let runner = Cached::new(inner, folder.path(), max_ttl, clock(&time));
+        let runner = Cached::new(inner, folder.path(), max_ttl, clock(&time), metrics());
         Self { folder, time, runner }
     }
 
@@ -82,6 +84,14 @@ impl World {
     fn pass(&self, time: Duration) {
         *self.time.lock().unwrap() += time;
     }
+}
+
+fn metrics() -> CacheMetrics {
+    CacheMetrics::new(&Metrics::default())
+}
+
+fn count(counters: &Counters<Function>, function: &str) -> u64 {
+    counters.get_or_create(&Function::of(function)).get()
 }
 
 fn clock(time: &Arc<Mutex<SystemTime>>) -> Now {
@@ -115,7 +125,7 @@ async fn what_must_not_be_kept_is_not() {
             assert_eq!(world.calls(), n, "{response:?} {tag}");
         }
         assert_eq!(world.files(), Vec::<String>::new());
-        assert_eq!(world.runner.metrics().misses.get(&["fn"]), 2);
+        assert_eq!(count(&world.runner.metrics.misses, "fn"), 2);
     }
 }
 
@@ -129,11 +139,12 @@ async fn what_is_kept_answers_other_runners_until_its_deadline() {
     assert_eq!(mode & 0o777, 0o700);
 
     let broken = Answering { response: None, calls: Arc::default() };
-    let other = Cached::new(broken, world.folder.path(), Duration::ZERO, clock(&world.time));
+    let other =
+        Cached::new(broken, world.folder.path(), Duration::ZERO, clock(&world.time), metrics());
     world.pass(10 * MINUTE);
     assert_eq!(other.run(&call("fn"), tagged("abc")).await.unwrap(), with_ttl(10 * MINUTE));
-    assert_eq!(other.metrics().hits.get(&["fn"]), 1);
-    assert_eq!(other.metrics().read_seconds.count(&["fn"]), 1);
+    assert_eq!(count(&other.metrics.hits, "fn"), 1);
+    assert_eq!(other.metrics.read_seconds.get_or_create(&Function::of("fn")).count(), 1);
     assert!(other.run(&call("fn2"), tagged("abc")).await.is_err());
     world.pass(Duration::from_nanos(1));
     assert!(other.run(&call("fn"), tagged("abc")).await.is_err(), "expired");
@@ -149,7 +160,7 @@ async fn broken_files_are_replaced() {
         world.run("fn", "t").await.unwrap();
         world.run("fn", "t").await.unwrap();
         assert_eq!(world.calls(), 1);
-        assert_eq!(world.runner.metrics().errors.get(&["fn"]), errors);
+        assert_eq!(count(&world.runner.metrics.errors, "fn"), errors);
     }
 }
 
@@ -175,10 +186,10 @@ async fn what_was_kept_under_a_larger_limit_stays_valid() {
     let world = World::new(Some(with_ttl(30 * MINUTE)), Duration::ZERO);
     world.run("fn", "t").await.unwrap();
     let inner = world.runner.inner.clone();
-    let strict = Cached::new(inner, world.folder.path(), MINUTE, clock(&world.time));
+    let strict = Cached::new(inner, world.folder.path(), MINUTE, clock(&world.time), metrics());
     world.pass(20 * MINUTE);
-    strict.run(&call("fn"), tagged("t")).await.unwrap();
-    assert_eq!(world.calls(), 1);
+    let kept = strict.run(&call("fn"), tagged("t")).await.unwrap();
+    assert_eq!((kept, world.calls()), (with_ttl(30 * MINUTE), 1));
 }
 
 /// FN-K9
@@ -198,9 +209,9 @@ async fn garbage_is_collected_and_empty_folders_one_pass_later() {
     assert_eq!(world.runner.collect_garbage().await.unwrap(), 3);
     assert_eq!(world.files(), ["a/.new-1-1", "a/2", "a/3", "a/garbage"]);
     assert!(world.folder.path().join("b").exists());
-    let metrics = world.runner.metrics();
-    assert_eq!((metrics.deletes.get(&["a"]), metrics.deletes.get(&["b"])), (1, 2));
-    assert_eq!(metrics.errors.get(&["a"]), 1);
+    let metrics = &world.runner.metrics;
+    assert_eq!((count(&metrics.deletes, "a"), count(&metrics.deletes, "b")), (1, 2));
+    assert_eq!(count(&metrics.errors, "a"), 1);
 
     assert_eq!(world.runner.collect_garbage().await.unwrap(), 0);
     assert!(!world.folder.path().join("b").exists());
@@ -213,9 +224,9 @@ async fn a_folder_that_cannot_be_written_costs_no_answer() {
     // A file where the folder should be stops even those who may write anywhere.
     fs::write(world.folder.path().join("fn"), "").unwrap();
     assert!(world.run("fn", "t").await.is_ok());
-    let metrics = world.runner.metrics();
-    assert!(metrics.errors.get(&["fn"]) >= 1);
-    assert_eq!(metrics.writes.get(&["fn"]), 0);
+    let metrics = &world.runner.metrics;
+    assert!(count(&metrics.errors, "fn") >= 1);
+    assert_eq!(count(&metrics.writes, "fn"), 0);
 }
 
 /// FN-K6
@@ -255,6 +266,7 @@ async fn the_cache_holds_the_answer_after_requirements_were_met() {
         folder.path(),
         Duration::ZERO,
         clock(&time),
+        metrics(),
     );
     for _ in 0..3 {
         runner.run(&call("fn"), tagged("t")).await.unwrap();
@@ -266,15 +278,20 @@ async fn the_cache_holds_the_answer_after_requirements_were_met() {
 
 #[test]
 fn metrics_go_by_the_names_of_the_field() {
-    let metrics = Metrics::new();
-    metrics.hits.add(&["fn"], 1);
-    let mut text = String::new();
-    metrics.write(&mut text);
-    let names: BTreeMap<&str, &str> =
+    let metrics = Metrics::default();
+    CacheMetrics::new(&metrics).hit("fn", Duration::from_millis(30));
+    let text = metrics.text();
+    let kinds: BTreeMap<&str, &str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
-    assert_eq!(names.len(), 9);
-    assert_eq!(names["function_run_function_response_cache_hits_total"], "counter");
-    assert_eq!(names["function_run_function_response_cache_read_seconds"], "histogram");
-    let line = "function_run_function_response_cache_hits_total{function_name=\"fn\"} 1";
-    assert!(text.lines().any(|l| l == line));
+    assert_eq!(kinds.len(), 9);
+    assert_eq!(kinds["function_run_function_response_cache_hits"], "counter");
+    assert_eq!(kinds["function_run_function_response_cache_read_seconds"], "histogram");
+    for line in [
+        "# HELP function_run_function_response_cache_hits Total number of RunFunctionResponse \
+         cache hits.",
+        "function_run_function_response_cache_hits_total{function_name=\"fn\"} 1",
+        "function_run_function_response_cache_read_seconds_count{function_name=\"fn\"} 1",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    }
 }

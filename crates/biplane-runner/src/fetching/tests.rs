@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use biplane_function::Object;
-use biplane_function::Struct;
+use biplane_function::{Object, Struct};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::*;
-use crate::runner::FetchError;
 use crate::v1::{
     Requirements, Resource, ResourceSelector, Resources, Result as FunctionResult, Schema,
     SchemaSelector, State, resource_selector::Match,
@@ -32,7 +32,7 @@ impl FunctionRunner for Scripted {
         let mut answers = self.answers.lock().unwrap();
         let last = answers.len() == 1;
         let answer = if last { answers.front().cloned() } else { answers.pop_front() };
-        answer.ok_or_else(|| RunError::Failed("boom".into()))
+        answer.ok_or_else(|| RunError::Other("boom".into()))
     }
 }
 
@@ -51,7 +51,7 @@ impl crate::runner::Requirements for World {
     ) -> Result<Option<Resources>, FetchError> {
         *self.fetched.lock().unwrap() += 1;
         if selector.kind == "NoSuchKind" {
-            return Err(FetchError("cannot get required resource by name: no matches".into()));
+            return Err(FetchError::Get("no matches".into()));
         }
         let Some(Match::MatchName(name)) = &selector.r#match else {
             return Ok(Some(Resources::default()));
@@ -61,7 +61,7 @@ impl crate::runner::Requirements for World {
 
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
         if selector.api_version == "not/valid/version" {
-            return Err(FetchError("cannot parse apiVersion".into()));
+            return Err(FetchError::ApiVersion(selector.api_version.clone()));
         }
         let is_known = selector.kind == "Pod";
         Ok(Schema { openapi_v3: is_known.then(|| object(&json!({"type": "object"}))) })
@@ -294,7 +294,41 @@ async fn required_schemas_are_fetched_too() {
 
     let answers = vec![requires_schema("not/valid/version", "Pod")];
     let error = run(RunFunctionRequest::default(), answers).await.answer.unwrap_err();
-    assert_eq!(error.to_string(), "fetching schema for s: cannot parse apiVersion");
+    assert_eq!(
+        error.to_string(),
+        "fetching schema for s: cannot parse apiVersion \"not/valid/version\": unexpected \
+         GroupVersion string: not/valid/version"
+    );
+}
+
+/// Takes its time over every call, and remembers the deadlines of its calls.
+#[derive(Clone, Default)]
+struct Slow(Arc<Mutex<Vec<Option<Instant>>>>);
+
+#[async_trait]
+impl FunctionRunner for Slow {
+    async fn run(
+        &self,
+        call: &Call,
+        request: RunFunctionRequest,
+    ) -> Result<RunFunctionResponse, RunError> {
+        self.0.lock().unwrap().push(call.deadline);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // First it asks for one thing, then for another, and then it is content.
+        let name = if request.required_resources.is_empty() { "a" } else { "b" };
+        Ok(requires(&[(name, by_name(name))]))
+    }
+}
+
+/// However long the first one takes.
+#[tokio::test(start_paused = true)]
+async fn all_calls_of_a_step_share_its_deadline() {
+    let deadline = Some(Instant::now() + Duration::from_mins(1));
+    let slow = Slow::default();
+    let call = Call { deadline, ..Call::default() };
+    let runner = Fetching::new(slow.clone(), world());
+    runner.run(&call, RunFunctionRequest::default()).await.unwrap();
+    assert_eq!(*slow.0.lock().unwrap(), [deadline; 3]);
 }
 
 #[tokio::test]

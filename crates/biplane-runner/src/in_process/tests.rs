@@ -1,10 +1,14 @@
 //! In process, a function sees and gives what it would over the wire.
 
+use std::time::Duration;
+
+use biplane_function::{Function, PureFunction, Status};
 use serde_json::json;
-use tonic::Status;
+use tokio::time::Instant;
 
 use super::*;
-use biplane_function::function::PureFunction;
+
+const PATIENCE: Duration = Duration::from_mins(1);
 
 struct Unruly;
 
@@ -24,11 +28,22 @@ impl PureFunction for Failing {
     }
 }
 
+/// Never answers.
+struct Stuck;
+
+#[async_trait]
+impl Function for Stuck {
+    async fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        std::future::pending().await
+    }
+}
+
 async fn run(function: &str) -> Result<RunFunctionResponse, RunError> {
-    let runner =
-        InProcess::new(Registry::default().with("unruly", Unruly).with("failing", Failing));
-    let call = Call { function: function.into(), ..Call::default() };
-    runner.run(&call, RunFunctionRequest::default()).await
+    let functions = Registry::default();
+    let functions = functions.with("unruly", Unruly).with("failing", Failing).with("stuck", Stuck);
+    let deadline = Some(Instant::now() + PATIENCE);
+    let call = Call { function: function.into(), deadline, ..Call::default() };
+    InProcess::new(functions).run(&call, RunFunctionRequest::default()).await
 }
 
 #[tokio::test]
@@ -43,9 +58,19 @@ async fn errors_read_as_those_of_a_call() {
     assert_eq!(error.to_string(), "rpc error: code = InvalidArgument desc = no");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_is_over_at_its_deadline() {
+    let start = Instant::now();
+    let error = run("stuck").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "rpc error: code = DeadlineExceeded desc = context deadline exceeded"
+    );
+    assert_eq!(start.elapsed(), PATIENCE);
+}
+
 #[tokio::test]
 async fn an_unlisted_function_is_named() {
     let error = run("other").await.unwrap_err();
-    let text = r#"unknown function "other" - is it listed in the render input?"#;
-    assert_eq!(error.to_string(), text);
+    assert_eq!(error.to_string(), r#"unknown function "other""#);
 }

@@ -1,51 +1,57 @@
-//! What is counted about calls over the wire.
+//! What is counted about calls over the wire, under the names that control planes use.
 
 use std::time::Instant;
 
+use biplane_function::metrics::{Counters, Histograms, Metrics};
+use prometheus_client::encoding::EncodeLabelSet;
 use tonic::{Code, Status};
 
 use super::Endpoint;
 use crate::grpc::{Dialect, Watch};
 use crate::status::code_name;
 use crate::v1::{RunFunctionResponse, Severity};
-use biplane_function::metrics::{Counter, Histogram};
 
-const SENT: &[&str] = &["function_name", "function_package", "grpc_target", "grpc_method"];
-const ANSWERED: &[&str] = &[
-    "function_name",
-    "function_package",
-    "grpc_target",
-    "grpc_method",
-    "grpc_code",
-    "result_severity",
-];
-
-/// Attempts, by function, package, target and method; answers also by code and severity.
-#[derive(Debug)]
-#[allow(missing_docs)] // the names and help texts below say it
-pub struct Metrics {
-    pub requests: Counter,
-    pub responses: Counter,
-    pub seconds: Histogram,
+/// Which function was called, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Sent {
+    pub(super) function_name: String,
+    pub(super) function_package: String,
+    pub(super) grpc_target: String,
+    pub(super) grpc_method: &'static str,
 }
 
-impl Metrics {
-    pub(super) fn new() -> Self {
+/// The same, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct Answered {
+    #[prometheus(flatten)]
+    pub(super) sent: Sent,
+    pub(super) grpc_code: &'static str,
+    pub(super) result_severity: &'static str,
+}
+
+/// Attempts to call installed functions, and the answers. Clones share them.
+#[derive(Clone, Debug)]
+pub struct CallMetrics {
+    pub(super) requests: Counters<Sent>,
+    pub(super) responses: Counters<Answered>,
+    pub(super) seconds: Histograms<Answered>,
+}
+
+impl CallMetrics {
+    /// Adds the counters to the metrics of the process, where they may be only once.
+    pub fn new(metrics: &Metrics) -> Self {
         Self {
-            requests: Counter::new(
+            requests: metrics.counters(
                 "function_run_function_request_total",
                 "Total number of RunFunctionRequests sent.",
-                SENT,
             ),
-            responses: Counter::new(
+            responses: metrics.counters(
                 "function_run_function_response_total",
                 "Total number of RunFunctionResponses received.",
-                ANSWERED,
             ),
-            seconds: Histogram::new(
+            seconds: metrics.histograms(
                 "function_run_function_seconds",
                 "Histogram of RunFunctionResponse latency (seconds).",
-                ANSWERED,
             ),
         }
     }
@@ -53,26 +59,29 @@ impl Metrics {
     pub(super) fn watch<'a>(&'a self, function: &'a str, endpoint: &'a Endpoint) -> Watched<'a> {
         Watched { metrics: self, function, endpoint }
     }
-
-    /// Appends all of it in Prometheus' text format.
-    pub fn write(&self, out: &mut String) {
-        self.requests.write(out);
-        self.responses.write(out);
-        self.seconds.write(out);
-    }
 }
 
 /// Counts the attempts of one call.
 pub(super) struct Watched<'a> {
-    metrics: &'a Metrics,
+    metrics: &'a CallMetrics,
     function: &'a str,
     endpoint: &'a Endpoint,
 }
 
+impl Watched<'_> {
+    fn labels(&self, dialect: Dialect) -> Sent {
+        Sent {
+            function_name: self.function.to_owned(),
+            function_package: self.endpoint.package.clone(),
+            grpc_target: self.endpoint.target.clone(),
+            grpc_method: dialect.method(),
+        }
+    }
+}
+
 impl Watch for Watched<'_> {
     fn sent(&self, dialect: Dialect) {
-        let Endpoint { target, package, .. } = self.endpoint;
-        self.metrics.requests.add(&[self.function, package, target, dialect.method()], 1);
+        self.metrics.requests.get_or_create(&self.labels(dialect)).inc();
     }
 
     fn answered(
@@ -82,16 +91,13 @@ impl Watch for Watched<'_> {
         since: Instant,
     ) {
         let code = answer.err().map_or(Code::Ok, Status::code);
-        let labels = [
-            self.function,
-            &self.endpoint.package,
-            &self.endpoint.target,
-            dialect.method(),
-            code_name(code),
-            answer.map_or("Normal", worst),
-        ];
-        self.metrics.responses.add(&labels, 1);
-        self.metrics.seconds.observe(&labels, since.elapsed());
+        let labels = Answered {
+            sent: self.labels(dialect),
+            grpc_code: code_name(code),
+            result_severity: answer.map_or("Normal", worst),
+        };
+        self.metrics.responses.get_or_create(&labels).inc();
+        self.metrics.seconds.get_or_create(&labels).observe(since.elapsed().as_secs_f64());
     }
 }
 

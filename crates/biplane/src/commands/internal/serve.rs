@@ -12,6 +12,7 @@ use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
 use biplane_runner::{FunctionRunner, Named};
 use clap::Args;
 use prost::Message;
+use prost_types::Any;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -168,28 +169,9 @@ impl RenderService for Engine {
     }
 }
 
-/// `google.rpc.Status`, which is what clients of any language find the details of a status in.
-#[derive(Clone, PartialEq, Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
-
-/// The partial response travels with the status.
+/// The partial response travels with the status, where clients of any language look for details.
 fn fatal(text: &str, partial: &RenderResponse) -> Status {
-    let status = RpcStatus {
+    let details = tonic_types::Status {
         code: Code::Aborted as i32,
         message: text.to_owned(),
         details: vec![Any {
@@ -197,5 +179,5 @@ fn fatal(text: &str, partial: &RenderResponse) -> Status {
             value: partial.encode_to_vec(),
         }],
     };
-    Status::with_details(Code::Aborted, text, status.encode_to_vec().into())
+    Status::with_details(Code::Aborted, text, details.encode_to_vec().into())
 }
