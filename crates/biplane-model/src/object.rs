@@ -127,7 +127,7 @@ impl Object {
 
     /// Whether `metadata.deletionTimestamp` is set to a moment.
     pub fn is_being_deleted(&self) -> bool {
-        crate::gotime::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
+        biplane_go::time::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
     }
 
     /// A label's value, empty when absent.

@@ -1,7 +1,8 @@
 //! How data becomes one environment.
 
+use biplane_go::fmt::quote;
 use biplane_model::fieldpath::{self, FieldPath, PathError};
-use biplane_model::{Map, Value, gojson};
+use biplane_model::{Map, Value};
 
 use super::selection::Selected;
 
@@ -11,9 +12,9 @@ const MAX_SEGMENTS: usize = 400;
 /// Why the data of a config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MergeError {
-    #[error("cannot get data from environment config {}: {source}", gojson::quote(name))]
+    #[error("cannot get data from environment config {}: {source}", quote(name))]
     Data { name: String, source: DataError },
-    #[error("cannot get data from environment config {name} into path {}", gojson::quote(path))]
+    #[error("cannot get data from environment config {name} into path {}", quote(path))]
     Place { name: String, path: String },
 }
 

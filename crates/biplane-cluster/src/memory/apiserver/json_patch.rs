@@ -56,7 +56,7 @@ fn apply(document: &mut Value, operation: &Value) -> Option<()> {
         "test" => {
             let expected = operation.get("value").unwrap_or(&Value::Null);
             let found = find(document, &path).map_or(Value::Null, |found| found.clone());
-            biplane_model::merge::value::equal(&found, expected).then_some(())
+            biplane_schema::value::equal(&found, expected).then_some(())
         }
         _ => None,
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use biplane_engine::composite::Layout;
-use biplane_model::{Object, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 
 use super::flags::OutputFormat;
 use super::load::{Origin, Read};

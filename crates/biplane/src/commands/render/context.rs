@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use async_trait::async_trait;
 use biplane_function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
-use biplane_model::{Map, Object, Value, gojson::quote, yaml};
+use biplane_go::fmt::quote;
+use biplane_model::{Map, Object, Value, yaml};
 use biplane_proto::Struct;
 use serde_json::json;
 

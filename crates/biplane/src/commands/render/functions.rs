@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::{Object, Value};
 
 use super::flags::FunctionFlags;
 use super::load::{Loader, quoted};

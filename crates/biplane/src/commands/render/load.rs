@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use biplane_model::typed::{self, Names, tables};
 use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
-use biplane_model::{Object, gojson};
 
 use self::observed::Observed;
 use self::shape::Type;
@@ -450,5 +451,5 @@ fn objects(read: Vec<Read>) -> Vec<Object> {
 
 /// A path in quotes.
 pub(super) fn quoted(path: &Path) -> String {
-    gojson::quote(&path.display().to_string())
+    quote(&path.display().to_string())
 }

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
-use biplane_model::{Map, Object, Value, gojson, yaml};
+use biplane_go::json;
+use biplane_model::{Map, Object, Value, yaml};
 use biplane_proto::render::v1alpha1::Event;
 use serde_json::json;
 
@@ -58,7 +59,7 @@ pub(super) fn result(event: &Event) -> Value {
 pub(super) fn write(documents: &[Value], format: OutputFormat, out: &mut dyn Write) -> Result<()> {
     let text = match format {
         OutputFormat::Json => {
-            documents.iter().map(|document| gojson::to_string(document) + "\n").collect()
+            documents.iter().map(|document| json::to_string(document) + "\n").collect()
         }
         OutputFormat::V1 | OutputFormat::V2 => yaml::write_documents(documents),
     };

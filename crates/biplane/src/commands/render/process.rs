@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, RunError};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};

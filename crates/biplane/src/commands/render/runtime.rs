@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::{Object, Value};
 
 use super::build::Build;
 use super::docker;

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use biplane_function::grpc::Security;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Call, FunctionRunner, GrpcRunner, InProcess, Registry, RunError};
-use biplane_model::{Object, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 

@@ -1,7 +1,8 @@
 //! Claims: the composite resource that the control plane would make of one.
 
 use anyhow::{Result, anyhow, bail};
-use biplane_model::{Map, Object, Value, gojson::quote, names};
+use biplane_go::fmt::quote;
+use biplane_model::{Map, Object, Value, names};
 use serde_json::json;
 
 use super::super::defaults::is_legacy;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use biplane_model::{Gvk, Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::{Gvk, Object, Value};
 
 use super::super::defaults::is_legacy;
 use super::super::load::Loader;

@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result, bail};
-use biplane_model::merge::ManagedFields;
 use biplane_model::owner::controller_of;
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::CompositeOutput;
+use biplane_schema::merge::ManagedFields;
 
 use super::super::{apply, defaults, print};
 use super::nested::Nested;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use prost::bytes::Bytes;
 
 use super::Session;

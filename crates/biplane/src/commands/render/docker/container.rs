@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;

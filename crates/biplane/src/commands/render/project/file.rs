@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use biplane_model::{Object, Value, gojson::quote, yaml};
+use biplane_go::fmt::quote;
+use biplane_model::{Object, Value, yaml};
 
 use super::rewrites::Rewrite;
 use crate::cli::values::reason;
