@@ -23,8 +23,6 @@ pub struct Style {
 impl Style {
     /// As `json.Marshal`.
     pub const MARSHAL: Self = Self { html: true, line_separators: true, indent: None };
-    /// As a `json.Encoder` with `SetEscapeHTML(false)`.
-    pub const PLAIN: Self = Self { html: false, line_separators: true, indent: None };
     /// As `protojson` escapes.
     pub const PROTOJSON: Self = Self { html: false, line_separators: false, indent: None };
 

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
+use jiff::civil::{Date, DateTime, Time};
+
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 /// A point in time: seconds since 1970 and nanoseconds, ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant {
@@ -13,6 +18,16 @@ impl Instant {
     /// The same moment, where the calendar has it.
     pub fn timestamp(self) -> Option<jiff::Timestamp> {
         jiff::Timestamp::new(self.seconds, i32::try_from(self.nanos).ok()?).ok()
+    }
+
+    /// Seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        self.seconds
+    }
+
+    /// Nanoseconds within the second.
+    pub fn subsecond(self) -> u32 {
+        self.nanos
     }
 
     /// Nanoseconds since 1970.
@@ -45,11 +60,21 @@ pub fn instant(text: &str) -> Option<Instant> {
     if !rest.is_empty() || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    if !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
-        return None;
-    }
-    let seconds = ((days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset;
+    let date =
+        Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    let midnight = date.to_datetime(Time::midnight()).duration_since(EPOCH).as_secs();
+    let seconds = midnight + (hour * 60 + minute) * 60 + second - offset;
     Some(Instant { seconds, nanos })
+}
+
+/// Reads RFC 3339 where an hour has to have two digits, and a fraction a point.
+pub fn strict_instant(text: &str) -> Option<Instant> {
+    instant(text).filter(|_| text.as_bytes().get(13) == Some(&b':') && !text.contains(','))
+}
+
+/// Date and time in UTC, from seconds since 1970.
+pub fn civil(seconds: i64) -> Option<DateTime> {
+    EPOCH.checked_add(SignedDuration::from_secs(seconds)).ok()
 }
 
 fn number(rest: &mut &[u8], width: usize) -> Option<i64> {
@@ -92,26 +117,6 @@ fn offset(rest: &mut &[u8]) -> Option<i64> {
     expect(rest, b':')?;
     let minutes = number(rest, 2)?;
     (hours <= 24 && minutes <= 60).then_some(sign * (hours * 60 + minutes) * 60)
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days since 1970-01-01 in the proleptic Gregorian calendar.
-pub fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March put the leap day last, where it shifts nothing.
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 /// Why a text is not a duration, in Go's words.

@@ -9,7 +9,7 @@ mod metadata;
 mod sources;
 
 use biplane_go::fmt::quote;
-use biplane_model::{Gvk, Object, ObjectId, Value};
+use biplane_model::{Gvk, Object, ObjectId, Value, names};
 use biplane_schema::merge::{ApplyError, FieldManager, FieldSet, Path};
 use biplane_schema::structural::FieldError;
 
@@ -104,7 +104,7 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
     new.set_meta("creationTimestamp", &store.server.sources.now());
     new.set_meta("uid", &store.server.sources.uid());
     if new.name().is_empty() && !new.generate_name().is_empty() {
-        let name = format!("{}{}", new.generate_name(), store.server.sources.suffix());
+        let name = names::generated(new.generate_name(), store.server.sources.random());
         new.set_meta("name", &name);
     }
     metadata::check_namespace(kind, &new)?;

@@ -164,10 +164,6 @@ impl<'a> Marks<'a> {
 
 /// How often a random name is tried.
 const TRIES: usize = 10;
-/// How much of a prefix a random name keeps.
-const PREFIX: usize = 58;
-const SUFFIX: usize = 5;
-const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Names an object: always the same way for one controller, at random where there is none.
 pub async fn generate_name(
@@ -187,16 +183,7 @@ pub async fn generate_name(
         return Ok(());
     }
     for _ in 0..TRIES {
-        let prefix: String = object.generate_name().chars().take(PREFIX).collect();
-        let mut number = ids.number();
-        let suffix: String = (0..SUFFIX)
-            .filter_map(|_| {
-                let digit = number % ALPHABET.len() as u64;
-                number /= ALPHABET.len() as u64;
-                ALPHABET.get(digit as usize).map(|byte| char::from(*byte))
-            })
-            .collect();
-        let name = format!("{prefix}{suffix}");
+        let name = names::generated(object.generate_name(), names::spread(ids.number()));
         let id = ObjectId::new(object.gvk(), object.namespace(), &name);
         if cluster.get(&id, Source::Cache).await.optional()?.is_none() {
             object.set_meta("name", &name);

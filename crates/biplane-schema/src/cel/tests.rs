@@ -68,6 +68,36 @@ fn no_rule_is_too_odd_to_be_answered() {
     });
 }
 
+/// Rules that are not among the recorded ones.
+#[test]
+fn moments_are_those_of_the_calendar() {
+    let object = object();
+    for rule in [
+        "timestamp('2024-02-29T23:59:59.5Z').getDayOfYear() == 59",
+        "timestamp('2024-02-29T23:59:59.5Z').getDayOfWeek() == 4",
+        "timestamp('2024-02-29T23:59:59.5Z').getDate('+00:01') == 1",
+        "timestamp('2024-02-29T23:59:59.5Z').getMonth() == 1",
+        "timestamp('2024-02-29T23:59:59.5Z').getMilliseconds() == 500",
+        "timestamp('1969-12-31T23:59:59.25Z').getSeconds() == 59",
+        "string(timestamp('1969-12-31T23:59:59.250Z')) == '1969-12-31T23:59:59.25Z'",
+        "string(timestamp('9999-12-31T23:59:59Z')) == '9999-12-31T23:59:59Z'",
+        "string(timestamp('0001-01-01T00:00:00Z')) == '0001-01-01T00:00:00Z'",
+        "string(timestamp(-1)) == '1969-12-31T23:59:59Z'",
+    ] {
+        assert_eq!(answer(rule, &object), Ok(true), "{rule}");
+    }
+    for rule in [
+        "timestamp(253402300800) == timestamp(0)",
+        "timestamp(9223372036854775807) == timestamp(0)",
+        "timestamp('0000-12-31T23:59:59Z') == timestamp(0)",
+        "timestamp('9999-12-31T23:59:59Z') + duration('1s') == timestamp(0)",
+        "timestamp('0001-01-01T00:00:00Z') - duration('1s') == timestamp(0)",
+    ] {
+        let error = answer(rule, &object).unwrap_err();
+        assert_eq!(error, "failed to eval the program: timestamp overflow", "{rule}");
+    }
+}
+
 /// Each of these is fine at a smaller depth.
 #[test]
 fn depth_is_limited_before_it_can_hurt() {

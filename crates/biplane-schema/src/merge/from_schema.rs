@@ -27,11 +27,6 @@ impl TypeRef {
         });
         UNKNOWN.clone()
     }
-
-    /// The type of a value with the given structural schema.
-    pub fn of_schema(schema: &Value) -> Self {
-        Reader { preserve: false }.reference(schema)
-    }
 }
 
 fn add_resource_fields(map: &mut MapType) {

@@ -184,14 +184,15 @@ fn values_of_the_wrong_type_are_refused_with_their_path() {
 fn two_lists_are_merged_in_the_applied_order() {
     let list =
         json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}});
-    let type_ref = TypeRef::of_schema(&list);
+    let type_ref = TypeRef::of_resource(&json!({"type": "object", "properties": {"l": list}}));
     for (live, applied, merged) in [
         (json!(["a", "b", "c"]), json!(["c", "a"]), json!(["b", "c", "a"])),
         (json!(["a", "b", "c"]), json!(["x", "b"]), json!(["a", "x", "b", "c"])),
         (json!([]), json!(["b", "a"]), json!(["b", "a"])),
         (json!(["a", "a"]), json!(["b"]), json!(["a", "a", "b"])),
     ] {
-        assert_eq!(combine(&type_ref, &live, &applied).unwrap(), merged, "{live} {applied}");
+        let combined = combine(&type_ref, &json!({"l": live}), &json!({"l": applied})).unwrap();
+        assert_eq!(combined, json!({"l": merged}), "{live} {applied}");
     }
 }
 
