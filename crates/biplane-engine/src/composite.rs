@@ -31,9 +31,9 @@ use tokio::time::Instant;
 use crate::failure::{Attempted, Class, Failure, join, quoted};
 use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
+pub use biplane_model::layout::Layout;
 use compose::{ComposeError, Composition, Fatal};
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
-pub use biplane_model::layout::Layout;
 pub use write::composed_manager;
 
 const PAUSED_ANNOTATION: &str = "crossplane.io/paused";

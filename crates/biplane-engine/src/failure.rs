@@ -83,5 +83,5 @@ pub fn join(texts: &[String]) -> String {
 
 /// A text in double quotes, escaped as Go does.
 pub fn quoted(text: &str) -> String {
-    biplane_model::gojson::quote(text)
+    biplane_go::fmt::quote(text)
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::{Cluster, Source};
+use biplane_go::json;
 use biplane_model::pipeline::{Input, SecretReference, Step};
 use biplane_model::typed::{self, tables};
-use biplane_model::{Gvk, Object, ObjectId, Value, gojson};
+use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::deterministic;
 use biplane_proto::function::v1::{
@@ -74,7 +75,7 @@ pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
             let token = if other.is_array() {
                 "[".to_owned()
             } else {
-                gojson::to_string_with(other, gojson::Style::PROTOJSON)
+                json::to_string_with(other, json::Style::PROTOJSON)
             };
             Err(Failure::new(format!("proto: syntax error (line 1:1): unexpected token {token}")))
         }

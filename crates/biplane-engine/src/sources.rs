@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use biplane_model::gotime::GoDuration;
+use biplane_go::time::GoDuration;
 use jiff::Timestamp;
 
 /// Knows what time it is.

@@ -3,7 +3,6 @@
 //! Three opinions are asked in turn, and the first that has one decides: a rule of the user's, what
 //! is known about the kind, and the `Ready` condition. What an earlier function said stays.
 
-mod cel;
 mod conditions;
 mod gates;
 mod input;
@@ -18,7 +17,7 @@ use biplane_proto::function::v1::{
 };
 use tonic::Status;
 
-pub use biplane_model::gotime::{DurationError, GoDuration};
+pub use biplane_go::time::{DurationError, GoDuration};
 pub use gates::GateError;
 
 /// The function. [`Default`] is how it runs without flags.

@@ -9,6 +9,7 @@ mod requirements;
 mod selection;
 
 use biplane_function::{PureFunction, response as reply};
+use biplane_model::object::overlay;
 use biplane_model::{Map, Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
@@ -73,9 +74,9 @@ fn answer(
     let mut environment = merge::configs(selected)?;
     if let Some(given) = response.context.as_ref().and_then(|context| context.get(ENVIRONMENT)) {
         let given = given.as_object().cloned().unwrap_or_default();
-        environment = merge::overlay(given, environment);
+        environment = overlay(given, environment);
     }
-    environment = merge::overlay(input.default_data, environment);
+    environment = overlay(input.default_data, environment);
     mark(&mut environment);
     let environment = Struct::from(environment).into_object().into_value();
     response.context.get_or_insert_default().make_mut().insert(ENVIRONMENT.to_owned(), environment);

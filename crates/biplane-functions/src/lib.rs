@@ -3,7 +3,6 @@
 pub mod auto_ready;
 pub mod dummy;
 pub mod environment_configs;
-mod go_types;
 pub mod patch_and_transform;
 
 use biplane_function::Registry;

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use biplane_model::schema::Schema;
-use biplane_model::{Map, Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::{Map, Object, Value};
+use biplane_schema::structural::Schema;
 use serde_json::json;
 
 use crate::misfit::Misfit;

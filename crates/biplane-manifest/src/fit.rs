@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use biplane_model::layout::Layout;
-use biplane_model::{Object, gojson::quote};
 
 use crate::line::Line;
 use crate::loader::Read;
@@ -25,11 +26,7 @@ pub fn distinct(composites: &[Read]) -> Result<(), anyhow::Error> {
 }
 
 /// Fails with the first thing that does not fit.
-pub fn check(
-    composite: &Object,
-    composition: &Object,
-    line: Line,
-) -> Result<(), Misfit> {
+pub fn check(composite: &Object, composition: &Object, line: Line) -> Result<(), Misfit> {
     for (key, found) in [("kind", composite.kind()), ("apiVersion", composite.api_version())] {
         let path = ["spec", "compositeTypeRef", key];
         let wanted = composition.str_at(&path);

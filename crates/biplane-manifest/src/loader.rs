@@ -12,9 +12,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_console::os::reason;
 use biplane_console::{Deadline, Progress, Streams};
+use biplane_model::Object;
 use biplane_model::typed::{self, Names, tables};
 use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
-use biplane_model::{Object, gojson};
 
 use self::observed::Observed;
 use self::source::Source;
@@ -455,5 +455,5 @@ fn objects(read: Vec<Read>) -> Vec<Object> {
 
 /// A path in quotes.
 pub fn quoted(path: &Path) -> String {
-    gojson::quote(&path.display().to_string())
+    biplane_go::fmt::quote(&path.display().to_string())
 }

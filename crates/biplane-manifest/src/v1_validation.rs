@@ -4,8 +4,9 @@
 //! it, and those were held to their rules too.
 
 use anyhow::{Result, bail};
-use biplane_model::goregex::GoRegex;
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_go::regex::GoRegex;
+use biplane_model::{Object, Value};
 
 /// Fails with everything that is wrong.
 pub fn validate(composition: &Object) -> Result<()> {

@@ -1,10 +1,11 @@
 //! Claims: the composite resource that the control plane would make of one.
 
+use biplane_go::fmt::quote;
 use serde_json::json;
 
 use crate::labels::{CLAIM_NAME, CLAIM_NAMESPACE};
 use crate::layout::Layout;
-use crate::{Map, Object, Value, gojson::quote, names};
+use crate::{Map, Object, Value, names};
 
 /// Where a claim is made that does not say where.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -17,11 +18,6 @@ const NOT_COPIED: [&str; 6] = [
     "resourceRefs",
     "writeConnectionSecretToRef",
 ];
-/// The characters and the length of what a server appends to a name.
-const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-const SUFFIX: usize = 5;
-/// What a server leaves of a name that it appends to.
-const LONGEST_BASE: usize = 58;
 
 /// Why there is no composite resource of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -108,15 +104,13 @@ fn name(claim: &Object, namespace: &str) -> String {
     if !bound.is_empty() {
         return bound.to_owned();
     }
-    let base: String = format!("{}-", claim.name()).chars().take(LONGEST_BASE).collect();
     let id = format!("{}\0{namespace}\0{}", claim.gvk(), claim.name());
     let hash = names::sha256([id.as_bytes()]);
-    let letter = |at: usize| {
+    let byte = |at: usize| {
         let digits = hash.get(at * 2..at * 2 + 2).unwrap_or_default();
-        let byte = usize::from_str_radix(digits, 16).unwrap_or_default();
-        ALPHABET.get(byte % ALPHABET.len()).copied().map_or('b', char::from)
+        u8::from_str_radix(digits, 16).unwrap_or_default()
     };
-    base + &(0..SUFFIX).map(letter).collect::<String>()
+    names::generated(&format!("{}-", claim.name()), std::array::from_fn(byte))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::Object;
-use crate::gotime::{Instant, instant};
+use biplane_go::time::{Instant, instant};
 
 /// `Ready`.
 pub const READY: &str = "Ready";

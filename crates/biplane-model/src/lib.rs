@@ -6,22 +6,12 @@
 pub mod claim;
 pub mod condition;
 pub mod fieldpath;
-pub mod gobase64;
-pub mod gofmt;
-pub mod gojson;
-pub mod gonum;
-pub mod goregex;
-pub mod gotext;
-pub mod gotime;
 pub mod labels;
 pub mod layout;
-pub mod merge;
 pub mod names;
 pub mod object;
 pub mod owner;
 pub mod pipeline;
-pub mod quantity;
-pub mod schema;
 pub mod typed;
 pub mod yaml;
 

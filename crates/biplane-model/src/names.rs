@@ -47,6 +47,29 @@ pub fn child(prefix: &str, parent_uid: &str, child: &str) -> String {
     }
 }
 
+/// How many letters a server appends to the prefix of a generated name.
+pub const SUFFIX: usize = 5;
+/// What a server keeps of the prefix.
+const LONGEST_PREFIX: usize = 58;
+/// The letters of generated names: no vowels, and nothing that looks like another one.
+const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// The name that a server generates from a prefix, with a letter for each random number.
+pub fn generated(prefix: &str, random: [u8; SUFFIX]) -> String {
+    let letters = random.map(|number| char::from(LETTERS[usize::from(number) % LETTERS.len()]));
+    prefix.chars().take(LONGEST_PREFIX).chain(letters).collect()
+}
+
+/// Random numbers for [`generated`] from a single one. Numbers that follow each other give
+/// different names.
+pub fn spread(mut number: u64) -> [u8; SUFFIX] {
+    [(); SUFFIX].map(|()| {
+        let digit = number % LETTERS.len() as u64;
+        number /= LETTERS.len() as u64;
+        digit as u8
+    })
+}
+
 /// Whether a name is an RFC 1123 subdomain.
 pub fn is_subdomain(name: &str) -> bool {
     let part = |part: &str| {
@@ -108,6 +131,16 @@ mod tests {
         ] {
             assert_eq!(child(prefix, uid, name), want, "{prefix} {uid} {name}");
         }
+    }
+
+    #[test]
+    fn generated_names_end_in_letters_of_the_server() {
+        assert_eq!(generated("a-", [0, 1, 26, 27, 255]), "a-bc9bq");
+        assert_eq!(generated("", spread(0)), "bbbbb");
+        assert_eq!(generated("", spread(1 + 27 * 26)), "c9bbb");
+        assert_eq!(generated("", spread(27_u64.pow(5) - 1)), "99999");
+        let long = "x".repeat(60);
+        assert_eq!(generated(&long, [0; SUFFIX]), format!("{}bbbbb", &long[..58]));
     }
 
     #[test]

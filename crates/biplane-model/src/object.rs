@@ -127,7 +127,7 @@ impl Object {
 
     /// Whether `metadata.deletionTimestamp` is set to a moment.
     pub fn is_being_deleted(&self) -> bool {
-        crate::gotime::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
+        biplane_go::time::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
     }
 
     /// A label's value, empty when absent.
@@ -244,6 +244,25 @@ pub fn integer(value: &Value) -> Option<i64> {
     })
 }
 
+/// Lays one object over another. Objects on both sides merge, everything else is replaced.
+pub fn overlay(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
+    if base.is_empty() {
+        return over;
+    }
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(below)), Value::Object(above)) => {
+                *below = overlay(std::mem::take(below), above);
+            }
+            (Some(below), value) => *below = value,
+            (None, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+    base
+}
+
 impl Deref for Object {
     type Target = Map<String, Value>;
 
@@ -350,6 +369,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn map(value: Value) -> Map<String, Value> {
+        Object::from_value(value).unwrap().into_map()
+    }
+
+    /// ENV-23.
+    #[test]
+    fn objects_merge_and_all_else_is_replaced() {
+        let base =
+            json!({"a": {"x": 1, "y": {"z": 1}}, "list": [1, 2], "b": {"c": 1}, "n": 1, "s": 1});
+        let over = json!({"a": {"x": 2, "y": {"w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
+        let merged = json!({"a": {"x": 2, "y": {"z": 1, "w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
+        assert_eq!(overlay(map(base), map(over)), map(merged));
+    }
+
+    #[test]
+    fn an_empty_side_changes_nothing() {
+        let some = map(json!({"a": {"b": 1}}));
+        assert_eq!(overlay(some.clone(), Map::new()), some);
+        assert_eq!(overlay(Map::new(), some.clone()), some);
+        assert_eq!(overlay(some.clone(), map(json!({"a": {}}))), some);
+    }
 
     #[test]
     fn nothing_is_written_through_what_is_no_object() {

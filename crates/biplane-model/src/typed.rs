@@ -11,10 +11,12 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::gonum::format_general;
-use crate::gotime::{Instant, instant};
+use crate::Object;
 use crate::object::integer;
-use crate::{Object, gobase64, gojson};
+use biplane_go::base64;
+use biplane_go::fmt::quote;
+use biplane_go::num::format_general;
+use biplane_go::time::{Instant, instant};
 
 pub use names::Names;
 
@@ -241,8 +243,7 @@ fn mismatch(value: &Value, shape: &Shape, reader: Reader, way: &Way<'_>) -> Stri
 
 /// Decodes base64 as Go does. The text of a failure never holds a value.
 pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
-    gobase64::decode(text.as_bytes())
-        .map_err(|at| format!("illegal base64 data at input byte {at}"))
+    base64::decode(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
 }
 
 fn time(text: &str) -> Result<String, String> {
@@ -250,7 +251,7 @@ fn time(text: &str) -> Result<String, String> {
     time.map(crate::condition::seconds).ok_or_else(|| {
         format!(
             "parsing time {0} as \"2006-01-02T15:04:05Z07:00\": cannot parse {0} as \"2006\"",
-            gojson::quote(text)
+            quote(text)
         )
     })
 }

@@ -160,4 +160,5 @@ mod tests {
         let long = "a".repeat(62) + "-" + "b";
         assert_eq!(dns_label(&long), "a".repeat(62));
         assert_eq!(dns_label(&"a".repeat(70)), "a".repeat(63));
-    }}
+    }
+}

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use jiff::Timestamp;
+use oci_client::Reference;
 use oci_client::client::{ClientConfig, ClientProtocol};
 use oci_client::errors::OciDistributionError;
 use oci_client::secrets::RegistryAuth;
-use oci_client::Reference;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -124,7 +124,8 @@ impl Client {
         };
         // Fails if a provider is installed already; every caller installs the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let protocol = if is_loopback(registry) { ClientProtocol::Http } else { ClientProtocol::Https };
+        let protocol =
+            if is_loopback(registry) { ClientProtocol::Http } else { ClientProtocol::Https };
         let client = oci_client::Client::try_from(ClientConfig {
             protocol,
             connect_timeout: Some(CONNECT_TIMEOUT),

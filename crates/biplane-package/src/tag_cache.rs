@@ -91,7 +91,11 @@ mod tests {
     use super::*;
 
     fn answer(repository: &str) -> Answer {
-        Answer::new(repository, Timestamp::UNIX_EPOCH, vec!["v1.0.0".to_owned(), "latest".to_owned()])
+        Answer::new(
+            repository,
+            Timestamp::UNIX_EPOCH,
+            vec!["v1.0.0".to_owned(), "latest".to_owned()],
+        )
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod unknown;
 
 use std::io;
 
-use biplane_model::gonum::format_float;
+use biplane_go::num::format_float;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -1,9 +1,8 @@
 //! `google.protobuf.Timestamp` and `google.protobuf.Duration`, and their texts in JSON.
 
-mod civil;
-
 use std::fmt;
 
+use biplane_go::time::{civil, strict_instant};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,13 +40,17 @@ impl Timestamp {
         if !TIMES.contains(&self.seconds) || !(0..SECOND).contains(&self.nanos) {
             return None;
         }
-        Some(format!("{}{}Z", civil::format(self.seconds), fraction(self.nanos)))
+        Some(format!("{}{}Z", civil(self.seconds)?, fraction(self.nanos)))
     }
 
     /// Reads RFC 3339, with any offset.
     pub fn from_rfc3339(text: &str) -> Option<Self> {
-        let (seconds, nanos) = civil::parse(text)?;
-        TIMES.contains(&seconds).then_some(Self { seconds, nanos })
+        let time = strict_instant(text)?;
+        let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        // Go's parser takes more digits than there are nanoseconds, and an offset of sixty minutes.
+        let valid = digits <= 9 && !text.ends_with(":60") && TIMES.contains(&time.seconds());
+        valid.then_some(Self { seconds: time.seconds(), nanos: time.subsecond().cast_signed() })
     }
 }
 
@@ -74,11 +77,11 @@ impl Duration {
         };
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         let padded = whole.len() > 1 && whole.starts_with('0');
-        if padded || text.is_empty() || !civil::all_digits(whole) {
+        if padded || text.is_empty() || !all_digits(whole) {
             return None;
         }
         let seconds: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let nanos = civil::nanos(part)?;
+        let nanos = nanos(part)?;
         (seconds <= LONGEST).then_some(Self { seconds: sign * seconds, nanos: sign as i32 * nanos })
     }
 }
@@ -92,6 +95,18 @@ fn fraction(nanos: i32) -> String {
         _ if nanos.is_multiple_of(1_000) => format!(".{:06}", nanos / 1_000),
         _ => format!(".{nanos:09}"),
     }
+}
+
+/// Nanoseconds from the digits behind a decimal point, nine at most.
+fn nanos(digits: &str) -> Option<i32> {
+    if digits.len() > 9 || !all_digits(digits) {
+        return None;
+    }
+    format!("{digits:0<9}").parse().ok()
+}
+
+fn all_digits(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
 }
 
 impl From<std::time::Duration> for Duration {

@@ -2,7 +2,7 @@
 
 use biplane_engine::composite::composed_manager;
 use biplane_model::Object;
-use biplane_model::merge::{ApplyError, FieldManager, FieldSet, OneVersion, TypeRef};
+use biplane_schema::merge::{ApplyError, FieldManager, FieldSet, OneVersion, TypeRef};
 
 use crate::{RENDER_TIME, print};
 

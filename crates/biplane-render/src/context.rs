@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
+use biplane_go::fmt::quote;
 use biplane_manifest::{Loader, loader};
-use biplane_model::{Map, Value, gojson::quote, yaml};
+use biplane_model::{Map, Value, yaml};
 use biplane_runner::ContextHelper;
 use biplane_runtime::Engine;
 use serde_json::json;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use biplane_go::fmt::quote;
 use biplane_manifest::Loader;
 use biplane_manifest::loader::quoted;
+use biplane_model::Object;
 use biplane_model::pipeline::function_names;
-use biplane_model::{Object, gojson::quote};
 use biplane_runtime::function::{Function, override_annotations};
 use biplane_runtime::project;
 
@@ -70,7 +71,8 @@ fn unlisted(
             continue;
         }
         if !options.builtin || !in_box(&name) {
-            let (quoted, names) = (quote(&name), options.registry.names().collect::<Vec<_>>().join(", "));
+            let (quoted, names) =
+                (quote(&name), options.registry.names().collect::<Vec<_>>().join(", "));
             match in_project {
                 true if in_box(&name) => bail!(
                     "cannot load project functions: function {quoted} is not one of the project, and --no-builtin keeps it from running in process"

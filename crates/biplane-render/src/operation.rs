@@ -78,9 +78,10 @@ impl Repeatable for OperationRender {
         let inputs = warm.run_interruptible(load)?;
         let from = (&self.function, self.functions.as_deref());
         let runtime = warm.runtime;
-        let runners = warm.functions(&inputs.functions, &inputs.operation, from, |runtime, up| {
-            runtime.block_on(self.start(&inputs, deadline, up, streams))
-        })?;
+        let runners =
+            warm.functions(&inputs.functions, &inputs.operation, from, |runtime, up| {
+                runtime.block_on(self.start(&inputs, deadline, up, streams))
+            })?;
         runtime.block_on(self.render(inputs, runners, deadline, streams))
     }
 

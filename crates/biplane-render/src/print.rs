@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use anyhow::{Context, Result};
+use biplane_go::json;
 use biplane_model::labels::RESOURCE_NAME;
-use biplane_model::{Map, Object, Value, gojson, yaml};
+use biplane_model::{Map, Object, Value, yaml};
 use biplane_proto::render::v1alpha1::Event;
 use serde_json::json;
 
@@ -55,9 +56,7 @@ pub(crate) fn result(event: &Event) -> Value {
 /// Writes documents.
 pub(crate) fn write(documents: &[Value], format: Format, out: &mut dyn Write) -> Result<()> {
     let text = match format {
-        Format::Json => {
-            documents.iter().map(|document| gojson::to_string(document) + "\n").collect()
-        }
+        Format::Json => documents.iter().map(|document| json::to_string(document) + "\n").collect(),
         Format::Yaml => yaml::write_documents(documents),
     };
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write documents")

@@ -14,8 +14,9 @@ use biplane_function::v1::{
     CredentialData, Credentials, Resource, ResourceSelector, Resources, RunFunctionRequest,
     RunFunctionResponse, Severity, State, Status, credentials, resource_selector,
 };
+use biplane_go::fmt::quote;
+use biplane_go::json;
 use biplane_model::condition::{Condition, set_conditions};
-use biplane_model::gojson::{self, quote};
 use biplane_model::owner::{OwnerReference, set_controller};
 use biplane_model::pipeline::{Step, composition_spec};
 use biplane_model::{Object, Value, labels, typed};
@@ -345,7 +346,7 @@ const READY_TRUE: i32 = biplane_function::v1::Ready::True as i32;
 fn seed(texts: &BTreeMap<String, String>) -> Result<Object> {
     let mut seed = Object::new();
     for (key, text) in texts {
-        let value = match gojson::decode(text.as_bytes()) {
+        let value = match json::decode(text.as_bytes()) {
             Ok((value, None)) => value,
             Ok((_, Some(error))) | Err(error) => {
                 bail!("cannot unmarshal JSON value for context key {}: {error}", quote(key))

@@ -34,7 +34,8 @@ impl<'a> WarmFunctions<'a> {
     pub(crate) fn run_interruptible<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (from, runners) = self.started.take().unzip();
         let runners = runners.unwrap_or_default();
-        let (worked, runners) = self.interrupted.run_interruptible(self.runtime, runners, Runners::end, work);
+        let (worked, runners) =
+            self.interrupted.run_interruptible(self.runtime, runners, Runners::end, work);
         self.started = from.zip(Some(runners));
         worked
     }
@@ -102,9 +103,7 @@ impl StartedFrom {
         }
         let (mut own, mut shared) = (BTreeMap::<String, Stamps>::new(), Stamps::new());
         for (file, stamp) in stamps(files) {
-            let is_part = |function: &&Function| {
-                function.is_made_of(&file)
-            };
+            let is_part = |function: &&Function| function.is_made_of(&file);
             let mut owners = functions.iter().filter(is_part).peekable();
             if owners.peek().is_none() {
                 shared.insert(file.clone(), stamp);

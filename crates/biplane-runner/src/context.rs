@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use biplane_function::{Map, Object, Status, Struct, Value};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use serde_json::json;
 
 use crate::runner::{Call, FunctionRunner, RunError};

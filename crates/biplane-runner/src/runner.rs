@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_function::Status;
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use tokio::time::Instant;
 
 use crate::packaged::NoClient;

@@ -65,7 +65,9 @@ impl BuildSpec {
     /// Whether a file of the project is part of this function.
     pub(crate) fn is_made_of(&self, file: &Path) -> bool {
         match &self.source {
-            BuildSource::Files { folder, .. } | BuildSource::Go { folder, .. } => file.starts_with(folder),
+            BuildSource::Files { folder, .. } | BuildSource::Go { folder, .. } => {
+                file.starts_with(folder)
+            }
             BuildSource::Python(python) => file.starts_with(python.root.join(&python.folder)),
             BuildSource::Tarball { root, prefix, .. } => {
                 let file = file.strip_prefix(root).map(Path::as_os_str);

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use biplane_console::{Interrupted, streams};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::Docker;
 use bollard::models::NetworkDisconnectRequest;
 use bollard::query_parameters::{RemoveContainerOptions, StopContainerOptions};

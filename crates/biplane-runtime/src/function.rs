@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use biplane_model::{Object, Value, gojson::quote};
+use biplane_go::fmt::quote;
+use biplane_model::{Object, Value};
 use biplane_package::reference::organisation_and_name;
 
 use crate::build_spec::BuildSpec;

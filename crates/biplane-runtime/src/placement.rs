@@ -1,7 +1,7 @@
 //! Where a function runs.
 
 use anyhow::{Context, Result, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 
 use crate::docker;
 use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
@@ -24,7 +24,11 @@ pub(crate) enum Placement {
 impl Function {
     /// Where this function runs. `in_box` knows the functions in the box; those of upstream run in
     /// process unless they say otherwise or `builtin` is off.
-    pub(crate) fn placement(&self, in_box: impl Fn(&str) -> bool, builtin: bool) -> Result<Placement> {
+    pub(crate) fn placement(
+        &self,
+        in_box: impl Fn(&str) -> bool,
+        builtin: bool,
+    ) -> Result<Placement> {
         match self.annotation(RUNTIME) {
             "" => {
                 let upstream = self.upstream_name().filter(|name| in_box(name));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Error, Result, anyhow, bail};
 use biplane_console::{Deadline, Streams};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use biplane_package::reference::{dns_label, repository_path};
 use biplane_package::{Range, TagCache, Tags, registry, versions};
 use jiff::Timestamp;
@@ -45,7 +45,9 @@ pub fn functions(
         let fields = [("function", function.name.as_str()), ("package", &function.package)];
         streams.debug("Resolved function dependency", &fields);
     }
-    functions.extend(embedded::functions(&project, root, called, options.allow_process).context(NotBuilt)?);
+    functions.extend(
+        embedded::functions(&project, root, called, options.allow_process).context(NotBuilt)?,
+    );
     Ok(functions)
 }
 

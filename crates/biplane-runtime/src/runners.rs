@@ -115,10 +115,7 @@ impl Runners {
     }
 
     /// Does some work unless the command is asked to stop.
-    pub async fn unless_interrupted<T>(
-        &self,
-        work: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+    pub async fn unless_interrupted<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = work => done,
             () = interrupt::requested(self.interrupted.as_ref()) => Err(Interrupted.into()),

@@ -31,7 +31,11 @@ impl Running {
     }
 
     /// A function at a gRPC target.
-    pub(crate) fn at(runner: Arc<dyn FunctionRunner>, target: String, ended: Option<Ended>) -> Self {
+    pub(crate) fn at(
+        runner: Arc<dyn FunctionRunner>,
+        target: String,
+        ended: Option<Ended>,
+    ) -> Self {
         Self { runner, target: Some(target), ended, program: None }
     }
 

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
 use biplane_console::deadline::DeadlineExceeded;
-use biplane_console::{Deadline, Interrupted, Interrupts, Note, Notes, Progress, Streams, interrupt};
+use biplane_console::{
+    Deadline, Interrupted, Interrupts, Note, Notes, Progress, Streams, interrupt,
+};
 use biplane_function::Registry;
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use biplane_model::pipeline::function_names;
-use biplane_model::{Object, gojson::quote};
 use biplane_runner::grpc::Security;
 use biplane_runner::{Call, Direct, GrpcRunner, Reported};
 use tokio::sync::mpsc;
@@ -105,9 +108,8 @@ fn show_progress(runners: &mut Runners, progress: &Progress) {
     }
     for running in runners.values_mut() {
         let progress = progress.clone();
-        let report = move |call: &Call| {
-            progress.wait(|| format!("{} in step {}", call.function, call.step))
-        };
+        let report =
+            move |call: &Call| progress.wait(|| format!("{} in step {}", call.function, call.step));
         running.runner = Arc::new(Reported::new(running.runner.clone(), report));
     }
 }

@@ -30,8 +30,9 @@ pub(crate) struct Permit {
 
 impl StartLimiter {
     pub(crate) fn new<'a>(at_once: usize, planned: impl Iterator<Item = &'a Placement>) -> Self {
-        let starts =
-            |placement: &&Placement| matches!(placement, Placement::Docker(_) | Placement::Process(_));
+        let starts = |placement: &&Placement| {
+            matches!(placement, Placement::Docker(_) | Placement::Process(_))
+        };
         Self {
             left: Arc::new(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS))),
             scarce: planned.filter(starts).count() > at_once,
@@ -134,7 +135,8 @@ mod tests {
         let (end, ended) = watch::channel(None);
         limiter.acquire().await.unwrap().until_listening(&target, ended.clone()).await;
         drop(listener);
-        let mut waiting = Box::pin(limiter.acquire().await.unwrap().until_listening(&target, ended));
+        let mut waiting =
+            Box::pin(limiter.acquire().await.unwrap().until_listening(&target, ended));
         assert!(by_now(&mut waiting).await.is_none());
         end.send_replace(Some("it has ended".to_owned()));
         waiting.await;

@@ -4,8 +4,10 @@ use serde_json::Value;
 
 /// A crate may use those on lower levels. `ARCHITECTURE.md` says why.
 const LEVELS: &[(&str, u8)] = &[
+    ("biplane-go", 0),
     ("biplane-model", 0),
     ("biplane-proto", 0),
+    ("biplane-schema", 0),
     ("biplane-cluster", 1),
     ("biplane-function", 1),
     ("biplane-runner", 1),
@@ -22,7 +24,11 @@ const TOOLS: u8 = 9;
 
 /// Edges within a level that are meant.
 const SAME_LEVEL: &[(&str, &str)] = &[
+    ("biplane-model", "biplane-go"),
+    ("biplane-proto", "biplane-go"),
     ("biplane-proto", "biplane-model"),
+    ("biplane-schema", "biplane-go"),
+    ("biplane-schema", "biplane-model"),
     // One of the runners runs functions of this process. Authors of functions need no runner.
     ("biplane-runner", "biplane-function"),
 ];

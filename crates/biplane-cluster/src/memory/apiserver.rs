@@ -8,9 +8,10 @@ mod kinds;
 mod metadata;
 mod sources;
 
-use biplane_model::merge::{ApplyError, FieldManager, FieldSet, Path};
-use biplane_model::schema::FieldError;
-use biplane_model::{Gvk, Object, ObjectId, Value, gojson};
+use biplane_go::fmt::quote;
+use biplane_model::{Gvk, Object, ObjectId, Value, names};
+use biplane_schema::merge::{ApplyError, FieldManager, FieldSet, Path};
+use biplane_schema::structural::FieldError;
 
 use super::{Entry, Store, Verb};
 use crate::cluster::{Apply, Delete, Patch, Propagation, ReadError, WatchEvent, WriteError};
@@ -103,7 +104,7 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
     new.set_meta("creationTimestamp", &store.server.sources.now());
     new.set_meta("uid", &store.server.sources.uid());
     if new.name().is_empty() && !new.generate_name().is_empty() {
-        let name = format!("{}{}", new.generate_name(), store.server.sources.suffix());
+        let name = names::generated(new.generate_name(), store.server.sources.random());
         new.set_meta("name", &name);
     }
     metadata::check_namespace(kind, &new)?;
@@ -354,7 +355,7 @@ pub(super) fn is_namespaced(store: &Store, gvk: &Gvk) -> Result<bool, ReadError>
         Some(!id.namespace.is_empty())
     };
     store.server.kinds.namespaced(gvk).or_else(stored).ok_or_else(|| {
-        let (kind, version) = (gojson::quote(&gvk.kind), gojson::quote(&gvk.api_version()));
+        let (kind, version) = (quote(&gvk.kind), quote(&gvk.api_version()));
         ReadError::UnknownKind(format!("no matches for kind {kind} in version {version}"))
     })
 }

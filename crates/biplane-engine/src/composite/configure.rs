@@ -2,10 +2,10 @@
 
 use biplane_model::pipeline::CompositionSpec;
 
-use biplane_model::labels;
-use biplane_model::layout::Layout;
 use super::XR;
 use crate::failure::Failure;
+use biplane_model::labels;
+use biplane_model::layout::Layout;
 
 /// Sets the label and the reference to the connection secret where they are missing.
 pub(super) fn configure(

@@ -13,9 +13,9 @@ use biplane_proto::function::v1::{Ready, Resource};
 use super::compose::ComposeError;
 use super::observe::Observed;
 use super::report::Told;
-use biplane_model::labels;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::sources::Ids;
+use biplane_model::labels;
 
 /// A composed resource that should exist.
 #[derive(Clone, Debug)]
@@ -165,10 +165,6 @@ impl<'a> Marks<'a> {
 
 /// How often a random name is tried.
 const TRIES: usize = 10;
-/// How much of a prefix a random name keeps.
-const PREFIX: usize = 58;
-const SUFFIX: usize = 5;
-const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Names an object: always the same way for one controller, at random where there is none.
 pub async fn generate_name(
@@ -188,16 +184,7 @@ pub async fn generate_name(
         return Ok(());
     }
     for _ in 0..TRIES {
-        let prefix: String = object.generate_name().chars().take(PREFIX).collect();
-        let mut number = ids.number();
-        let suffix: String = (0..SUFFIX)
-            .filter_map(|_| {
-                let digit = number % ALPHABET.len() as u64;
-                number /= ALPHABET.len() as u64;
-                ALPHABET.get(digit as usize).map(|byte| char::from(*byte))
-            })
-            .collect();
-        let name = format!("{prefix}{suffix}");
+        let name = names::generated(object.generate_name(), names::spread(ids.number()));
         let id = ObjectId::new(object.gvk(), object.namespace(), &name);
         if cluster.get(&id, Source::Cache).await.optional()?.is_none() {
             object.set_meta("name", &name);

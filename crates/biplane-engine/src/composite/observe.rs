@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, Source};
+use biplane_go::json;
 use biplane_model::owner::controller_of;
-use biplane_model::{Gvk, Object, ObjectId, gojson};
+use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{Resource, State};
 
-use biplane_model::labels;
-use biplane_model::layout::Layout;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::pipeline::secret_data;
+use biplane_model::labels;
+use biplane_model::layout::Layout;
 
 /// Connection details: decoded bytes by key.
 pub type Details = BTreeMap<String, Vec<u8>>;
@@ -69,7 +70,7 @@ pub(super) async fn composed(
 /// What is stored without a kind cannot be read.
 pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
     if object.kind().is_empty() {
-        let text = gojson::to_string(&object.to_value());
+        let text = json::to_string(&object.to_value());
         return Err(Failure::new(format!("Object 'Kind' is missing in '{text}'")));
     }
     Ok(())

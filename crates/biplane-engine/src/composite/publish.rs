@@ -12,9 +12,9 @@ use biplane_model::owner::{OwnerReference, controller_of, set_controller};
 use biplane_model::{Gvk, Map, Object, ObjectId, Value};
 use serde_json::json;
 
-use biplane_model::layout::Layout;
 use super::observe::Details;
 use crate::failure::{Attempted, Failure, quoted};
+use biplane_model::layout::Layout;
 
 const SECRET_TYPE: &str = "connection.crossplane.io/v1alpha1";
 

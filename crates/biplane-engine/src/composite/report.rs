@@ -8,8 +8,8 @@ use biplane_model::condition::{Condition, SYSTEM_TYPES, set_conditions};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{self as fnv1, Severity, Status, Target};
 
-use biplane_model::layout::Layout;
 use crate::failure::quoted;
+use biplane_model::layout::Layout;
 
 /// Something to tell, gathered while composing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use biplane_model::owner::controller_of;
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 
-use biplane_model::labels;
-use biplane_model::layout::Layout;
 use super::XR;
 use crate::failure::{Attempted, Failure};
 use crate::sources::Ids;
+use biplane_model::labels;
+use biplane_model::layout::Layout;
 
 const GROUP: &str = "apiextensions.crossplane.io/v1";
 

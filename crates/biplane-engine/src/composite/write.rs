@@ -12,11 +12,11 @@ use biplane_proto::function::v1::State;
 
 use super::compose::{ComposeError, Composed};
 use super::desired::Desired;
-use biplane_model::labels;
-use biplane_model::layout::{Layout, Reference};
 use super::observe::Observed;
 use super::report::Told;
 use crate::failure::{Attempted, Failure, quoted};
+use biplane_model::labels;
+use biplane_model::layout::{Layout, Reference};
 
 /// Owns the references and the status of composite resources.
 const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";

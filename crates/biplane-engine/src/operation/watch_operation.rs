@@ -134,4 +134,5 @@ mod tests {
         let steps = without.at(&["spec", "pipeline"]).unwrap();
         let selector = steps.pointer("/1/requirements/requiredResources/0").unwrap();
         assert_eq!(selector.get("namespace"), None);
-    }}
+    }
+}

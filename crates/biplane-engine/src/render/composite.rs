@@ -17,14 +17,14 @@ use uuid::Uuid;
 use super::stage::{Stage, Supporting};
 use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
-use biplane_model::layout::Reference;
 use crate::composite::publish::NoPublisher;
 use crate::composite::select::{NoSelection, Revision, Revisions, Select};
 use crate::composite::tracker::NoTracker;
 use crate::composite::upgrade::NoUpgrade;
-use biplane_model::labels;
 use crate::composite::{self, Deps, Layout, NoFinalizer, XR};
 use crate::failure::{Failure, join, quoted};
+use biplane_model::labels;
+use biplane_model::layout::Reference;
 
 pub(super) async fn render(
     request: CompositeInput,

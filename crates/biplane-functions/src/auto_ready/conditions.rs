@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use biplane_model::{Object, Value};
 
-use crate::go_types::{Decoder, Types};
+use biplane_go::types::{Decoder, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&["status conditions:[]condition

@@ -9,7 +9,7 @@ pub enum GateError {
     /// What follows `=` is not a boolean.
     #[error(
         "invalid value of {name}={value}, err: strconv.ParseBool: parsing {}: invalid syntax",
-        biplane_model::gojson::quote(value)
+        biplane_go::fmt::quote(value)
     )]
     InvalidValue {
         /// The gate.

@@ -5,9 +5,10 @@
 
 use std::sync::LazyLock;
 
-use biplane_model::{Object, Value, gotime};
+use biplane_go::time;
+use biplane_model::{Object, Value};
 
-use crate::go_types::{Decoder, KUBERNETES, META, Types, to_int64};
+use biplane_go::types::{Decoder, KUBERNETES, META, Types, to_int64};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(&[META, KUBERNETES]));
 
@@ -124,7 +125,7 @@ fn cron_job(object: &Object) -> bool {
     if object.at(&["spec", "suspend"]) == Some(&Value::Bool(true)) {
         return true;
     }
-    let at = |key| gotime::instant(object.at(&["status", key])?.as_str()?);
+    let at = |key| time::instant(object.at(&["status", key])?.as_str()?);
     let Some(scheduled) = at("lastScheduleTime") else { return false };
     let active = object.at(&["status", "active"]).and_then(Value::as_array);
     active.is_some_and(|jobs| !jobs.is_empty())

@@ -5,10 +5,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use biplane_model::Object;
 
-use super::cel::{Program, RuleError};
+use biplane_schema::cel::{self, CompileError, EvaluateError, Program, Type, Value};
 
 /// More rules than a control plane has. Beyond, all are compiled anew.
 const MAX_KEPT: usize = 1000;
+
+/// What rules call the object.
+const OBJECT: &str = "object";
+
+/// Why a rule cannot be run, or did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum RuleError {
+    #[error("failed to compile query: {0}")]
+    Compile(#[from] CompileError),
+    #[error("celQuery does not return a bool type")]
+    NotBool,
+    #[error("failed to eval the program: {0}")]
+    Run(#[from] EvaluateError),
+}
 
 type Compiled = Arc<Result<Program, RuleError>>;
 
@@ -27,7 +41,7 @@ impl Rules {
     ) -> Option<Result<bool, RuleError>> {
         let compiled = self.compiled(rules.get(&key(object))?);
         Some(match compiled.as_ref() {
-            Ok(program) => program.run(object),
+            Ok(program) => run(program, object),
             Err(error) => Err(error.clone()),
         })
     }
@@ -40,10 +54,22 @@ impl Rules {
         if kept.len() >= MAX_KEPT {
             kept.clear();
         }
-        let compiled = Arc::new(Program::compile(rule));
+        let compiled = Arc::new(compile(rule));
         kept.insert(rule.to_owned(), Arc::clone(&compiled));
         compiled
     }
+}
+
+/// Reads a rule and makes sure that it gives a boolean.
+fn compile(rule: &str) -> Result<Program, RuleError> {
+    let program = cel::parse(rule)?.check(&[OBJECT])?;
+    if *program.result() == Type::Bool { Ok(program) } else { Err(RuleError::NotBool) }
+}
+
+fn run(program: &Program, object: &Object) -> Result<bool, RuleError> {
+    let object = Value::JsonMap(object);
+    // What the check could not know to be something else counts as false.
+    Ok(matches!(program.evaluate(&[(OBJECT, object)])?, Value::Bool(true)))
 }
 
 /// `group_version_kind` of the object, with an empty group for the core kinds.
@@ -81,6 +107,24 @@ mod tests {
             let object = json!({"apiVersion": api_version, "kind": "K"});
             let object = Object::from_value(object).unwrap();
             assert_eq!(Rules::default().ask(&rules, &object), Some(Ok(true)), "{api_version}");
+        }
+    }
+
+    #[test]
+    fn failures_say_what_was_tried() {
+        let object = Object::from_value(json!({"apiVersion": "v1", "kind": "K"})).unwrap();
+        for (rule, text) in [
+            ("1", "celQuery does not return a bool type"),
+            ("object.nothing == 1", "failed to eval the program: no such key: nothing"),
+            (
+                "x",
+                "failed to compile query: ERROR: <input>:1:1: undeclared reference to 'x' \
+                 (in container '')\n | x\n | ^",
+            ),
+        ] {
+            let rules = BTreeMap::from([("_v1_K".to_owned(), rule.to_owned())]);
+            let error = Rules::default().ask(&rules, &object).unwrap().unwrap_err();
+            assert_eq!(error.to_string(), text, "{rule}");
         }
     }
 

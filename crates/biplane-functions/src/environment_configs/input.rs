@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use biplane_model::{Map, Value};
 use biplane_proto::Struct;
 
-use crate::go_types::{Decoder, META, Mismatch, Types, unsigned};
+use biplane_go::types::{Decoder, META, Mismatch, Types, unsigned};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[

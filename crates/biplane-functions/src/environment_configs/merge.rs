@@ -1,7 +1,9 @@
 //! How data becomes one environment.
 
+use biplane_go::fmt::quote;
 use biplane_model::fieldpath::{self, FieldPath, PathError};
-use biplane_model::{Map, Value, gojson};
+use biplane_model::object::overlay;
+use biplane_model::{Map, Value};
 
 use super::selection::Selected;
 
@@ -11,9 +13,9 @@ const MAX_SEGMENTS: usize = 400;
 /// Why the data of a config cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MergeError {
-    #[error("cannot get data from environment config {}: {source}", gojson::quote(name))]
+    #[error("cannot get data from environment config {}: {source}", quote(name))]
     Data { name: String, source: DataError },
-    #[error("cannot get data from environment config {name} into path {}", gojson::quote(path))]
+    #[error("cannot get data from environment config {name} into path {}", quote(path))]
     Place { name: String, path: String },
 }
 
@@ -70,56 +72,4 @@ fn place(data: Value, path: &str) -> Result<Map<String, Value>, Option<PathError
     let mut object = Map::new();
     path.set(&mut object, data)?;
     Ok(object)
-}
-
-/// Lays one object over another. Objects on both sides merge, everything else is replaced.
-pub(super) fn overlay(
-    mut base: Map<String, Value>,
-    over: Map<String, Value>,
-) -> Map<String, Value> {
-    if base.is_empty() {
-        return over;
-    }
-    for (key, value) in over {
-        match (base.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => {
-                *below = overlay(std::mem::take(below), above);
-            }
-            (Some(below), value) => *below = value,
-            (None, value) => {
-                base.insert(key, value);
-            }
-        }
-    }
-    base
-}
-
-#[cfg(test)]
-mod tests {
-    use super::overlay;
-    use biplane_model::{Map, Value};
-    use serde_json::json;
-
-    fn map(value: Value) -> Map<String, Value> {
-        let Value::Object(map) = value else { panic!("not an object") };
-        map
-    }
-
-    /// ENV-23.
-    #[test]
-    fn objects_merge_and_all_else_is_replaced() {
-        let base =
-            json!({"a": {"x": 1, "y": {"z": 1}}, "list": [1, 2], "b": {"c": 1}, "n": 1, "s": 1});
-        let over = json!({"a": {"x": 2, "y": {"w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
-        let merged = json!({"a": {"x": 2, "y": {"z": 1, "w": 1}}, "list": [3], "b": "text", "n": null, "s": {"t": 1}});
-        assert_eq!(overlay(map(base), map(over)), map(merged));
-    }
-
-    #[test]
-    fn an_empty_side_changes_nothing() {
-        let some = map(json!({"a": {"b": 1}}));
-        assert_eq!(overlay(some.clone(), Map::new()), some);
-        assert_eq!(overlay(Map::new(), some.clone()), some);
-        assert_eq!(overlay(some.clone(), map(json!({"a": {}}))), some);
-    }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use biplane_model::fieldpath::{FieldPath, PathError};
-use biplane_model::{Object, gojson};
 use biplane_proto::function::v1::resource_selector::Match;
 use biplane_proto::function::v1::{MatchLabels, Requirements, ResourceSelector};
 
@@ -12,7 +13,7 @@ use super::input::{By, Input, LabelValue, Selector};
 /// Why a requirement cannot be stated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequirementsError {
-    #[error("cannot get value from field path {}: {source}", gojson::quote(path))]
+    #[error("cannot get value from field path {}: {source}", quote(path))]
     Label { path: String, source: PathError },
     #[error("environmentConfigs[{index}]: {missing} is required by type {by}")]
     Incomplete { index: usize, missing: &'static str, by: &'static str },

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use biplane_go::fmt::quote;
 use biplane_model::fieldpath::{FieldPath, PathError};
-use biplane_model::{Object, Value, gojson};
+use biplane_model::{Object, Value};
 use biplane_proto::function::v1::Resources;
 
 use super::input::{By, Input, Selector};
@@ -22,20 +23,20 @@ pub(super) struct Selected {
 pub(super) enum SelectionError {
     #[error(
         "cannot process environment config {} by reference, {}: {source}",
-        gojson::quote(name),
-        gojson::quote(entry)
+        quote(name),
+        quote(entry)
     )]
     Reference { name: String, entry: String, source: ReferenceError },
-    #[error("cannot process environment config {} by selector: {source}", gojson::quote(entry))]
+    #[error("cannot process environment config {} by selector: {source}", quote(entry))]
     Selector { entry: String, source: SelectorError },
 }
 
 /// Why a reference cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReferenceError {
-    #[error("Required environment config {} not found", gojson::quote(.0))]
+    #[error("Required environment config {} not found", quote(.0))]
     NotFound(String),
-    #[error("expected exactly one required resource {}, got {found}", gojson::quote(name))]
+    #[error("expected exactly one required resource {}, got {found}", quote(name))]
     Ambiguous { name: String, found: usize },
 }
 
@@ -46,7 +47,7 @@ pub(super) enum SelectorError {
     NotOne(usize),
     #[error("expected at least {least} required resources, got {found}")]
     TooFew { least: u64, found: usize },
-    #[error("unknown selector mode {}", gojson::quote(.0))]
+    #[error("unknown selector mode {}", quote(.0))]
     UnknownMode(String),
     #[error(transparent)]
     Path(#[from] PathError),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use biplane_model::{Map, Object, Value, gojson};
+use biplane_go::json;
+use biplane_model::{Map, Object, Value};
 use serde_json::json;
 
 use super::document::Document;
@@ -25,7 +26,7 @@ pub(super) fn extract(
             DetailSource::Key(key) => observed.get(key)?.clone(),
             DetailSource::Field(path) => match path.as_ref().ok()?.get(object).ok()? {
                 Value::String(text) => text.clone().into_bytes(),
-                other => gojson::to_string(other).into_bytes(),
+                other => json::to_string(other).into_bytes(),
             },
         };
         Some((detail.name.clone(), value))

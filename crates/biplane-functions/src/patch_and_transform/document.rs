@@ -5,8 +5,9 @@
 //! through JSON text. Our own structs keep whole doubles as integers, so documents remember which
 //! of the two they are, and numbers are turned into doubles only where someone looks.
 
+use biplane_go::json;
 use biplane_model::fieldpath::{self, FieldPath, MergeOptions, PathError};
-use biplane_model::{Map, Object, Value, gojson};
+use biplane_model::{Map, Object, Value};
 
 use super::value::Val;
 
@@ -96,7 +97,7 @@ impl Document {
         if self.doubles {
             fieldpath::to_doubles(&mut value);
         }
-        gojson::to_string(&value)
+        json::to_string(&value)
     }
 }
 

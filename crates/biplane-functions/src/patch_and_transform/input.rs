@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use biplane_model::{Map, Value, fieldpath};
 
-use crate::go_types::{Decoder, META, Mismatch, Types};
+use biplane_go::types::{Decoder, META, Mismatch, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&[

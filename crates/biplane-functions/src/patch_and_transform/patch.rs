@@ -1,7 +1,8 @@
 //! Carrying out one patch.
 
+use biplane_go::fmt;
+use biplane_go::fmt::Arg;
 use biplane_model::fieldpath::{self, FieldPath, PathError};
-use biplane_model::gofmt::{self, Arg};
 
 use super::document::Document;
 use super::plan::{Patch, Source};
@@ -45,7 +46,7 @@ pub(super) fn read(patch: &Patch, from: &Document) -> Result<Val, PatchError> {
                 .collect::<Result<Vec<_>, PatchError>>()?;
             let format = format.as_ref().map_err(Clone::clone)?;
             let args: Vec<Arg<'_>> = values.iter().map(Val::as_arg).collect();
-            Val::Text(gofmt::sprintf(format.as_bytes(), &args))
+            Val::Text(fmt::sprintf(format.as_bytes(), &args))
         }
     };
     Ok(transform::run(&patch.transforms, value)?)

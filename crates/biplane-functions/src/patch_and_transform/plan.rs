@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use biplane_go::json;
 use biplane_model::fieldpath::{FieldPath, MergeOptions, ParseError};
-use biplane_model::{Map, Object, Value, fieldpath, gojson};
+use biplane_model::{Map, Object, Value, fieldpath};
 
 use super::document::{has_kind, missing_kind};
 use super::input::{self, Input};
@@ -182,7 +183,7 @@ fn base(base: &Value) -> Result<Object, String> {
         ));
     };
     if !has_kind(map) {
-        return Err(missing_kind(&gojson::object_to_string(map, gojson::Style::PROTOJSON)));
+        return Err(missing_kind(&json::object_to_string(map, json::Style::PROTOJSON)));
     }
     let mut map = map.clone();
     fieldpath::normalize_map(&mut map);

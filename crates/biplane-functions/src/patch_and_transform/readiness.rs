@@ -6,7 +6,7 @@ use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::{Object, Value};
 
 use super::plan::{Path, ReadinessCheck};
-use crate::go_types::{Decoder, Types};
+use biplane_go::types::{Decoder, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
     Types::read(&["status conditions:[]condition

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use biplane_function::resource::ENVIRONMENT_CONTEXT_KEY;
 use biplane_function::response;
 use biplane_function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use biplane_model::{Object, Value};
 
 use super::connection;

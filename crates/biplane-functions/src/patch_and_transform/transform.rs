@@ -3,11 +3,9 @@
 mod convert;
 mod hash;
 mod json;
-mod parse;
-mod quantity;
 mod text;
 
-use biplane_model::goregex::GoRegex;
+use biplane_go::regex::GoRegex;
 use biplane_model::{Map, Value, fieldpath};
 
 use super::input;

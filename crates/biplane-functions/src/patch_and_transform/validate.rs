@@ -1,7 +1,8 @@
 //! Rules that the input must keep, beyond its types. Only the first breach is reported.
 
-use biplane_model::gojson::{Style, quote, write_string};
-use biplane_model::goregex::GoRegex;
+use biplane_go::fmt::quote;
+use biplane_go::json::{Style, write_string};
+use biplane_go::regex::GoRegex;
 
 use super::input::{
     Combine, ConnectionDetail, Convert, Input, Match, Math, Patch, Pattern, ReadinessCheck,

@@ -2,8 +2,10 @@
 
 use std::sync::LazyLock;
 
-use biplane_model::gofmt::{self, Arg, runes};
-use biplane_model::{Map, Number, Value, gojson, gonum};
+use biplane_go::fmt::Arg;
+use biplane_go::text::runes;
+use biplane_go::{fmt, json, num};
+use biplane_model::{Map, Number, Value};
 
 /// A value between two transforms. Numbers may be infinite and text may be broken until it is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +51,7 @@ impl Val {
 
     /// As `%v` prints it.
     pub(super) fn display(&self) -> Vec<u8> {
-        gofmt::display(self.as_arg())
+        fmt::display(self.as_arg())
     }
 
     /// The value as JSON holds it. Stray bytes become replacement characters.
@@ -80,7 +82,7 @@ impl Val {
         {
             return Ok(broken_text(text));
         }
-        Ok(gojson::to_string(&self.clone().into_json()?))
+        Ok(json::to_string(&self.clone().into_json()?))
     }
 }
 
@@ -101,14 +103,14 @@ impl From<Value> for Val {
 }
 
 fn unsupported(float: f64) -> String {
-    format!("json: unsupported value: {}", gonum::format_float(float))
+    format!("json: unsupported value: {}", num::format_float(float))
 }
 
 /// JSON text for a text that is none: each stray byte is written as an escape.
 fn broken_text(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in text.utf8_chunks() {
-        let quoted = gojson::to_string(&Value::from(chunk.valid()));
+        let quoted = json::to_string(&Value::from(chunk.valid()));
         let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
         out.push_str(inner);
         chunk.invalid().iter().for_each(|_| out.push_str("\\ufffd"));

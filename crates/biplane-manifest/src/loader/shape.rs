@@ -1,8 +1,9 @@
 //! What objects must look like before anything can be made of them.
 
 use anyhow::{Error, Result};
+use biplane_go::json;
 use biplane_model::typed::{self, BYTES, Field, Names};
-use biplane_model::{Map, Object, Value, gojson};
+use biplane_model::{Map, Object, Value};
 
 use super::source::{Source, name};
 
@@ -44,7 +45,7 @@ pub(super) fn composite(object: &Object, source: &Source<'_>) -> Result<()> {
 /// Something with a kind. More is not asked of objects that are only handed on.
 pub(super) fn object(object: &Object, source: &Source<'_>) -> Result<()> {
     if object.kind().is_empty() {
-        let text = gojson::to_string(&object.to_value());
+        let text = json::to_string(&object.to_value());
         let problem = undecoded(&format!("Object 'Kind' is missing in '{text}'"));
         return Err(source.complain(&["kind"], problem));
     }

@@ -1,6 +1,6 @@
 //! What can go wrong with a path.
 
-use crate::gojson::quote;
+use biplane_go::fmt::quote;
 
 /// Why a text is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::read::{Node, step};
 use super::{FieldPath, PathError, Segment, print};
-use crate::gojson::quote;
+use biplane_go::fmt::quote;
 
 impl FieldPath {
     /// The paths that this one stands for in a document, each as printed, in the order of indexes

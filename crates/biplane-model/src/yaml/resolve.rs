@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::error::Problem;
 use super::timestamp::is_timestamp;
-use crate::{gobase64, gonum};
+use biplane_go::{base64, num};
 
 /// The meaning of a plain scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +109,7 @@ pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
 /// Decodes a `!!binary` scalar to text, as JSON would carry it: bytes that are not UTF-8 are
 /// replaced one by one.
 pub(super) fn binary(text: &str) -> Result<String, Problem> {
-    let bytes = gobase64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)?;
+    let bytes = base64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)?;
     let mut decoded = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         decoded.push_str(chunk.valid());
@@ -127,7 +127,7 @@ pub(super) fn float_key(float: f64) -> String {
         if single > 0.0 { ".inf" } else { "-.inf" }.to_owned()
     } else {
         // The shortest digits of a single are few enough to stay the shortest as a double.
-        gonum::format_general(single.to_string().parse().unwrap_or(float))
+        num::format_general(single.to_string().parse().unwrap_or(float))
     }
 }
 

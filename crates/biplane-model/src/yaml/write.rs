@@ -2,7 +2,8 @@
 
 use super::analyse::{Analysis, Style, is_break, is_printable};
 use super::order;
-use crate::{Map, Number, Value, gonum};
+use crate::{Map, Number, Value};
+use biplane_go::num;
 
 /// Lines are folded at the first space beyond this column.
 const WIDTH: usize = 80;
@@ -364,12 +365,12 @@ fn number_text(number: &Number) -> String {
         return number.to_string();
     }
     let Some(float) = number.as_f64() else { return number.to_string() };
-    let json = gonum::format_float(float);
+    let json = num::format_float(float);
     if json == "-0" {
         return "0".to_owned();
     }
     if json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok() {
         return json;
     }
-    gonum::format_general(float)
+    num::format_general(float)
 }

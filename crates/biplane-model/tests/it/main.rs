@@ -1,5 +1,4 @@
 //! The model, as seen from outside.
 
-mod damaged_merges;
 mod damaged_paths;
 mod damaged_yaml;

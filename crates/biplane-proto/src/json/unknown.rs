@@ -37,5 +37,5 @@ pub(crate) fn unknown_field<T, E: Error>(name: &str, skipped: T) -> Result<T, E>
     if discards() {
         return Ok(skipped);
     }
-    Err(E::custom(format_args!("unknown field {}", biplane_model::gojson::quote(name))))
+    Err(E::custom(format_args!("unknown field {}", biplane_go::fmt::quote(name))))
 }

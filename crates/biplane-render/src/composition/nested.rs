@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use biplane_go::fmt::quote;
 use biplane_manifest::Loader;
 use biplane_model::layout::Layout;
-use biplane_model::{Gvk, Object, Value, gojson::quote};
+use biplane_model::{Gvk, Object, Value};
 
 /// The Compositions and definitions that are given.
 #[derive(Clone, Debug, Default)]

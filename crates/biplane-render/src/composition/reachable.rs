@@ -68,7 +68,8 @@ impl CompositionRender {
         loop {
             let runners = provide(inputs, streams)?;
             let called = (&runners, deadline);
-            let rendered = self.render_each(runtime, inputs, composites, called, &mut said, streams);
+            let rendered =
+                self.render_each(runtime, inputs, composites, called, &mut said, streams);
             let error = match rendered {
                 Ok(documents) => return Ok(documents),
                 Err(error) => error,

@@ -107,7 +107,8 @@ impl CompositionRender {
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }
-        let response = response.map_err(|error| foreign_owner::explain(error, &given.0, &given.1))?;
+        let response =
+            response.map_err(|error| foreign_owner::explain(error, &given.0, &given.1))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };

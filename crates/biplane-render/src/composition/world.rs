@@ -10,11 +10,11 @@ use anyhow::{Context as _, Result, bail};
 use biplane_manifest::defaults;
 use biplane_model::labels::{COMPOSITE, RESOURCE_NAME};
 use biplane_model::layout::Layout;
-use biplane_model::merge::ManagedFields;
 use biplane_model::owner::controller_of;
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::CompositeOutput;
+use biplane_schema::merge::ManagedFields;
 
 use super::nested::Nested;
 use crate::{apply, print};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use async_trait::async_trait;
-use biplane_function::Function;
 use biplane_console::Deadline;
 use biplane_console::os::reason;
+use biplane_function::Function;
 use biplane_function::serve::{self, Config};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::{
@@ -21,7 +21,6 @@ use biplane_runtime::process_group::ProcessGroup;
 use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tonic::Status;
-
 
 /// What engines are asked to do.
 const INTERNAL_RENDER: &str = "crossplane internal render";
@@ -55,7 +54,10 @@ pub(in crate::engine) async fn render(
 
 /// Where an engine finds the functions. Those without an address are served at `listen`, on a port
 /// of this machine.
-pub(in crate::engine) async fn addresses(runners: &Runners, listen: &str) -> Result<Vec<FunctionInput>> {
+pub(in crate::engine) async fn addresses(
+    runners: &Runners,
+    listen: &str,
+) -> Result<Vec<FunctionInput>> {
     let mut inputs = Vec::new();
     for (name, running) in runners.iter() {
         let address = match &running.target {

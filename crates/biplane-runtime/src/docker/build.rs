@@ -4,16 +4,16 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use prost::bytes::Bytes;
 
 use super::Session;
 use super::client::explain;
 use super::options::PullPolicy;
 use crate::archive::{Archive, Packer};
-use crate::build_spec::{BuildSpec, NotBuilt, BuildSource};
-use biplane_console::Notes;
+use crate::build_spec::{BuildSource, BuildSpec, NotBuilt};
 use crate::process_group::ProcessGroup;
+use biplane_console::Notes;
 
 /// What a container is made of.
 #[derive(Debug, Default)]
@@ -81,7 +81,9 @@ impl Session {
                 let variables = env.iter().map(|&variable| variable.to_owned()).collect();
                 base.map(|base| Parts { variables, ..base }.with(files.clone()))
             }
-            BuildSource::Go { folder, base } => self.go(&build.name, folder, base, pull, notes).await,
+            BuildSource::Go { folder, base } => {
+                self.go(&build.name, folder, base, pull, notes).await
+            }
             BuildSource::Python(python) => self.python(python, pull, notes).await,
         };
         built.context("failed to build runtime images")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;
@@ -25,8 +25,8 @@ use super::client::{explain, status};
 use super::create::NotCreated;
 use super::options::{NETWORK, Options, PullPolicy};
 use super::{Container, Session, unique_name};
-use biplane_console::Notes;
 use crate::running::{LOG_LINES, Running};
+use biplane_console::Notes;
 use biplane_runner::supervised::{self, Supervised};
 
 /// Where functions listen in their containers.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::models::{ContainerCreateBody, NetworkCreateRequest};

@@ -8,7 +8,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::query_parameters::ImportImageOptions;
 use flate2::read::MultiGzDecoder;
 use prost::bytes::Bytes;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 
 use crate::build_spec::BuildSpec;
 use crate::function::Function;

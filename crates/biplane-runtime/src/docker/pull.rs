@@ -7,10 +7,10 @@ use bollard::auth::DockerCredentials;
 use bollard::query_parameters::CreateImageOptions;
 use tokio_stream::StreamExt;
 
-use super::client::explain;
-use biplane_package::{Credentials, Reference, credentials};
 use super::Session;
+use super::client::explain;
 use biplane_console::Notes;
+use biplane_package::{Credentials, Reference, credentials};
 
 impl Session {
     /// Pulls an image. However many ask for it, it is pulled once.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
 use bollard::models::{
@@ -17,9 +17,9 @@ use tokio_stream::StreamExt;
 
 use super::client::explain;
 use super::options::{Cleanup, PullPolicy};
-use biplane_package::Reference;
 use super::{Container, Session, unique_name};
 use biplane_console::Notes;
+use biplane_package::Reference;
 
 /// What containers call this machine.
 const HOST: &str = "host.docker.internal";

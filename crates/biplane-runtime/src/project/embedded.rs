@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 
 use super::file::{Listed, Project};
 use super::rewrites;
-use biplane_package::reference::{dns_label, repository_path};
-use biplane_console::os::reason;
 use crate::archive::Packer;
-use crate::build_spec::{BuildSpec, Python, BuildSource};
+use crate::build_spec::{BuildSource, BuildSpec, Python};
 use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
+use biplane_console::os::reason;
+use biplane_package::reference::{dns_label, repository_path};
 
 /// What runs KCL, and as whom.
 const KCL_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-kcl:v0.12.1";

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use biplane_model::{Object, Value, gojson::quote, yaml};
+use biplane_go::fmt::quote;
+use biplane_model::{Object, Value, yaml};
 
 use super::rewrites::Rewrite;
 use biplane_console::os::reason;
@@ -71,7 +72,8 @@ impl Project {
 
     fn parse(name: &str, text: &str) -> Result<Self> {
         const PARSE: &str = "failed to parse project file";
-        let document = yaml::parse_one(name, text).map_err(|e| anyhow!(e.report())).context(PARSE)?;
+        let document =
+            yaml::parse_one(name, text).map_err(|e| anyhow!(e.report())).context(PARSE)?;
         let object = Object::from_value(document.value)
             .ok_or_else(|| anyhow!("expected an object"))
             .context(PARSE)?;

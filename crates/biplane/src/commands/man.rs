@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use biplane_model::gojson::quote;
+use biplane_go::fmt::quote;
 use clap::Args;
 use clap_mangen::Man as Page;
 

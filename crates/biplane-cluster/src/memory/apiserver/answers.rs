@@ -1,23 +1,24 @@
 //! How the server says no.
 
-use biplane_model::schema::{FieldError, Problem, joined};
-use biplane_model::{Object, gojson};
+use biplane_go::fmt::quote;
+use biplane_model::Object;
+use biplane_schema::structural::{FieldError, Problem, joined};
 
 use super::kinds::Kind;
 use crate::cluster::WriteError;
 
 pub(super) fn not_found(kind: &Kind, name: &str) -> String {
-    format!("{} {} not found", kind.resource(), gojson::quote(name))
+    format!("{} {} not found", kind.resource(), quote(name))
 }
 
 pub(super) fn already_exists(kind: &Kind, present: &Object) -> WriteError {
-    let text = format!("{} {} already exists", kind.resource(), gojson::quote(present.name()));
+    let text = format!("{} {} already exists", kind.resource(), quote(present.name()));
     let prefix = if present.is_being_deleted() { "object is being deleted: " } else { "" };
     WriteError::AlreadyExists(format!("{prefix}{text}"))
 }
 
 fn conflict(resource: &str, name: &str, reason: &str) -> WriteError {
-    let name = gojson::quote(name);
+    let name = quote(name);
     WriteError::Conflict(format!("Operation cannot be fulfilled on {resource} {name}: {reason}"))
 }
 
@@ -30,7 +31,7 @@ pub(super) fn modified(kind: &Kind, live: &Object) -> WriteError {
 pub(super) fn version_missing(kind: &Kind, live: &Object) -> WriteError {
     let field = "metadata.resourceVersion";
     let error = FieldError::new(Problem::Invalid, field, 0, "must be specified for an update");
-    let name = gojson::quote(live.name());
+    let name = quote(live.name());
     WriteError::Invalid(format!("{} {name} is invalid: {error}", kind.resource()))
 }
 
@@ -77,6 +78,6 @@ pub(super) fn other_name(live: &Object, given: &str) -> WriteError {
 
 pub(super) fn invalid(object: &Object, errors: &[FieldError]) -> WriteError {
     let kind = object.gvk().group_kind();
-    let name = gojson::quote(object.name());
+    let name = quote(object.name());
     WriteError::Invalid(format!("{kind} {name} is invalid: {}", joined(errors)))
 }

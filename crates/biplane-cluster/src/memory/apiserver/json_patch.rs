@@ -1,122 +1,34 @@
 //! Patches: RFC 6902 (JSON patch) and RFC 7386 (JSON merge patch).
+//!
+//! A server also takes positions that count from the end of a list (`/args/-1`), which the standard
+//! does not have; they are refused here.
 
-use biplane_model::{Map, Value};
+use biplane_model::Value;
+use json_patch::PatchOperation;
 
 use crate::cluster::WriteError;
 
 /// The document with a merge patch laid over it; null removes.
 pub(super) fn merge(document: &Value, patch: &Value) -> Value {
-    let Value::Object(changes) = patch else { return patch.clone() };
-    let mut out = match document {
-        Value::Object(map) => map.clone(),
-        _ => Map::new(),
-    };
-    for (name, change) in changes {
-        if change.is_null() {
-            out.remove(name);
-        } else {
-            let before = out.get(name).unwrap_or(&Value::Null);
-            let merged = merge(before, change);
-            out.insert(name.clone(), merged);
-        }
-    }
-    Value::Object(out)
+    let mut out = document.clone();
+    json_patch::merge(&mut out, patch);
+    out
 }
 
 /// The document after a list of operations; all of them go through, or none does.
 pub(super) fn json(document: &Value, operations: &[Value]) -> Result<Value, WriteError> {
-    let mut out = document.clone();
-    for operation in operations {
-        apply(&mut out, operation).ok_or_else(|| {
-            let text = "the server rejected our request due to an error in our request";
-            WriteError::Invalid(text.into())
-        })?;
-    }
-    Ok(out)
-}
-
-fn apply(document: &mut Value, operation: &Value) -> Option<()> {
-    let text = |name: &str| operation.get(name).and_then(Value::as_str);
-    let path = tokens(text("path")?)?;
-    match text("op")? {
-        "add" => add(document, &path, operation.get("value")?.clone()),
-        "remove" => remove(document, &path).map(|_| ()),
-        "replace" => {
-            *find(document, &path)? = operation.get("value")?.clone();
-            Some(())
-        }
-        "move" => {
-            let value = remove(document, &tokens(text("from")?)?)?;
-            add(document, &path, value)
-        }
-        "copy" => {
-            let value = find(document, &tokens(text("from")?)?)?.clone();
-            add(document, &path, value)
-        }
-        "test" => {
-            let expected = operation.get("value").unwrap_or(&Value::Null);
-            let found = find(document, &path).map_or(Value::Null, |found| found.clone());
-            biplane_model::merge::value::equal(&found, expected).then_some(())
-        }
-        _ => None,
-    }
-}
-
-fn tokens(pointer: &str) -> Option<Vec<String>> {
-    if pointer.is_empty() {
-        return Some(Vec::new());
-    }
-    let rest = pointer.strip_prefix('/')?;
-    Some(rest.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect())
-}
-
-fn find<'a>(document: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
-    path.iter().try_fold(document, |value, token| match value {
-        Value::Object(map) => map.get_mut(token),
-        Value::Array(items) => {
-            let index = index(token, items.len())?;
-            items.get_mut(index)
-        }
-        _ => None,
+    patched(document, operations).ok_or_else(|| {
+        let text = "the server rejected our request due to an error in our request";
+        WriteError::Invalid(text.into())
     })
 }
 
-/// A position in a list; negative ones count from its end.
-fn index(token: &str, length: usize) -> Option<usize> {
-    match token.strip_prefix('-') {
-        Some(back) => length.checked_sub(back.parse().ok()?),
-        None => token.parse().ok(),
-    }
-}
-
-fn add(document: &mut Value, path: &[String], value: Value) -> Option<()> {
-    let Some((last, parents)) = path.split_last() else {
-        *document = value;
-        return Some(());
-    };
-    match find(document, parents)? {
-        Value::Object(map) => {
-            map.insert(last.clone(), value);
-            Some(())
-        }
-        Value::Array(items) => {
-            let at = if last == "-" { items.len() } else { index(last, items.len())? };
-            (at <= items.len()).then(|| items.insert(at, value))
-        }
-        _ => None,
-    }
-}
-
-fn remove(document: &mut Value, path: &[String]) -> Option<Value> {
-    let (last, parents) = path.split_last()?;
-    match find(document, parents)? {
-        Value::Object(map) => map.remove(last),
-        Value::Array(items) => {
-            let at = index(last, items.len())?;
-            (at < items.len()).then(|| items.remove(at))
-        }
-        _ => None,
-    }
+fn patched(document: &Value, operations: &[Value]) -> Option<Value> {
+    let operations: Option<Vec<PatchOperation>> =
+        operations.iter().map(|operation| serde_json::from_value(operation.clone()).ok()).collect();
+    let mut out = document.clone();
+    json_patch::patch(&mut out, &operations?).ok()?;
+    Some(out)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use biplane_model::merge::{At, TypeRef, Versions};
-use biplane_model::schema::{FieldError, Schema, SchemaError};
 use biplane_model::{Gvk, Object, Value};
+use biplane_schema::merge::{At, TypeRef, Versions};
+use biplane_schema::structural::{FieldError, Schema, SchemaError};
 
 use super::metadata;
 

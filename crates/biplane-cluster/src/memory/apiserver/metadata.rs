@@ -1,7 +1,7 @@
 //! Metadata: what the server keeps, what it refuses, and what it does not count as a change.
 
-use biplane_model::schema::{FieldError, Problem};
 use biplane_model::{Map, Object, Value, names};
+use biplane_schema::structural::{FieldError, Problem};
 
 use super::given;
 use super::kinds::Kind;
@@ -100,8 +100,7 @@ pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
             finalizers(new).into_iter().filter(|f| !before.contains(f)).collect();
         added.sort();
         if !added.is_empty() {
-            let added: Vec<String> =
-                added.iter().map(|f| biplane_model::gojson::quote(f)).collect();
+            let added: Vec<String> = added.iter().map(|f| biplane_go::fmt::quote(f)).collect();
             let detail = format!(
                 "no new finalizers can be added if the object is being deleted, found new \
                  finalizers []string{{{}}}",
@@ -145,7 +144,7 @@ pub(super) fn differs_outside(a: &Object, b: &Object) -> bool {
     rest(a).count() != rest(b).count()
         || !rest(a)
             .zip(rest(b))
-            .all(|((an, av), (bn, bv))| an == bn && biplane_model::merge::value::equal(av, bv))
+            .all(|((an, av), (bn, bv))| an == bn && biplane_schema::value::equal(av, bv))
 }
 
 /// A write that changes nothing but when managers wrote changes nothing.

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use biplane_model::names;
+
 /// What a server cannot know by itself.
 pub trait Sources: Debug + Send + Sync {
     /// The time, as `2006-01-02T15:04:05Z`.
@@ -10,7 +12,7 @@ pub trait Sources: Debug + Send + Sync {
     /// An identity that nothing else has.
     fn uid(&self) -> String;
     /// What makes a generated name unique.
-    fn suffix(&self) -> String;
+    fn random(&self) -> [u8; names::SUFFIX];
 }
 
 /// Identities and names that count up, at a time that stands still.
@@ -34,9 +36,6 @@ impl Default for Counted {
     }
 }
 
-/// The characters of generated names: no vowels and nothing that looks like another one.
-const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-
 impl Sources for Counted {
     fn now(&self) -> String {
         self.time.clone()
@@ -47,15 +46,7 @@ impl Sources for Counted {
         format!("00000000-0000-4000-8000-{number:012x}")
     }
 
-    fn suffix(&self) -> String {
-        let mut number = self.names.fetch_add(1, Ordering::Relaxed);
-        let base = ALPHABET.len() as u64;
-        let mut out = String::new();
-        for _ in 0..5 {
-            let digit = usize::try_from(number % base).unwrap_or_default();
-            out.insert(0, ALPHABET.get(digit).copied().map_or('b', char::from));
-            number /= base;
-        }
-        out
+    fn random(&self) -> [u8; names::SUFFIX] {
+        names::spread(self.names.fetch_add(1, Ordering::Relaxed))
     }
 }

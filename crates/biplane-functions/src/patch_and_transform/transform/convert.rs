@@ -1,8 +1,9 @@
 //! The convert transform.
 
-use biplane_model::gofmt::{FloatVerb, format_float};
+use biplane_go::fmt::{FloatVerb, format_float};
+use biplane_go::{num, quantity};
 
-use super::{json, parse, quantity};
+use super::json;
 use crate::patch_and_transform::input;
 use crate::patch_and_transform::validate;
 use crate::patch_and_transform::value::Val;
@@ -45,10 +46,12 @@ impl Convert {
             return Ok(value);
         }
         match (&value, self.to, self.format) {
-            (Val::Text(text), "int64", "none") => parse::integer(text).map(Val::Int),
-            (Val::Text(text), "bool", "none") => parse::boolean(text).map(Val::Bool),
-            (Val::Text(text), "float64", "none") => parse::double(text).map(Val::Float),
-            (Val::Text(text), "float64", "quantity") => quantity::parse(text).map(Val::Float),
+            (Val::Text(text), "int64", "none") => num::parse_int(text).map(Val::Int),
+            (Val::Text(text), "bool", "none") => num::parse_bool(text).map(Val::Bool),
+            (Val::Text(text), "float64", "none") => num::parse_float(text).map(Val::Float),
+            (Val::Text(text), "float64", "quantity") => {
+                quantity::parse(text).map(Val::Float).map_err(|error| error.to_string())
+            }
             (Val::Text(text), "object", "json") => json::object(text),
             (Val::Text(text), "array", "json") => json::array(text),
             (Val::Int(integer), "string", "none") => Ok(Val::text(integer.to_string())),

@@ -1,7 +1,7 @@
 //! Objects and lists from JSON text. Every number is a double.
 
+use biplane_go::json::decode;
 use biplane_model::Value;
-use biplane_model::gojson::decode;
 
 use crate::patch_and_transform::value::Val;
 

@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use biplane_model::goregex::GoRegex;
-use biplane_model::{gobase64, gofmt, gojson, gotext};
+use biplane_go::fmt::quote;
+use biplane_go::regex::GoRegex;
+use biplane_go::text::runes;
+use biplane_go::{fmt, text};
 
 use super::hash::{self, Hash};
 use crate::patch_and_transform::input;
@@ -75,7 +77,7 @@ impl Text {
     pub(crate) fn run(&self, value: &Val) -> Result<Vec<u8>, String> {
         match self {
             Self::Fail(error) => Err(error.clone()),
-            Self::Format(format) => Ok(gofmt::sprintf(format.as_bytes(), &[value.as_arg()])),
+            Self::Format(format) => Ok(fmt::sprintf(format.as_bytes(), &[value.as_arg()])),
             Self::Convert(conversion) => conversion.run(value),
             Self::TrimPrefix(prefix) => {
                 let text = value.display();
@@ -90,7 +92,7 @@ impl Text {
                 let text = value.display();
                 let found = usize::try_from(*group).ok().and_then(|g| regex.group(&text, g));
                 found.map(<[u8]>::to_vec).ok_or_else(|| {
-                    let pattern = gojson::quote(pattern);
+                    let pattern = quote(pattern);
                     format!("regexp {pattern} had no matches for group {group}")
                 })
             }
@@ -112,7 +114,7 @@ fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
     };
     let mut out = Vec::new();
     for item in items {
-        out.extend(gofmt::display(item.into()));
+        out.extend(fmt::display(item.into()));
         out.extend_from_slice(separator);
     }
     if !separator.is_empty() {
@@ -142,7 +144,7 @@ fn replace_all(text: &[u8], search: &[u8], replace: &[u8]) -> Vec<u8> {
 /// An empty search matches around every character.
 fn fill(text: &[u8], replace: &[u8]) -> Vec<u8> {
     let mut out = replace.to_vec();
-    for (_, bytes) in gofmt::runes(text) {
+    for (_, bytes) in runes(text) {
         out.extend_from_slice(bytes);
         out.extend_from_slice(replace);
     }
@@ -167,11 +169,11 @@ impl Conversion {
 
     fn run(&self, value: &Val) -> Result<Vec<u8>, String> {
         match self {
-            Self::ToUpper => Ok(gotext::to_upper(&value.display())),
-            Self::ToLower => Ok(gotext::to_lower(&value.display())),
+            Self::ToUpper => Ok(text::to_upper(&value.display())),
+            Self::ToLower => Ok(text::to_lower(&value.display())),
             Self::ToJson => hash::json(value).map(String::into_bytes),
             Self::ToBase64 => Ok(STANDARD.encode(value.display()).into_bytes()),
-            Self::FromBase64 => gobase64::decode(&value.display()).map_err(|at| {
+            Self::FromBase64 => biplane_go::base64::decode(&value.display()).map_err(|at| {
                 format!("string is not valid base64: illegal base64 data at input byte {at}")
             }),
             Self::Hash(hash) => hash.run(value).map(String::into_bytes),

@@ -57,7 +57,7 @@ fn errors_say_what_is_wrong_and_where() {
         ("FP-5", "a\"[", "unterminated '[' at position 2"),
     ] {
         let error = FieldPath::parse(text).unwrap_err();
-        let expected = format!("cannot parse path {}: {expected}", crate::gojson::quote(text));
+        let expected = format!("cannot parse path {}: {expected}", biplane_go::fmt::quote(text));
         assert_eq!(error.to_string(), expected, "{id}");
         assert!(!PathError::from(error).is_not_found(), "{id}");
     }

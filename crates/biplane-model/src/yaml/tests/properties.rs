@@ -92,7 +92,7 @@ fn value(pieces: Vec<&'static str>) -> impl Strategy<Value = Value> {
 fn whole_doubles_as_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => {
-            let text = crate::gonum::format_float(number.as_f64().unwrap_or_default());
+            let text = biplane_go::num::format_float(number.as_f64().unwrap_or_default());
             let whole = number.is_f64().then(|| text.parse::<i64>().ok()).flatten();
             whole.map_or(Value::Number(number), Value::from)
         }

@@ -130,10 +130,8 @@ impl FunctionFlags {
         environment: &Environment,
     ) -> FunctionOptions {
         let context_files = values::map(&self.context_files).unwrap_or_default();
-        let context_files = context_files
-            .into_iter()
-            .map(|(key, file)| (key, values::at_home(&file)))
-            .collect();
+        let context_files =
+            context_files.into_iter().map(|(key, file)| (key, values::at_home(&file))).collect();
         let cache_dir = self.cache_dir.as_ref().filter(|folder| !folder.is_empty());
         FunctionOptions {
             runtime: biplane_runtime::Options {

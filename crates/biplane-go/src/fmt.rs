@@ -1,0 +1,143 @@
+//! Go's `fmt.Sprintf` for the values that JSON has.
+//!
+//! Mistakes in a format never fail: they show up in the text, spelt as Go spells them. Text is bytes,
+//! because a precision or a bad argument can leave half a character behind.
+
+mod directive;
+mod float;
+mod integer;
+mod quote;
+mod value;
+
+use serde_json::Value;
+
+pub use float::{FloatVerb, format_float};
+pub use quote::{quote, quote_bytes};
+
+use crate::text::runes;
+
+/// An argument. Integers and doubles are different kinds.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// Null.
+    Nil,
+    /// A truth value.
+    Bool(bool),
+    /// An `int64`.
+    Int(i64),
+    /// A `float64`, which unlike a JSON number can be infinite.
+    Float(f64),
+    /// Text, which need not be valid.
+    Text(&'a [u8]),
+    /// A list.
+    Array(&'a [Value]),
+    /// An object.
+    Object(&'a serde_json::Map<String, Value>),
+}
+
+impl<'a> From<&'a Value> for Arg<'a> {
+    fn from(value: &'a Value) -> Self {
+        match value {
+            Value::Null => Self::Nil,
+            Value::Bool(flag) => Self::Bool(*flag),
+            Value::Number(number) => match number.as_i64() {
+                Some(integer) => Self::Int(integer),
+                None => Self::Float(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => Self::Text(text.as_bytes()),
+            Value::Array(items) => Self::Array(items),
+            Value::Object(map) => Self::Object(map),
+        }
+    }
+}
+
+impl Arg<'_> {
+    /// What Go calls the type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Nil => "<nil>",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int64",
+            Self::Float(_) => "float64",
+            Self::Text(_) => "string",
+            Self::Array(_) => "[]interface {}",
+            Self::Object(_) => "map[string]interface {}",
+        }
+    }
+}
+
+/// Formats arguments.
+pub fn sprintf(format: &[u8], args: &[Arg<'_>]) -> Vec<u8> {
+    directive::run(format, args)
+}
+
+/// An argument as `%v` prints it.
+pub fn display(arg: Arg<'_>) -> Vec<u8> {
+    if let Arg::Text(text) = arg {
+        return text.to_vec();
+    }
+    let mut printer = Printer::default();
+    printer.arg(arg, 'v');
+    printer.out
+}
+
+/// What stands between `%` and the verb.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // Go's flags, one each
+struct Flags {
+    width: Option<usize>,
+    precision: Option<usize>,
+    minus: bool,
+    plus: bool,
+    sharp: bool,
+    space: bool,
+    zero: bool,
+    /// `%#v`: as Go source.
+    source: bool,
+}
+
+/// Text in the making.
+#[derive(Debug, Default)]
+struct Printer {
+    out: Vec<u8>,
+    flags: Flags,
+}
+
+impl Printer {
+    fn text(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn push(&mut self, c: char) {
+        let mut buffer = [0; 4];
+        self.text(c.encode_utf8(&mut buffer));
+    }
+
+    fn fill(&mut self, count: usize) {
+        let byte = if self.flags.zero && !self.flags.minus { b'0' } else { b' ' };
+        self.out.resize(self.out.len() + count, byte);
+    }
+
+    /// Writes something and fills it up to the width, which counts characters.
+    fn pad(&mut self, bytes: &[u8]) {
+        let width = self.flags.width.unwrap_or_default();
+        let count = width.saturating_sub(if width == 0 { 0 } else { runes(bytes).count() });
+        if self.flags.minus {
+            self.out.extend_from_slice(bytes);
+            self.fill(count);
+        } else {
+            self.fill(count);
+            self.out.extend_from_slice(bytes);
+        }
+    }
+
+    /// The same, but never with zeros.
+    fn pad_blank(&mut self, bytes: &[u8]) {
+        let zero = std::mem::take(&mut self.flags.zero);
+        self.pad(bytes);
+        self.flags.zero = zero;
+    }
+}
+
+#[cfg(test)]
+mod tests;

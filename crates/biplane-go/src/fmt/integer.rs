@@ -1,0 +1,94 @@
+//! Integers.
+
+use super::{Printer, quote};
+use crate::text::is_printable;
+
+impl Printer {
+    /// Prints an integer, unless the verb is not for integers.
+    pub(super) fn integer(&mut self, integer: i64, verb: char) -> bool {
+        match verb {
+            'v' | 'd' => self.digits(integer, 10, verb),
+            'b' => self.digits(integer, 2, verb),
+            'o' | 'O' => self.digits(integer, 8, verb),
+            'x' | 'X' => self.digits(integer, 16, verb),
+            'c' => {
+                let mut buffer = [0; 4];
+                let text = character(integer).encode_utf8(&mut buffer);
+                self.pad(text.as_bytes());
+            }
+            'q' => {
+                let quoted = quote::quote_char(character(integer), self.flags.plus);
+                self.pad(&quoted);
+            }
+            'U' => self.unicode(integer as u64),
+            _ => return false,
+        }
+        true
+    }
+
+    fn digits(&mut self, integer: i64, base: u32, verb: char) {
+        let flags = self.flags;
+        let size = integer.unsigned_abs();
+        let minimum = match flags.precision {
+            Some(0) if size == 0 => {
+                let zero = std::mem::take(&mut self.flags.zero);
+                self.fill(flags.width.unwrap_or_default());
+                self.flags.zero = zero;
+                return;
+            }
+            Some(precision) => precision,
+            None if flags.zero && !flags.minus => {
+                let signed = integer < 0 || flags.plus || flags.space;
+                flags.width.unwrap_or_default().saturating_sub(usize::from(signed))
+            }
+            None => 0,
+        };
+        let digits = match (base, verb) {
+            (2, _) => format!("{size:b}"),
+            (8, _) => format!("{size:o}"),
+            (16, 'X') => format!("{size:X}"),
+            (16, _) => format!("{size:x}"),
+            _ => size.to_string(),
+        };
+        let mut text = "0".repeat(minimum.saturating_sub(digits.len())) + &digits;
+        if flags.sharp {
+            match base {
+                2 => text.insert_str(0, "0b"),
+                8 if !text.starts_with('0') => text.insert(0, '0'),
+                16 => text.insert_str(0, if verb == 'X' { "0X" } else { "0x" }),
+                _ => {}
+            }
+        }
+        if verb == 'O' {
+            text.insert_str(0, "0o");
+        }
+        if integer < 0 {
+            text.insert(0, '-');
+        } else if flags.plus {
+            text.insert(0, '+');
+        } else if flags.space {
+            text.insert(0, ' ');
+        }
+        self.pad_blank(text.as_bytes());
+    }
+
+    fn unicode(&mut self, code: u64) {
+        let digits = self.flags.precision.unwrap_or_default().max(4);
+        let hex = format!("{code:X}");
+        let mut text = format!("U+{}{hex}", "0".repeat(digits.saturating_sub(hex.len())));
+        if self.flags.sharp
+            && let Some(c) = u32::try_from(code).ok().and_then(char::from_u32)
+            && is_printable(c)
+        {
+            text.push_str(" '");
+            text.push(c);
+            text.push('\'');
+        }
+        self.pad_blank(text.as_bytes());
+    }
+}
+
+/// The character with that code; what is none is the replacement character.
+fn character(code: i64) -> char {
+    u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
+}

@@ -1,0 +1,281 @@
+//! Kubernetes quantities, such as `100m` or `1.5Gi`, as doubles.
+//!
+//! The arithmetic is upstream's, rounding errors included: short numbers are multiplied by a power of
+//! ten, long or fine ones are first rounded away from zero to a billionth.
+
+/// Why a text is not a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text as a whole has the wrong form.
+    #[error(
+        "quantities must match the regular expression \
+         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
+    Format,
+    /// The part before the suffix is not a number.
+    #[error("unable to parse numeric part of quantity")]
+    Number,
+    /// There is no such suffix.
+    #[error("unable to parse quantity's suffix")]
+    Suffix,
+}
+
+/// The digits that fit an integer whatever they are.
+const SAFE_DIGITS: i64 = 18;
+/// The finest exponent of ten.
+const NANO: i64 = -9;
+
+/// What a quantity consists of.
+struct Parts<'a> {
+    negative: bool,
+    /// Digits before the point without leading zeros, but at least one.
+    whole: &'a str,
+    fraction: &'a str,
+    /// Whether there was any digit at all.
+    digits: bool,
+    suffix: &'a str,
+}
+
+enum Suffix {
+    Decimal(i64),
+    Binary(u32),
+}
+
+/// A quantity as a double.
+pub fn parse(text: &[u8]) -> Result<f64, QuantityError> {
+    let text = match std::str::from_utf8(text) {
+        Ok("") | Err(_) => return Err(QuantityError::Format),
+        Ok(text) => text,
+    };
+    let parts = split(text)?;
+    let suffix = suffix(parts.suffix).ok_or(QuantityError::Suffix)?;
+    let all = format!("{}{}", parts.whole, parts.fraction);
+    // Integers and exact decimals have no negative zero.
+    let signed = |size: f64| if parts.negative && size != 0.0 { -size } else { size };
+    let places = length(parts.fraction);
+    match suffix {
+        Suffix::Decimal(exponent) => {
+            let scale = wrap(exponent - places);
+            if length(&all) <= SAFE_DIGITS && scale >= NANO {
+                let value: i64 = all.parse().map_err(|_| QuantityError::Number)?;
+                return Ok(times_power(signed(value as f64), scale));
+            }
+            if !parts.digits {
+                return Err(QuantityError::Number);
+            }
+            Ok(signed(exact(&all, scale, None)))
+        }
+        Suffix::Binary(exponent) => {
+            let room = 15 - length(parts.whole) - i64::from(exponent) * 3 / 10 - 1;
+            if parts.fraction.is_empty() && room >= 0 {
+                let value: i64 = parts.whole.parse().map_err(|_| QuantityError::Number)?;
+                if let Some(value) = value.checked_mul(1 << exponent) {
+                    return Ok(signed(value as f64));
+                }
+            }
+            if !parts.digits {
+                return Err(QuantityError::Number);
+            }
+            let all = multiply(&all, 1 << exponent);
+            Ok(signed(exact(&all, -places, Some("9223372036854775807"))))
+        }
+    }
+}
+
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+/// Upstream counts powers in 32 bits.
+fn wrap(scale: i64) -> i64 {
+    i64::from(scale as i32)
+}
+
+fn times_power(value: f64, power: i64) -> f64 {
+    match power {
+        0 => value,
+        power if power > 308 => value * f64::INFINITY,
+        power if power < -323 => value * 0.0,
+        // Read, not computed: the table that upstream multiplies by holds the nearest doubles.
+        power => value * format!("1e{power}").parse::<f64>().unwrap_or_default(),
+    }
+}
+
+/// Digits at a power of ten, rounded away from zero to a billionth and capped.
+fn exact(digits: &str, scale: i64, cap: Option<&str>) -> f64 {
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return 0.0;
+    }
+    let (mut digits, mut zeros) = (digits.to_owned(), scale - NANO);
+    if zeros < 0 {
+        let cut = usize::try_from(-zeros).unwrap_or(usize::MAX);
+        let kept = digits.len().saturating_sub(cut);
+        let up = digits.bytes().skip(kept).any(|b| b != b'0');
+        digits.truncate(kept);
+        if up {
+            digits = increment(&digits);
+        }
+        zeros = 0;
+    }
+    if let Some(cap) = cap {
+        let places = length(&digits) + zeros;
+        let limit = format!("{cap}000000000");
+        let over = match places.cmp(&length(&limit)) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Greater => true,
+            std::cmp::Ordering::Equal => digits > limit,
+        };
+        if over {
+            (digits, zeros) = (cap.to_owned(), 0);
+            // The cap itself is not in billionths.
+            return format!("{digits}e{zeros}").parse().unwrap_or_default();
+        }
+    }
+    let unscaled: f64 = format!("{digits}e{zeros}").parse().unwrap_or_default();
+    unscaled * 1e-9
+}
+
+fn increment(digits: &str) -> String {
+    let mut out = digits.as_bytes().to_vec();
+    for byte in out.iter_mut().rev() {
+        if *byte == b'9' {
+            *byte = b'0';
+        } else {
+            *byte += 1;
+            return String::from_utf8(out).unwrap_or_default();
+        }
+    }
+    format!("1{}", String::from_utf8(out).unwrap_or_default())
+}
+
+/// Decimal digits times a number.
+fn multiply(digits: &str, by: u64) -> String {
+    let mut carry: u128 = 0;
+    let mut out = Vec::with_capacity(digits.len() + 20);
+    for byte in digits.bytes().rev() {
+        carry += u128::from(byte - b'0') * u128::from(by);
+        out.push(b'0' + (carry % 10) as u8);
+        carry /= 10;
+    }
+    while carry > 0 {
+        out.push(b'0' + (carry % 10) as u8);
+        carry /= 10;
+    }
+    out.reverse();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn digits(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(u8::is_ascii_digit).count())
+}
+
+fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (whole, rest) = digits(unsigned);
+    let (fraction, suffix) = match rest.strip_prefix('.') {
+        Some(rest) => digits(rest),
+        None => ("", rest),
+    };
+    let letters = suffix.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let power = letters.strip_prefix(['-', '+']).unwrap_or(letters);
+    if !digits(power).1.is_empty() {
+        return Err(QuantityError::Format);
+    }
+    let significant = whole.trim_start_matches('0');
+    Ok(Parts {
+        negative: text.starts_with('-'),
+        whole: if significant.is_empty() { "0" } else { significant },
+        fraction,
+        digits: !whole.is_empty() || !fraction.is_empty(),
+        suffix,
+    })
+}
+
+fn suffix(suffix: &str) -> Option<Suffix> {
+    Some(match suffix {
+        "" => Suffix::Decimal(0),
+        "n" => Suffix::Decimal(-9),
+        "u" => Suffix::Decimal(-6),
+        "m" => Suffix::Decimal(-3),
+        "k" => Suffix::Decimal(3),
+        "M" => Suffix::Decimal(6),
+        "G" => Suffix::Decimal(9),
+        "T" => Suffix::Decimal(12),
+        "P" => Suffix::Decimal(15),
+        "E" => Suffix::Decimal(18),
+        "Ki" => Suffix::Binary(10),
+        "Mi" => Suffix::Binary(20),
+        "Gi" => Suffix::Binary(30),
+        "Ti" => Suffix::Binary(40),
+        "Pi" => Suffix::Binary(50),
+        "Ei" => Suffix::Binary(60),
+        _ => {
+            let power = suffix.strip_prefix(['e', 'E']).filter(|power| !power.is_empty())?;
+            Suffix::Decimal(wrap(crate::num::parse_int(power.as_bytes()).ok()?))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QuantityError, parse};
+
+    #[test]
+    fn accepts_numbers_with_the_suffixes_of_kubernetes() {
+        for text in [
+            "0", "1", "-1.5", "+.5", "1.", "100m", "1Gi", "1.5Ki", "2E", "1e3", "1E-10", "007", ".",
+        ] {
+            assert!(parse(text.as_bytes()).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rejects_everything_else() {
+        for text in
+            ["", "lots", "1 Gi", "1GiB", "1K", "1e", "1ee3", "0x10", "1,5", "--1", "1Gi1", "é"]
+        {
+            assert!(parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, error) in [
+            ("", QuantityError::Format),
+            ("1 Gi", QuantityError::Format),
+            ("abc", QuantityError::Format),
+            ("1.1.1", QuantityError::Format),
+            ("1ki", QuantityError::Suffix),
+            ("1e", QuantityError::Suffix),
+            ("1KiKi", QuantityError::Suffix),
+            ("1i3", QuantityError::Suffix),
+            // Without digits, only what is small enough for whole numbers is zero.
+            ("Ei", QuantityError::Number),
+            (".e-10", QuantityError::Number),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Err(error), "{text}");
+        }
+        assert_eq!(parse(b"1\xff"), Err(QuantityError::Format));
+    }
+
+    #[test]
+    #[allow(clippy::float_cmp)] // the very double that Go computes
+    fn rounds_as_go_does() {
+        for (text, number) in [
+            ("1000m", 1.0),
+            ("1.5Gi", 1_610_612_736.0),
+            ("1e3", 1000.0),
+            ("0.3", 0.300_000_000_000_000_04),
+            ("0.1n", 1e-9),
+            ("-0.1n", -1e-9),
+            ("-0.0Gi", 0.0),
+            ("8Ei", 9_223_372_036_854_775_807.0),
+            ("100000000000000000000Ei", 9_223_372_036_854_775_807.0),
+            ("1e99999999", f64::INFINITY),
+            ("Ki", 0.0),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Ok(number), "{text}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Which JSON a Go struct can be decoded from.
+//!
+//! Upstream decodes function inputs and some Kubernetes kinds into Go structs and acts on whether
+//! that works. All that matters here is the verdict, so the structs are a table, and decoding is a
+//! walk over the value beside its type.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+use crate::fmt::quote;
+use crate::{json, num, quantity, time};
+
+/// The metadata of any object.
+pub const META: &str = include_str!("types/meta.txt");
+
+/// The kinds whose readiness upstream derives from a fully decoded object; to be read with `META`.
+pub const KUBERNETES: &str = include_str!("types/kubernetes.txt");
+
+/// Which of upstream's three decoders is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoder {
+    /// JSON in which every member must be known.
+    Strict,
+    /// JSON as the API server's clients read it: unknown members are skipped.
+    Lenient,
+    /// Conversion of an object that is already in memory, where every number is a double.
+    Converter,
+}
+
+/// Why a value does not fit its type.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    #[error("json: cannot unmarshal JSON {found} into Go value of type {wanted}")]
+    Kind { found: &'static str, wanted: String },
+    #[error("json: cannot unmarshal JSON {found} {text} into Go value of type {wanted}")]
+    Content { found: &'static str, text: String, wanted: &'static str },
+    #[error("json: cannot unmarshal Go value of type {within}: unknown name {}", quote(name))]
+    Unknown { within: &'static str, name: String },
+}
+
+#[derive(Debug)]
+enum Type {
+    /// A text, and what Go calls its type.
+    String(&'static str),
+    Bool,
+    Int {
+        bits: u32,
+    },
+    Uint,
+    Any,
+    Time,
+    Quantity,
+    IntOrString,
+    List(Box<Type>),
+    Map(Box<Type>),
+    Struct(&'static str),
+}
+
+/// Structs by name.
+#[derive(Debug)]
+pub struct Types(BTreeMap<&'static str, Struct>);
+
+/// The fields of a struct. They are read when the first value is held against them: most tables hold far
+/// more structs than a process ever meets.
+#[derive(Debug)]
+struct Struct {
+    text: &'static str,
+    fields: OnceLock<BTreeMap<&'static str, Type>>,
+}
+
+impl Struct {
+    fn fields(&self) -> &BTreeMap<&'static str, Type> {
+        self.fields.get_or_init(|| {
+            let fields = self.text.split_whitespace().filter_map(|word| word.split_once(':'));
+            fields.map(|(field, text)| (field, Type::read(text))).collect()
+        })
+    }
+}
+
+impl Types {
+    /// Reads tables of `name field:type field:type …` lines; `#` opens a comment. A text of a type of
+    /// its own is `string=name`.
+    pub fn read(tables: &[&'static str]) -> Self {
+        let lines = tables.iter().flat_map(|table| table.lines());
+        let structs = lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
+            let (name, text) = line.split_once(' ').unwrap_or((line, ""));
+            (name, Struct { text, fields: OnceLock::new() })
+        });
+        Self(structs.collect())
+    }
+
+    /// Whether the struct of that name can be decoded from the object.
+    pub fn check(
+        &self,
+        object: &Map<String, Value>,
+        name: &str,
+        decoder: Decoder,
+    ) -> Result<(), Mismatch> {
+        let Some((name, wanted)) = self.0.get_key_value(name) else { return Ok(()) };
+        let fields = wanted.fields();
+        for (key, value) in object {
+            match fields.get(key.as_str()) {
+                Some(wanted) => self.check_value(value, wanted, decoder)?,
+                None if decoder == Decoder::Strict => {
+                    return Err(Mismatch::Unknown { within: name, name: key.clone() });
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_value(&self, value: &Value, wanted: &Type, decoder: Decoder) -> Result<(), Mismatch> {
+        let content =
+            |text: String, wanted| Err(Mismatch::Content { found: kind_of(value), text, wanted });
+        match (wanted, value) {
+            // Null is the zero value of everything.
+            (_, Value::Null)
+            | (Type::Any, _)
+            | (Type::String(_) | Type::IntOrString, Value::String(_))
+            | (Type::Bool, Value::Bool(_)) => Ok(()),
+            (Type::Int { bits }, Value::Number(n)) => {
+                let number = n.as_f64().unwrap_or_default();
+                if fits_signed(number, *bits, decoder) {
+                    return Ok(());
+                }
+                content(num::format_float(number), if *bits == 32 { "int32" } else { "int64" })
+            }
+            (Type::IntOrString, Value::Number(n)) => {
+                let number = n.as_f64().unwrap_or_default();
+                // Its own decoder reads JSON whoever asks.
+                if fits_signed(number, 32, Decoder::Lenient) {
+                    return Ok(());
+                }
+                content(num::format_float(number), "int32")
+            }
+            (Type::Uint, Value::Number(_)) => match unsigned(value) {
+                Some(_) => Ok(()),
+                None => content(json::to_string(value), "uint64"),
+            },
+            (Type::Time, Value::String(text)) => match time::instant(text) {
+                Some(_) => Ok(()),
+                None => content(quote(text), "v1.Time"),
+            },
+            (Type::Quantity, Value::String(text)) => {
+                if quantity::parse(trim_json(text).as_bytes()).is_ok() {
+                    return Ok(());
+                }
+                content(quote(text), "resource.Quantity")
+            }
+            (Type::Quantity, Value::Number(n)) => {
+                let text = num::format_float(n.as_f64().unwrap_or_default());
+                if quantity::parse(text.as_bytes()).is_ok() {
+                    Ok(())
+                } else {
+                    content(text, "resource.Quantity")
+                }
+            }
+            (Type::List(item), Value::Array(items)) => {
+                items.iter().try_for_each(|value| self.check_value(value, item, decoder))
+            }
+            (Type::Map(item), Value::Object(map)) => {
+                map.values().try_for_each(|value| self.check_value(value, item, decoder))
+            }
+            (Type::Struct(name), Value::Object(map)) => self.check(map, name, decoder),
+            _ => Err(Mismatch::Kind { found: kind_of(value), wanted: wanted.name() }),
+        }
+    }
+}
+
+impl Type {
+    fn read(text: &'static str) -> Self {
+        if let Some(item) = text.strip_prefix("[]") {
+            return Self::List(Box::new(Self::read(item)));
+        }
+        if let Some(item) = text.strip_prefix("{}") {
+            return Self::Map(Box::new(Self::read(item)));
+        }
+        if let Some(name) = text.strip_prefix("string=") {
+            return Self::String(name);
+        }
+        match text {
+            "string" => Self::String(text),
+            "bool" => Self::Bool,
+            "int32" => Self::Int { bits: 32 },
+            "int64" => Self::Int { bits: 64 },
+            "uint64" => Self::Uint,
+            "any" | "meta.FieldsV1" => Self::Any,
+            "meta.Time" => Self::Time,
+            "resource.Quantity" => Self::Quantity,
+            "intstr.IntOrString" => Self::IntOrString,
+            name => Self::Struct(name),
+        }
+    }
+
+    /// The type as Go prints it.
+    fn name(&self) -> String {
+        match self {
+            Self::Bool => "bool".to_owned(),
+            Self::Int { bits } => format!("int{bits}"),
+            Self::Uint => "uint64".to_owned(),
+            Self::Any => "interface {}".to_owned(),
+            Self::Time => "v1.Time".to_owned(),
+            Self::Quantity => "resource.Quantity".to_owned(),
+            Self::IntOrString => "intstr.IntOrString".to_owned(),
+            Self::List(item) => format!("[]{}", item.name()),
+            Self::Map(item) => format!("map[string]{}", item.name()),
+            Self::String(name) | Self::Struct(name) => (*name).to_owned(),
+        }
+    }
+}
+
+/// Cuts the spaces that are still spaces once the text is JSON; the others are escapes by then.
+fn trim_json(text: &str) -> &str {
+    text.trim_matches(|c: char| {
+        c.is_whitespace() && !matches!(c, '\t'..='\r' | '\u{2028}' | '\u{2029}')
+    })
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The number as an unsigned integer, read from its text: no sign, no fraction, no exponent.
+pub fn unsigned(value: &Value) -> Option<u64> {
+    num::format_float(value.as_f64()?).parse().ok()
+}
+
+fn fits_signed(number: f64, bits: u32, decoder: Decoder) -> bool {
+    if decoder == Decoder::Converter {
+        // What does not fit wraps; only a fraction is refused.
+        return number.fract() == 0.0;
+    }
+    match num::format_float(number).parse::<i64>() {
+        Ok(integer) => bits == 64 || i32::try_from(integer).is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// A double cut to an integer as Go's conversion does on the machines that functions run on.
+pub fn to_int64(number: f64) -> i64 {
+    // The bounds are exact: -2^63 fits, 2^63 does not.
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
+        number as i64
+    } else {
+        i64::MIN
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! Go's rules, as seen from outside.
+
+mod damaged;

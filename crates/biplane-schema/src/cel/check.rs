@@ -1,0 +1,400 @@
+//! Whether the types in a rule fit.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::ast::{Expr, Kind, Literal, Loop, RESULT};
+use super::report::Problem;
+use super::types::Type;
+
+struct Overload {
+    member: bool,
+    /// Compares numbers of different kinds.
+    loose: bool,
+    result: Type,
+    args: Vec<Type>,
+}
+
+static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+    let mut functions: BTreeMap<_, Vec<Overload>> = BTreeMap::new();
+    for line in include_str!("functions.txt").lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        if let (Some(name), Some(style), Some(result)) = (words.next(), words.next(), words.next())
+        {
+            let (member, loose) = (style == "member", style == "loose");
+            let result = Type::read(result);
+            let args = words.map(Type::read).collect();
+            let overload = Overload { member, loose, result, args };
+            functions.entry(name).or_default().push(overload);
+        }
+    }
+    functions
+});
+
+/// Names of types, which are values too.
+const TYPES: [(&str, &str); 12] = [
+    ("bool", "type(bool)"),
+    ("bytes", "type(bytes)"),
+    ("double", "type(double)"),
+    ("google.protobuf.Duration", "type(duration)"),
+    ("google.protobuf.Timestamp", "type(timestamp)"),
+    ("int", "type(int)"),
+    ("list", "type(list(A))"),
+    ("map", "type(map(A,B))"),
+    ("null_type", "type(null)"),
+    ("string", "type(string)"),
+    ("type", "type(dyn)"),
+    ("uint", "type(uint)"),
+];
+
+/// The type of the expression, in which names of types are put in their place.
+pub(super) fn check(expression: &mut Expr, variables: &[&str]) -> Result<Type, Vec<Problem>> {
+    let mut checker = Checker { variables, ..Checker::default() };
+    let kind = checker.check(expression);
+    let kind = checker.close(&kind, true);
+    if checker.problems.is_empty() { Ok(kind) } else { Err(checker.problems) }
+}
+
+#[derive(Default)]
+struct Checker<'a> {
+    variables: &'a [&'a str],
+    /// Variables of the loops around, the innermost last.
+    scope: Vec<(String, Type)>,
+    /// What open types turned out to be.
+    found: BTreeMap<usize, Type>,
+    opened: usize,
+    /// Whether a loop has been seen. Go forgets within and after it which overloads are off.
+    loosened: bool,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn problem(&mut self, at: usize, text: String) {
+        self.problems.push(Problem { at, text });
+    }
+
+    fn open(&mut self) -> Type {
+        self.opened += 1;
+        Type::Open(self.opened - 1)
+    }
+
+    /// The type with what is known put in; what is not known stays open, or is anything.
+    fn close(&self, kind: &Type, finally: bool) -> Type {
+        match kind {
+            Type::Open(id) => match self.found.get(id) {
+                Some(found) => self.close(found, finally),
+                None if finally => Type::Dyn,
+                None => kind.clone(),
+            },
+            _ => kind.map_parts(&mut |part| self.close(part, finally)),
+        }
+    }
+
+    fn lookup(&self, name: &str) -> Option<(Type, Option<&'static str>)> {
+        let local = self.scope.iter().rev().find(|(known, _)| known == name);
+        if let Some((_, kind)) = local {
+            return Some((kind.clone(), None));
+        }
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if self.variables.contains(&name) {
+            return Some((Type::Any, None));
+        }
+        let (name, kind) = TYPES.iter().find(|(known, _)| *known == name)?;
+        let kind = Type::read(kind);
+        // Open parts of a type's name are of no interest to anybody.
+        let kind = Self::default().close(&kind, true);
+        Some((kind, Some(name)))
+    }
+
+    fn check(&mut self, expression: &mut Expr) -> Type {
+        let at = expression.at;
+        if let Some(name) = expression.dotted()
+            && let Some((kind, constant)) = self.lookup(&name)
+        {
+            expression.kind = match constant {
+                Some(name) => Kind::Literal(Literal::Type(name)),
+                None => Kind::Name(name.strip_prefix('.').unwrap_or(&name).to_owned()),
+            };
+            return kind;
+        }
+        match &mut expression.kind {
+            Kind::Literal(literal) => literal_type(literal),
+            Kind::Name(name) | Kind::Message(name) => {
+                let text = format!("undeclared reference to '{name}' (in container '')");
+                self.problem(at, text);
+                Type::Error
+            }
+            Kind::Field { operand, test, .. } => {
+                let test = *test;
+                let kind = self.field(at, operand);
+                if test { Type::Bool } else { self.close(&kind, false) }
+            }
+            Kind::Call { function, target, args } => {
+                let (function, target) = (function.clone(), target.as_deref_mut());
+                self.call(at, &function, target, args)
+            }
+            Kind::List(items) => {
+                let mut joined = None;
+                for item in items {
+                    let kind = self.check(item);
+                    joined = Some(self.join(joined, kind));
+                }
+                let item = joined.unwrap_or_else(|| self.open());
+                Type::List(Box::new(item))
+            }
+            Kind::Map(entries) => {
+                let mut joined = None;
+                for (key, value) in entries {
+                    let key = self.check(key);
+                    let value = self.check(value);
+                    let (keys, values) = joined.unzip();
+                    joined = Some((self.join(keys, key), self.join(values, value)));
+                }
+                let (key, value) = joined.unwrap_or_else(|| (self.open(), self.open()));
+                Type::Map(Box::new(key), Box::new(value))
+            }
+            Kind::Loop(parts) => self.repeat(parts),
+        }
+    }
+
+    fn field(&mut self, at: usize, operand: &mut Expr) -> Type {
+        let operand = self.check(operand);
+        match self.close(&operand, false) {
+            Type::Map(_, value) => *value,
+            open @ Type::Open(_) => {
+                self.fits(&Type::Dyn, &open);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Any | Type::Error => Type::Dyn,
+            other => {
+                self.problem(at, format!("type '{other}' does not support field selection"));
+                Type::Dyn
+            }
+        }
+    }
+
+    /// One type for several items: the wider one, or anything.
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+        match previous {
+            None => current,
+            Some(previous) if self.try_fit(&previous, &current) => {
+                wider(&previous, &current).clone()
+            }
+            Some(_) => Type::Dyn,
+        }
+    }
+
+    fn repeat(&mut self, parts: &mut Loop) -> Type {
+        let range = self.check(&mut parts.range);
+        let start = self.check(&mut parts.start);
+        let range = self.close(&range, false);
+        let variable = match range {
+            Type::List(item) => *item,
+            Type::Map(key, _) => *key,
+            Type::Dyn | Type::Error | Type::Open(_) => {
+                self.fits(&Type::Dyn, &range);
+                Type::Dyn
+            }
+            other => {
+                let text = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.problem(parts.range.at, text);
+                Type::Error
+            }
+        };
+        self.loosened = true;
+        self.scope.push((RESULT.to_owned(), start.clone()));
+        self.scope.push((parts.variable.clone(), variable));
+        let condition = self.check(&mut parts.condition);
+        self.expect(parts.condition.at, &condition, &Type::Bool);
+        let step = self.check(&mut parts.step);
+        self.expect(parts.step.at, &step, &start);
+        self.scope.pop();
+        let result = self.check(&mut parts.result);
+        self.scope.pop();
+        self.close(&result, false)
+    }
+
+    fn expect(&mut self, at: usize, kind: &Type, wanted: &Type) {
+        if !self.try_fit(kind, wanted) {
+            self.problem(at, format!("expected type '{wanted}' but found '{kind}'"));
+        }
+    }
+
+    fn call(
+        &mut self,
+        at: usize,
+        function: &str,
+        target: Option<&mut Expr>,
+        args: &mut [Expr],
+    ) -> Type {
+        let places: Vec<usize> = args.iter().map(|arg| arg.at).collect();
+        let mut kinds: Vec<Type> = args.iter_mut().map(|arg| self.check(arg)).collect();
+        let member = target.is_some();
+        if let Some(target) = target {
+            let target = self.check(target);
+            kinds.insert(0, target);
+        }
+        let absolute = function.strip_prefix('.').unwrap_or(function);
+        let Some(overloads) = FUNCTIONS.get(absolute) else {
+            let text = format!("undeclared reference to '{function}' (in container '')");
+            self.problem(at, text);
+            return Type::Error;
+        };
+        if matches!(function, "_&&_" | "_||_") {
+            return self.logic(&places, &kinds);
+        }
+        let mut result: Option<Type> = None;
+        for overload in overloads.iter().filter(|overload| overload.member == member) {
+            if overload.loose && !self.loosened {
+                continue;
+            }
+            let base = self.opened;
+            self.opened += overload.args.iter().map(Type::count_open).max().unwrap_or(0);
+            let wanted: Vec<Type> = overload.args.iter().map(|arg| renamed(arg, base)).collect();
+            if kinds.len() != wanted.len() {
+                continue;
+            }
+            let known = self.found.clone();
+            if !kinds.iter().zip(&wanted).all(|(kind, wanted)| self.fits(kind, wanted)) {
+                self.found = known;
+                continue;
+            }
+            let kind = self.close(&renamed(&overload.result, base), false);
+            result = Some(match result {
+                None => kind,
+                Some(result) if result.is_dyn() || result == kind => result,
+                Some(_) => Type::Dyn,
+            });
+        }
+        result.unwrap_or_else(|| {
+            let mut names = kinds.iter().map(|kind| self.close(kind, true).to_string());
+            let receiver = if member { names.next() } else { None };
+            let rest = names.collect::<Vec<_>>().join(", ");
+            let signature = match receiver {
+                Some(receiver) => format!("{receiver}.({rest})"),
+                None => format!("({rest})"),
+            };
+            let text =
+                format!("found no matching overload for '{function}' applied to '{signature}'");
+            self.problem(at, text);
+            Type::Error
+        })
+    }
+
+    fn logic(&mut self, places: &[usize], kinds: &[Type]) -> Type {
+        let mut fine = true;
+        for (at, kind) in places.iter().zip(kinds) {
+            if !self.fits(kind, &Type::Bool) {
+                self.problem(*at, format!("expected type 'bool' but found '{kind}'"));
+                fine = false;
+            }
+        }
+        if fine { Type::Bool } else { Type::Error }
+    }
+
+    /// The same, but what was found out on the way to nowhere does not count.
+    fn try_fit(&mut self, given: &Type, wanted: &Type) -> bool {
+        let known = self.found.clone();
+        let fits = self.fits(given, wanted);
+        if !fits {
+            self.found = known;
+        }
+        fits
+    }
+
+    /// Whether one type can stand where another is wanted. Finds out about open types on the way.
+    fn fits(&mut self, given: &Type, wanted: &Type) -> bool {
+        if let Type::Open(id) = wanted {
+            match self.settle(given, *id) {
+                Some(valid) => return valid,
+                None if !matches!(given, Type::Open(_)) => return false,
+                None => {}
+            }
+        }
+        if let Type::Open(id) = given {
+            return self.settle(wanted, *id).unwrap_or(false);
+        }
+        match (given, wanted) {
+            (Type::Dyn | Type::Any | Type::Error, _)
+            | (_, Type::Dyn | Type::Any | Type::Error)
+            // The moments of time may be missing.
+            | (Type::Null, Type::Null | Type::Timestamp | Type::Duration)
+            | (Type::Timestamp | Type::Duration, Type::Null)
+            | (Type::Name(_), Type::Name(_)) => true,
+            (Type::List(a), Type::List(b)) => self.fits(a, b),
+            (Type::Map(ak, av), Type::Map(bk, bv)) => self.fits(ak, bk) && self.fits(av, bv),
+            _ => given == wanted,
+        }
+    }
+
+    /// Lets an open type be the given one, if it can be; `None` if that would make it contain itself.
+    fn settle(&mut self, given: &Type, open: usize) -> Option<bool> {
+        if *given == Type::Open(open) {
+            return Some(true);
+        }
+        if let Some(found) = self.found.get(&open).cloned() {
+            if *given == found {
+                return Some(true);
+            }
+            if !self.fits(given, &found) {
+                return Some(false);
+            }
+            let wider = wider(given, &found).clone();
+            if !self.contains(&wider, open) {
+                self.found.insert(open, wider);
+            }
+            return Some(true);
+        }
+        if self.contains(given, open) {
+            return None;
+        }
+        self.found.insert(open, given.clone());
+        Some(true)
+    }
+
+    fn contains(&self, kind: &Type, open: usize) -> bool {
+        match kind {
+            Type::Open(id) if *id == open => true,
+            Type::Open(id) => self.found.get(id).is_some_and(|found| self.contains(found, open)),
+            Type::List(item) | Type::Name(item) => self.contains(item, open),
+            Type::Map(key, value) => self.contains(key, open) || self.contains(value, open),
+            _ => false,
+        }
+    }
+}
+
+fn literal_type(literal: &Literal) -> Type {
+    match literal {
+        Literal::Null => Type::Null,
+        Literal::Bool(_) => Type::Bool,
+        Literal::Int(_) => Type::Int,
+        Literal::Uint(_) => Type::Uint,
+        Literal::Double(_) => Type::Double,
+        Literal::Text(_) => Type::Text,
+        Literal::Bytes(_) => Type::Bytes,
+        Literal::Type(_) => Type::Name(Box::new(Type::Dyn)),
+    }
+}
+
+/// An overload's own open types under names that nobody else has.
+fn renamed(kind: &Type, base: usize) -> Type {
+    match kind {
+        Type::Open(id) => Type::Open(base + id),
+        _ => kind.map_parts(&mut |part| renamed(part, base)),
+    }
+}
+
+fn wider<'a>(a: &'a Type, b: &'a Type) -> &'a Type {
+    if is_wider(a, b) { a } else { b }
+}
+
+fn is_wider(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Dyn | Type::Any | Type::Open(_), _) | (Type::Name(_), Type::Name(_)) => true,
+        (Type::List(a), Type::List(b)) => is_wider(a, b),
+        (Type::Map(ak, av), Type::Map(bk, bv)) => is_wider(ak, bk) && is_wider(av, bv),
+        _ => a == b,
+    }
+}

@@ -1,0 +1,204 @@
+//! Running a rule.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use biplane_go::regex::GoRegex;
+
+use super::ast::{Expr, Kind, Loop, RESULT};
+use super::functions;
+use super::value::Value;
+
+pub(super) type Outcome<'a> = Result<Value<'a>, String>;
+
+/// What the expression evaluates to.
+pub(super) fn run<'a>(
+    expression: &'a Expr,
+    variables: &[(&'a str, Value<'a>)],
+    patterns: &'a BTreeMap<String, GoRegex>,
+) -> Outcome<'a> {
+    Runner { patterns, scope: variables.to_vec() }.eval(expression)
+}
+
+struct Runner<'a> {
+    patterns: &'a BTreeMap<String, GoRegex>,
+    /// Variables by name, the innermost last.
+    scope: Vec<(&'a str, Value<'a>)>,
+}
+
+pub(super) fn no_such_overload<T>() -> Result<T, String> {
+    Err("no such overload".to_owned())
+}
+
+impl<'a> Runner<'a> {
+    fn eval(&mut self, expression: &'a Expr) -> Outcome<'a> {
+        match &expression.kind {
+            Kind::Literal(literal) => Ok(literal.into()),
+            Kind::Name(name) => {
+                let local = self.scope.iter().rev().find(|(known, _)| known == name);
+                match local {
+                    Some((_, value)) => Ok(value.clone()),
+                    None => Err(format!("no such attribute(s): {name}")),
+                }
+            }
+            Kind::Field { operand, field, test } => {
+                let operand = self.eval(operand)?;
+                let key = Value::Text(field.as_str().into());
+                if *test && operand.items().is_none() {
+                    return Ok(Value::Bool(operand.get(&key).is_some()));
+                }
+                index(&operand, &key)
+            }
+            Kind::Call { function, target, args } => self.call(function, target.as_deref(), args),
+            Kind::List(items) => {
+                let items: Result<_, _> = items.iter().map(|item| self.eval(item)).collect();
+                Ok(Value::List(Rc::new(items?)))
+            }
+            Kind::Map(pairs) => {
+                let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(pairs.len());
+                for (key, value) in pairs {
+                    let (key, value) = (self.eval(key)?, self.eval(value)?);
+                    // The last of equal keys counts.
+                    match entries.iter_mut().find(|(known, _)| known.equals(&key)) {
+                        Some((_, known)) => *known = value,
+                        None => entries.push((key, value)),
+                    }
+                }
+                Ok(Value::Map(Rc::new(entries)))
+            }
+            Kind::Message(_) => no_such_overload(),
+            Kind::Loop(parts) => self.repeat(parts),
+        }
+    }
+
+    fn call(&mut self, function: &str, target: Option<&'a Expr>, args: &'a [Expr]) -> Outcome<'a> {
+        match (function, target, args) {
+            ("_&&_", None, [left, right]) => self.logic(left, right, false),
+            ("_||_", None, [left, right]) => self.logic(left, right, true),
+            ("_?_:_", None, [test, yes, no]) => match self.eval(test)? {
+                Value::Bool(true) => self.eval(yes),
+                Value::Bool(false) => self.eval(no),
+                _ => no_such_overload(),
+            },
+            ("@not_strictly_false", None, [test]) => {
+                Ok(Value::Bool(!matches!(self.eval(test), Ok(Value::Bool(false)))))
+            }
+            _ => {
+                let all = target.into_iter().chain(args);
+                let values: Vec<Value<'a>> =
+                    all.map(|arg| self.eval(arg)).collect::<Result<_, _>>()?;
+                functions::call(function, &values, self.patterns)
+            }
+        }
+    }
+
+    /// Either side may settle the matter, even if the other one fails.
+    fn logic(&mut self, left: &'a Expr, right: &'a Expr, settles: bool) -> Outcome<'a> {
+        let left = self.eval(left);
+        if matches!(left, Ok(Value::Bool(bool)) if bool == settles) {
+            return left;
+        }
+        let right = self.eval(right);
+        match (left, right) {
+            (_, Ok(Value::Bool(bool))) if bool == settles => Ok(Value::Bool(settles)),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!settles)),
+            _ => no_such_overload(),
+        }
+    }
+
+    fn repeat(&mut self, parts: &'a Loop) -> Outcome<'a> {
+        let range = self.eval(&parts.range)?;
+        let variables: Vec<Value<'a>> = if let Some(items) = range.items() {
+            items.collect()
+        } else if let Some(entries) = range.entries() {
+            entries.map(|(key, _)| key).collect()
+        } else {
+            return Err(format!("got '{}', expected iterable type", range.go_name()));
+        };
+        let mut result = self.eval(&parts.start);
+        for variable in variables {
+            let (goes_on, next) = self.round(parts, variable, result);
+            result = next;
+            if !goes_on {
+                break;
+            }
+        }
+        // A failure is only one if it still stands at the end.
+        let depth = self.scope.len();
+        self.scope.push((RESULT, result?));
+        let outcome = self.eval(&parts.result);
+        self.scope.truncate(depth);
+        outcome
+    }
+
+    /// One turn: whether there was one, and the result after it.
+    fn round(
+        &mut self,
+        parts: &'a Loop,
+        variable: Value<'a>,
+        result: Outcome<'a>,
+    ) -> (bool, Outcome<'a>) {
+        let depth = self.scope.len();
+        let so_far = match result {
+            Ok(value) => value,
+            Err(error) => return self.after_failure(parts, variable, error),
+        };
+        self.scope.push((RESULT, so_far.clone()));
+        self.scope.push((parts.variable.as_str(), variable));
+        let goes_on = self.eval(&parts.condition);
+        let outcome = match goes_on {
+            Ok(Value::Bool(true)) => (true, self.eval(&parts.step)),
+            _ => (false, Ok(so_far)),
+        };
+        self.scope.truncate(depth);
+        outcome
+    }
+
+    /// Once a turn has failed, a later one can still settle what `all` and `exists` ask.
+    fn after_failure(
+        &mut self,
+        parts: &'a Loop,
+        variable: Value<'a>,
+        error: String,
+    ) -> (bool, Outcome<'a>) {
+        let Kind::Call { function, args, .. } = &parts.step.kind else {
+            return (false, Err(error));
+        };
+        let settles = match function.as_str() {
+            "_&&_" => false,
+            "_||_" => true,
+            _ => return (false, Err(error)),
+        };
+        let Some(test) = args.last() else { return (false, Err(error)) };
+        let depth = self.scope.len();
+        self.scope.push((parts.variable.as_str(), variable));
+        let verdict = self.eval(test);
+        self.scope.truncate(depth);
+        match verdict {
+            Ok(Value::Bool(bool)) if bool == settles => (true, Ok(Value::Bool(settles))),
+            _ => (true, Err(error)),
+        }
+    }
+}
+
+/// `operand[key]`, and `operand.key`.
+pub(super) fn index<'a>(operand: &Value<'a>, key: &Value<'_>) -> Outcome<'a> {
+    if let Some(mut items) = operand.items() {
+        let place = match key {
+            Value::Int(place) => *place,
+            Value::Uint(place) => i64::try_from(*place).unwrap_or(i64::MAX),
+            Value::Double(place) if place.fract() == 0.0 => *place as i64,
+            Value::Double(place) => {
+                let place = biplane_go::num::format_general(*place);
+                return Err(format!("unsupported index value {place} in list"));
+            }
+            other => {
+                return Err(format!("unsupported index type '{}' in list", other.type_name()));
+            }
+        };
+        let found = usize::try_from(place).ok().and_then(|place| items.nth(place));
+        return found.ok_or_else(|| format!("index out of bounds: {place}"));
+    }
+    operand.get(key).ok_or_else(|| format!("no such key: {}", functions::show(key)))
+}

@@ -1,0 +1,255 @@
+//! What functions and operators do.
+
+mod time;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use biplane_go::num;
+use biplane_go::regex::GoRegex;
+
+use super::eval::{Outcome, index, no_such_overload};
+use super::value::Value;
+
+/// Calls a function whose arguments are known.
+pub(super) fn call<'a>(
+    function: &str,
+    args: &[Value<'a>],
+    patterns: &BTreeMap<String, GoRegex>,
+) -> Outcome<'a> {
+    let function = function.strip_prefix('.').unwrap_or(function);
+    match args {
+        [only] => unary(function, only),
+        [left, right] => binary(function, left, right, patterns),
+        _ => no_such_overload(),
+    }
+}
+
+fn unary<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
+    match (function, value) {
+        ("!_", Value::Bool(bool)) => Ok(Value::Bool(!bool)),
+        ("-_", Value::Double(double)) => Ok(Value::Double(-double)),
+        ("-_", Value::Int(int)) => int.checked_neg().map(Value::Int).ok_or_else(overflow),
+        ("size", value) => match value.size() {
+            Some(size) => Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX))),
+            None => Err("no such overload: size".to_owned()),
+        },
+        ("dyn", value) => Ok(value.clone()),
+        ("type", value) => Ok(Value::Type(value.type_name())),
+        ("bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint", _) => {
+            convert(function, value)
+        }
+        (getter, value) => time::get(getter, value, None),
+    }
+}
+
+fn binary<'a>(
+    function: &str,
+    left: &Value<'a>,
+    right: &Value<'a>,
+    patterns: &BTreeMap<String, GoRegex>,
+) -> Outcome<'a> {
+    match function {
+        "_==_" => Ok(Value::Bool(left.equals(right))),
+        "_!=_" => Ok(Value::Bool(!left.equals(right))),
+        "_<_" => order(function, left, right, Ordering::is_lt),
+        "_<=_" => order(function, left, right, Ordering::is_le),
+        "_>_" => order(function, left, right, Ordering::is_gt),
+        "_>=_" => order(function, left, right, Ordering::is_ge),
+        "_[_]" => index(left, right),
+        "@in" => {
+            if let Some(mut items) = right.items() {
+                return Ok(Value::Bool(items.any(|item| item.equals(left))));
+            }
+            match right {
+                Value::Map(_) | Value::JsonMap(_) => Ok(Value::Bool(right.get(left).is_some())),
+                _ => no_such_overload(),
+            }
+        }
+        "startsWith" | "endsWith" | "contains" | "matches" => match (left, right) {
+            (Value::Text(text), Value::Text(other)) => test(function, text, other, patterns),
+            _ => no_such_overload(),
+        },
+        "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => arithmetic(function, left, right),
+        getter => time::get(getter, left, Some(right)),
+    }
+}
+
+fn order<'a>(
+    function: &str,
+    left: &Value<'a>,
+    right: &Value<'a>,
+    is: fn(Ordering) -> bool,
+) -> Outcome<'a> {
+    if matches!(left.type_name(), "null_type" | "list" | "map" | "type") {
+        return Err(format!("no such overload: {function}"));
+    }
+    if let (Value::Double(a), Value::Double(b)) = (left, right)
+        && (a.is_nan() || b.is_nan())
+    {
+        return Err("NaN values cannot be ordered".to_owned());
+    }
+    left.compare(right).map_or_else(no_such_overload, |order| Ok(Value::Bool(is(order))))
+}
+
+fn test<'a>(
+    function: &str,
+    text: &str,
+    other: &str,
+    patterns: &BTreeMap<String, GoRegex>,
+) -> Outcome<'a> {
+    Ok(Value::Bool(match function {
+        "startsWith" => text.starts_with(other),
+        "endsWith" => text.ends_with(other),
+        "contains" => text.contains(other),
+        _ => match patterns.get(other) {
+            Some(regex) => regex.is_match(text.as_bytes()),
+            None => GoRegex::new(other).map_err(|e| e.to_string())?.is_match(text.as_bytes()),
+        },
+    }))
+}
+
+pub(super) fn overflow() -> String {
+    "integer overflow".to_owned()
+}
+
+fn arithmetic<'a>(function: &str, left: &Value<'a>, right: &Value<'a>) -> Outcome<'a> {
+    match (left, right) {
+        (Value::Int(a), Value::Int(b)) => {
+            if *b == 0 && matches!(function, "_/_" | "_%_") {
+                return Err(by_zero(function));
+            }
+            let result = match function {
+                "_+_" => a.checked_add(*b),
+                "_-_" => a.checked_sub(*b),
+                "_*_" => a.checked_mul(*b),
+                "_/_" => a.checked_div(*b),
+                _ => a.checked_rem(*b),
+            };
+            result.map(Value::Int).ok_or_else(overflow)
+        }
+        (Value::Uint(a), Value::Uint(b)) => {
+            if *b == 0 && matches!(function, "_/_" | "_%_") {
+                return Err(by_zero(function));
+            }
+            let result = match function {
+                "_+_" => a.checked_add(*b),
+                "_-_" => a.checked_sub(*b),
+                "_*_" => a.checked_mul(*b),
+                "_/_" => a.checked_div(*b),
+                _ => a.checked_rem(*b),
+            };
+            result.map(Value::Uint).ok_or_else(|| "unsigned integer overflow".to_owned())
+        }
+        (Value::Double(a), Value::Double(b)) if function != "_%_" => {
+            Ok(Value::Double(match function {
+                "_+_" => a + b,
+                "_-_" => a - b,
+                "_*_" => a * b,
+                _ => a / b,
+            }))
+        }
+        (Value::Text(a), Value::Text(b)) if function == "_+_" => {
+            Ok(Value::Text(format!("{a}{b}").into()))
+        }
+        (Value::Bytes(a), Value::Bytes(b)) if function == "_+_" => {
+            Ok(Value::Bytes([a.as_ref(), b.as_ref()].concat().into()))
+        }
+        (Value::Timestamp(_) | Value::Duration(_), _) => time::arithmetic(function, left, right),
+        _ => match (left.items(), right.items()) {
+            (Some(a), Some(b)) if function == "_+_" => {
+                Ok(Value::List(Rc::new(a.chain(b).collect())))
+            }
+            _ if knows(left, function) => no_such_overload(),
+            _ => Err(format!("no such overload: {function}")),
+        },
+    }
+}
+
+fn by_zero(function: &str) -> String {
+    if function == "_/_" { "division by zero" } else { "modulus by zero" }.to_owned()
+}
+
+/// Whether the operator means anything to a value of the left one's type.
+fn knows(left: &Value<'_>, function: &str) -> bool {
+    match left {
+        Value::Int(_) | Value::Uint(_) => true,
+        Value::Double(_) => function != "_%_",
+        Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::JsonList(_) => function == "_+_",
+        Value::Timestamp(_) | Value::Duration(_) => matches!(function, "_+_" | "_-_"),
+        _ => false,
+    }
+}
+
+/// A key or number as error texts show it.
+pub(super) fn show(value: &Value<'_>) -> String {
+    match value {
+        Value::Text(text) => text.to_string(),
+        Value::Int(int) => int.to_string(),
+        Value::Uint(uint) => uint.to_string(),
+        Value::Double(double) => num::format_general(*double),
+        Value::Bool(bool) => bool.to_string(),
+        other => other.type_name().to_owned(),
+    }
+}
+
+fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
+    let fails =
+        |to: &str| Err(format!("type conversion error from '{}' to '{to}'", value.type_name()));
+    match (function, value) {
+        ("bool", Value::Bool(_))
+        | ("bytes", Value::Bytes(_))
+        | ("double", Value::Double(_))
+        | ("int", Value::Int(_))
+        | ("uint", Value::Uint(_))
+        | ("string", Value::Text(_))
+        | ("timestamp", Value::Timestamp(_))
+        | ("duration", Value::Duration(_)) => Ok(value.clone()),
+        ("bool", Value::Text(text)) => match text.as_ref() {
+            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Value::Bool(true)),
+            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(Value::Bool(false)),
+            _ => fails("bool"),
+        },
+        ("bytes", Value::Text(text)) => Ok(Value::Bytes(text.as_bytes().into())),
+        ("double", Value::Int(int)) => Ok(Value::Double(*int as f64)),
+        ("double", Value::Uint(uint)) => Ok(Value::Double(*uint as f64)),
+        ("double", Value::Text(text)) => {
+            text.parse().map_or_else(|_| fails("double"), |double| Ok(Value::Double(double)))
+        }
+        ("int", Value::Double(double)) => {
+            // Both ends of the range are refused, for they may stand for numbers beyond it.
+            let fits = *double > i64::MIN as f64 && *double < i64::MAX as f64;
+            if fits { Ok(Value::Int(*double as i64)) } else { Err(overflow()) }
+        }
+        ("int", Value::Uint(uint)) => i64::try_from(*uint).map(Value::Int).map_err(|_| overflow()),
+        ("int", Value::Text(text)) => {
+            text.parse().map_or_else(|_| fails("int"), |int| Ok(Value::Int(int)))
+        }
+        ("int", Value::Timestamp(nanos)) => Ok(Value::Int(nanos.div_euclid(1_000_000_000) as i64)),
+        ("int", Value::Duration(nanos)) => Ok(Value::Int(*nanos)),
+        ("uint", Value::Int(int)) => {
+            u64::try_from(*int).map(Value::Uint).map_err(|_| "unsigned integer overflow".to_owned())
+        }
+        ("uint", Value::Double(double)) => {
+            let fits = *double >= 0.0 && *double < u64::MAX as f64;
+            if fits {
+                Ok(Value::Uint(*double as u64))
+            } else {
+                Err("unsigned integer overflow".to_owned())
+            }
+        }
+        ("uint", Value::Text(text)) => {
+            text.parse().map_or_else(|_| fails("uint"), |uint| Ok(Value::Uint(uint)))
+        }
+        ("string", Value::Bytes(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Value::Text(text.into())),
+            Err(_) => Err("invalid UTF-8 in bytes, cannot convert to string".to_owned()),
+        },
+        ("string", Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_)) => {
+            Ok(Value::Text(show(value).into()))
+        }
+        ("string" | "timestamp" | "duration", value) => time::convert(function, value),
+        _ => Err(format!("no such overload: {function}({})", value.type_name())),
+    }
+}

@@ -1,0 +1,132 @@
+//! What the Go implementation said about rules over one object.
+
+use super::{Program, Type, Value, parse};
+use serde_json::Value as Json;
+use std::time::Duration;
+
+fn object() -> Json {
+    serde_json::from_str(include_str!("object.json")).unwrap()
+}
+
+/// A program that asks about `object`.
+fn compile(rule: &str) -> Result<Program, String> {
+    let checked = parse(rule).and_then(|expression| expression.check(&["object"]));
+    checked.map_err(|error| format!("failed to compile query: {error}"))
+}
+
+/// What the program that was recorded says about a rule.
+fn answer(rule: &str, object: &Json) -> Result<bool, String> {
+    let program = compile(rule)?;
+    if *program.result() != Type::Bool {
+        return Err("celQuery does not return a bool type".to_owned());
+    }
+    match program.evaluate(&[("object", object.into())]) {
+        Ok(value) => Ok(matches!(value, Value::Bool(true))),
+        Err(error) => Err(format!("failed to eval the program: {error}")),
+    }
+}
+
+/// What is compared of an answer: of syntax errors only where the first one is, for the rest is the
+/// parser's guess at what was meant.
+fn essence(says: &str) -> &str {
+    match says.find(": Syntax error") {
+        Some(at) => &says[..at],
+        None => says,
+    }
+}
+
+#[test]
+fn rules_say_what_they_say_in_go() {
+    let mut differ = Vec::new();
+    for line in include_str!("recorded.jsonl").lines() {
+        let recorded: Json = serde_json::from_str(line).unwrap();
+        let (rule, expected) =
+            (recorded["rule"].as_str().unwrap(), recorded["says"].as_str().unwrap());
+        let says = match answer(rule, &object()) {
+            Ok(true) => "True".to_owned(),
+            Ok(false) => "False".to_owned(),
+            Err(error) => error,
+        };
+        if essence(&says) != essence(expected) {
+            differ.push(format!("{rule}\n  said {says}\n  real {expected}"));
+        }
+    }
+    assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+#[test]
+fn no_rule_is_too_odd_to_be_answered() {
+    let lines: Vec<Json> = include_str!("recorded.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let rules: Vec<&[u8]> =
+        lines.iter().map(|line| line["rule"].as_str().unwrap().as_bytes()).collect();
+    let object = object();
+    biplane_testkit::mutate("rules", &rules, Duration::from_secs(2), |bytes| {
+        let _ = answer(&String::from_utf8_lossy(bytes), &object);
+    });
+}
+
+/// Rules that are not among the recorded ones.
+#[test]
+fn moments_are_those_of_the_calendar() {
+    let object = object();
+    for rule in [
+        "timestamp('2024-02-29T23:59:59.5Z').getDayOfYear() == 59",
+        "timestamp('2024-02-29T23:59:59.5Z').getDayOfWeek() == 4",
+        "timestamp('2024-02-29T23:59:59.5Z').getDate('+00:01') == 1",
+        "timestamp('2024-02-29T23:59:59.5Z').getMonth() == 1",
+        "timestamp('2024-02-29T23:59:59.5Z').getMilliseconds() == 500",
+        "timestamp('1969-12-31T23:59:59.25Z').getSeconds() == 59",
+        "string(timestamp('1969-12-31T23:59:59.250Z')) == '1969-12-31T23:59:59.25Z'",
+        "string(timestamp('9999-12-31T23:59:59Z')) == '9999-12-31T23:59:59Z'",
+        "string(timestamp('0001-01-01T00:00:00Z')) == '0001-01-01T00:00:00Z'",
+        "string(timestamp(-1)) == '1969-12-31T23:59:59Z'",
+    ] {
+        assert_eq!(answer(rule, &object), Ok(true), "{rule}");
+    }
+    for rule in [
+        "timestamp(253402300800) == timestamp(0)",
+        "timestamp(9223372036854775807) == timestamp(0)",
+        "timestamp('0000-12-31T23:59:59Z') == timestamp(0)",
+        "timestamp('9999-12-31T23:59:59Z') + duration('1s') == timestamp(0)",
+        "timestamp('0001-01-01T00:00:00Z') - duration('1s') == timestamp(0)",
+    ] {
+        let error = answer(rule, &object).unwrap_err();
+        assert_eq!(error, "failed to eval the program: timestamp overflow", "{rule}");
+    }
+}
+
+/// Each of these is fine at a smaller depth.
+#[test]
+fn depth_is_limited_before_it_can_hurt() {
+    let object = object();
+    let within = |open: &str, inner: &str, close: &str, depth: usize| {
+        format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+    };
+    for (rule, fine, too_deep) in [
+        (&(|n| within("(", "true", ")", n)) as &dyn Fn(usize) -> String, 100, 20_000),
+        (&|n| within("[", "", "]", n) + " != []", 100, 20_000),
+        (&|n| within("{1:", "1", "}", n) + " != {}", 100, 20_000),
+        (&|n| within("!(", "true", ")", n) + " || true", 100, 20_000),
+        (&|n| format!("1{} > 0", " + 1".repeat(n)), 100, 10_000),
+        (&|n| format!("object{} == 1 || true", ".a".repeat(n)), 100, 30_000),
+        (&|n| format!("object{} == 1 || true", "[0]".repeat(n)), 100, 30_000),
+        (&|n| "true ? true : ".repeat(n) + "true", 100, 7_000),
+    ] {
+        assert_eq!(answer(&rule(fine), &object), Ok(true), "{}", rule(fine));
+        let error = compile(&rule(too_deep)).unwrap_err();
+        let shown: String = error.chars().take(200).collect();
+        assert!(error.contains("expression recursion limit exceeded: 250"), "{shown}");
+    }
+    let long = vec!["true"; 10_000].join(" && ");
+    assert_eq!(answer(&long, &object), Ok(true));
+}
+
+#[test]
+fn endless_problems_are_not_all_told() {
+    let told = compile(&"#".repeat(5_000)).unwrap_err();
+    assert!(told.ends_with("4901 more errors were truncated"), "{}", &told[told.len() - 60..]);
+    assert_eq!(told.matches("ERROR: ").count(), 100);
+}

@@ -1,0 +1,117 @@
+//! Types of expressions.
+
+use std::fmt;
+
+/// The type of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Anything; known when the rule runs.
+    Dyn,
+    /// What a rule is given. Differs from [`Type::Dyn`] in that nobody can loop over it.
+    Any,
+    /// What has no type because something is wrong with it.
+    Error,
+    /// `bool`.
+    Bool,
+    /// `int`.
+    Int,
+    /// `uint`.
+    Uint,
+    /// `double`.
+    Double,
+    /// `string`.
+    Text,
+    /// `bytes`.
+    Bytes,
+    /// `null_type`.
+    Null,
+    /// A moment.
+    Timestamp,
+    /// A span of time.
+    Duration,
+    /// A list and the type of its items.
+    List(Box<Type>),
+    /// A map and the types of its keys and values.
+    Map(Box<Type>, Box<Type>),
+    /// A type as a value.
+    Name(Box<Type>),
+    /// A type that is yet to be found out.
+    Open(usize),
+}
+
+impl Type {
+    /// Reads a type as the table of functions writes it.
+    pub(super) fn read(text: &str) -> Self {
+        let inner = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+        if let Some(item) = inner("list") {
+            return Self::List(Box::new(Self::read(item)));
+        }
+        if let Some((key, value)) = inner("map").and_then(|inner| inner.split_once(',')) {
+            return Self::Map(Box::new(Self::read(key)), Box::new(Self::read(value)));
+        }
+        if let Some(of) = inner("type") {
+            return Self::Name(Box::new(Self::read(of)));
+        }
+        match text {
+            "bool" => Self::Bool,
+            "int" => Self::Int,
+            "uint" => Self::Uint,
+            "double" => Self::Double,
+            "string" => Self::Text,
+            "bytes" => Self::Bytes,
+            "null" => Self::Null,
+            "timestamp" => Self::Timestamp,
+            "duration" => Self::Duration,
+            "A" => Self::Open(0),
+            "B" => Self::Open(1),
+            _ => Self::Dyn,
+        }
+    }
+
+    pub(super) fn is_dyn(&self) -> bool {
+        matches!(self, Self::Dyn | Self::Any)
+    }
+
+    /// How many open types an overload has, which numbers them from zero.
+    pub(super) fn count_open(&self) -> usize {
+        match self {
+            Self::Open(number) => number + 1,
+            Self::List(item) | Self::Name(item) => item.count_open(),
+            Self::Map(key, value) => key.count_open().max(value.count_open()),
+            _ => 0,
+        }
+    }
+
+    /// The same with its parts, if it has any, replaced.
+    pub(super) fn map_parts(&self, change: &mut dyn FnMut(&Self) -> Self) -> Self {
+        match self {
+            Self::List(item) => Self::List(Box::new(change(item))),
+            Self::Map(key, value) => Self::Map(Box::new(change(key)), Box::new(change(value))),
+            Self::Name(of) => Self::Name(Box::new(change(of))),
+            other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Dyn => "dyn",
+            Self::Any => "any",
+            Self::Error => "!error!",
+            Self::Bool => "bool",
+            Self::Int => "int",
+            Self::Uint => "uint",
+            Self::Double => "double",
+            Self::Text => "string",
+            Self::Bytes => "bytes",
+            Self::Null => "null",
+            Self::Timestamp => "timestamp",
+            Self::Duration => "duration",
+            Self::Open(number) => return write!(f, "_var{number}"),
+            Self::List(item) => return write!(f, "list({item})"),
+            Self::Map(key, value) => return write!(f, "map({key}, {value})"),
+            Self::Name(of) => return write!(f, "type({of})"),
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! The heart of server-side apply: what a write does to an object and to everyone's ownership.
+
+use std::collections::{BTreeMap, btree_map};
+
+use serde_json::Value;
+
+use super::combine::combine;
+use super::compare::{Comparison, compare};
+use super::conflict::{Conflict, Conflicts};
+use super::managed::{ManagedFields, Manager, Operation, Owned};
+use super::reconcile::reconcile;
+use super::remove::remove;
+use super::set::FieldSet;
+use super::typed::{TypeErrors, field_set};
+use super::types::TypeRef;
+use super::versions::{At, Versions};
+
+/// Why a merge was refused.
+#[derive(Debug)]
+pub(super) enum MergeError {
+    Conflicts(Conflicts),
+    Types { attempted: &'static str, errors: TypeErrors },
+}
+
+fn types(attempted: &'static str) -> impl Fn(TypeErrors) -> MergeError {
+    move |errors| MergeError::Types { attempted, errors }
+}
+
+/// Merges objects of one kind, written in one version.
+pub(super) struct Updater<'a> {
+    pub versions: &'a dyn Versions,
+    pub api_version: &'a str,
+    /// What writes to this endpoint cannot change, and therefore cannot own.
+    pub ignored: &'a FieldSet,
+}
+
+impl Updater<'_> {
+    /// What an update, after the fact, changes in ownership. The answer is what the writer now
+    /// owns; everyone else has lost it.
+    pub(super) fn update(
+        &self,
+        type_ref: &TypeRef,
+        live: &Value,
+        new: &Value,
+        managers: &mut ManagedFields,
+    ) -> Result<FieldSet, MergeError> {
+        self.reconcile(live, managers);
+        let change = self.take_over(type_ref, live, new, managers, None, true)?;
+        Ok(change.modified.union(&change.added).recursive_difference(self.ignored))
+    }
+
+    /// Applies a configuration: the merged object, or nothing if it is the live one.
+    pub(super) fn apply(
+        &self,
+        type_ref: &TypeRef,
+        live: &Value,
+        config: &Value,
+        managers: &mut ManagedFields,
+        manager: &Manager,
+        force: bool,
+    ) -> Result<Option<Value>, MergeError> {
+        self.reconcile(live, managers);
+        let merged = combine(type_ref, live, config).map_err(types("failed to merge config: "))?;
+        let fields = field_set(type_ref, config)
+            .map_err(types("failed to get field set: "))?
+            .recursive_difference(self.ignored);
+        let last = managers.0.get(manager).cloned();
+        let time = last.as_ref().and_then(|last| last.time.clone());
+        let owned = Owned { fields, api_version: self.api_version.to_owned(), time };
+        managers.0.insert(manager.clone(), owned);
+        let merged = match last.filter(|last| self.gave_something_up(last, managers, manager)) {
+            Some(last) => self.prune(merged, managers, &last)?,
+            None => merged,
+        };
+        self.take_over(type_ref, live, &merged, managers, Some(manager), force)?;
+        Ok((!crate::value::equal(live, &merged)).then_some(merged))
+    }
+
+    /// Whether an applier no longer mentions something that it owned. If it still mentions all
+    /// of it there is nothing to prune, which is the usual case and saves most of the work.
+    fn gave_something_up(&self, last: &Owned, managers: &ManagedFields, manager: &Manager) -> bool {
+        let now = managers.0.get(manager).map(|owned| &owned.fields);
+        last.api_version != self.api_version || !now.is_some_and(|now| last.fields.is_subset(now))
+    }
+
+    /// Ownership in the terms of the present schemas; versions that are gone lose theirs later.
+    fn reconcile(&self, live: &Value, managers: &mut ManagedFields) {
+        managers.0.retain(|_, owned| {
+            let Some(at) = self.versions.at(live, &owned.api_version) else { return false };
+            owned.fields = reconcile(&at.type_ref, &owned.fields);
+            true
+        });
+    }
+
+    /// Takes from all others what changes between two objects.
+    fn take_over(
+        &self,
+        type_ref: &TypeRef,
+        old: &Value,
+        new: &Value,
+        managers: &mut ManagedFields,
+        writer: Option<&Manager>,
+        force: bool,
+    ) -> Result<Comparison, MergeError> {
+        let failed = types("failed to compare objects: ");
+        let own = compare(type_ref, old, new).map_err(&failed)?;
+        let filtered = own.without(self.ignored);
+        let mut by_version: BTreeMap<String, Comparison> =
+            BTreeMap::from([(self.api_version.to_owned(), filtered)]);
+        let mut conflicts = Vec::new();
+        let mut lost: BTreeMap<Manager, FieldSet> = BTreeMap::new();
+        for (manager, owned) in &managers.0 {
+            if Some(manager) == writer {
+                continue;
+            }
+            let change = match by_version.entry(owned.api_version.clone()) {
+                btree_map::Entry::Occupied(entry) => entry.into_mut(),
+                btree_map::Entry::Vacant(entry) => {
+                    let (Some(old), Some(new)) = (
+                        self.versions.at(old, &owned.api_version),
+                        self.versions.at(new, &owned.api_version),
+                    ) else {
+                        continue;
+                    };
+                    let change =
+                        compare(&old.type_ref, &old.object, &new.object).map_err(&failed)?;
+                    entry.insert(change)
+                }
+            };
+            let taken = owned.fields.intersection(&change.modified.union(&change.added));
+            if !force {
+                let paths = taken.paths().into_iter();
+                conflicts.extend(paths.map(|path| Conflict { manager: manager.clone(), path }));
+            }
+            lost.insert(manager.clone(), taken.union(&change.removed));
+        }
+        if !conflicts.is_empty() {
+            return Err(MergeError::Conflicts(Conflicts::new(conflicts)));
+        }
+        for (manager, lost) in lost {
+            if let Some(owned) = managers.0.get_mut(&manager) {
+                owned.fields = owned.fields.difference(&lost);
+            }
+        }
+        managers.0.retain(|_, owned| !owned.fields.is_empty());
+        Ok(own)
+    }
+
+    /// Removes what the manager applied last time, not this time, and nobody else owns.
+    fn prune(
+        &self,
+        merged: Value,
+        managers: &ManagedFields,
+        last: &Owned,
+    ) -> Result<Value, MergeError> {
+        let Some(at_last) = self.versions.at(&merged, &last.api_version) else {
+            return Ok(merged);
+        };
+        let At { object, type_ref } = at_last;
+        let last_fields = last.fields.with_named_fields(Some(&type_ref));
+        let pruned = remove(&type_ref, &object, &last_fields);
+        let pruned = self.add_back_owned(&object, pruned, &last.api_version, managers)?;
+        let Some(pruned) = self.versions.at(&pruned, &last.api_version) else {
+            return Ok(object.into_owned());
+        };
+        let sets = types("failed to create field set from pruned object: ");
+        let pruned_set = field_set(&type_ref, &pruned.object).map_err(&sets)?;
+        let merged_set = field_set(&type_ref, &object).map_err(&sets)?;
+        let gone = merged_set
+            .with_named_fields(Some(&type_ref))
+            .difference(&pruned_set.with_named_fields(Some(&type_ref)))
+            .intersection(&last_fields);
+        let pruned = remove(&type_ref, &object, &gone);
+        Ok(match self.versions.at(&pruned, self.api_version) {
+            Some(at) => at.object.into_owned(),
+            None => pruned,
+        })
+    }
+
+    /// Restores what others, or the new configuration, claim to own.
+    fn add_back_owned(
+        &self,
+        merged: &Value,
+        pruned: Value,
+        pruned_version: &str,
+        managers: &ManagedFields,
+    ) -> Result<Value, MergeError> {
+        let mut managed: BTreeMap<&str, FieldSet> = BTreeMap::new();
+        for owned in managers.0.values() {
+            managed.entry(&owned.api_version).or_default().extend(&owned.fields);
+        }
+        // The version in which fields were removed comes first: others may need what it restores.
+        let mut order: Vec<&str> = managed.keys().copied().collect();
+        order.sort_by_key(|version| *version != pruned_version);
+        let mut merged = merged.clone();
+        let mut pruned = pruned;
+        for version in order {
+            let Some(at_merged) = self.versions.at(&merged, version) else { continue };
+            let Some(at_pruned) = self.versions.at(&pruned, version) else { continue };
+            let type_ref = Some(&at_merged.type_ref);
+            let sets = types("failed to create field set from merged object: ");
+            let merged_set = field_set(&at_merged.type_ref, &at_merged.object).map_err(&sets)?;
+            let pruned_set = field_set(&at_pruned.type_ref, &at_pruned.object).map_err(&sets)?;
+            let mut kept = pruned_set.with_named_fields(type_ref);
+            if let Some(managed) = managed.get(version) {
+                kept.extend(&managed.with_named_fields(type_ref));
+            }
+            let gone = merged_set.with_named_fields(type_ref).difference(&kept);
+            let next = remove(&at_merged.type_ref, &at_merged.object, &gone);
+            merged = at_merged.object.into_owned();
+            pruned = next;
+        }
+        Ok(pruned)
+    }
+}
+
+/// Fields that nobody owns, because no client decides them.
+pub(super) fn strip(fields: &FieldSet) -> FieldSet {
+    use super::path::Path;
+    static NEVER: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
+        let names = [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ];
+        let top = ["apiVersion", "kind", "metadata"].map(|name| Path::fields(&[name]));
+        FieldSet::of(top.into_iter().chain(names.map(|name| Path::fields(&["metadata", name]))))
+    });
+    fields.difference(&NEVER)
+}
+
+/// Whose entry an operation of a client becomes.
+pub(super) fn manager(
+    name: &str,
+    operation: Operation,
+    api_version: &str,
+    subresource: &str,
+) -> Manager {
+    Manager {
+        name: if name.is_empty() { "unknown" } else { name }.to_owned(),
+        operation,
+        api_version: match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => api_version.to_owned(),
+        },
+        subresource: subresource.to_owned(),
+    }
+}

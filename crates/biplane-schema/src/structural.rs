@@ -1,0 +1,112 @@
+//! Structural OpenAPI v3 schemas, as CRDs and XRDs carry them: compiled once, then used to
+//! prune, default and validate objects with the API server's results and error texts.
+
+mod error;
+mod formats;
+mod lists;
+mod node;
+mod pattern;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+use serde_json::Value;
+
+use biplane_model::Object;
+pub use error::{FieldError, Problem, joined};
+use node::Node;
+use validate::Place;
+
+/// Why a document is not a schema.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read schema: {path} {problem}")]
+pub struct SchemaError {
+    path: String,
+    problem: &'static str,
+}
+
+impl SchemaError {
+    fn new(path: &str, problem: &'static str) -> Self {
+        Self { path: path.to_owned(), problem }
+    }
+}
+
+/// A compiled schema of a kind's objects.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    root: Node,
+}
+
+impl Schema {
+    /// Compiles what a CRD has in `openAPIV3Schema`.
+    pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
+        Ok(Self { root: Node::parse(schema, "openAPIV3Schema")? })
+    }
+
+    /// Removes unknown fields and stray nulls, as the API server does on every read and write.
+    /// `apiVersion`, `kind` and `metadata` are left alone.
+    pub fn prune(&self, object: &mut Object) {
+        let map = object.make_mut();
+        if self.root.preserve_unknown {
+            shape::prune_known_fields(map, &self.root, true);
+        } else {
+            shape::prune_fields(map, &self.root, true);
+        }
+        let mut value = Value::Object(std::mem::take(map));
+        shape::drop_nulls(&mut value, Some(&self.root));
+        if let Value::Object(pruned) = value {
+            *map = pruned;
+        }
+    }
+
+    /// Fills in defaults.
+    pub fn default(&self, object: &mut Object) {
+        let map = object.make_mut();
+        let mut value = Value::Object(std::mem::take(map));
+        shape::default(&mut value, &self.root);
+        if let Value::Object(defaulted) = value {
+            *map = defaulted;
+        }
+    }
+
+    /// Fills in defaults of any value that has this schema.
+    pub fn default_value(&self, value: &mut Value) {
+        shape::default(value, &self.root);
+    }
+
+    /// What is wrong with an object. Given the object before an update, parts that have not
+    /// changed are not reported.
+    pub fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+        let old_value = old.map(Object::to_value);
+        let place = Place { path: "", prefix: "", old: old_value.as_ref() };
+        let mut errors = validate::check(&object.to_value(), &self.root, place).into_errors();
+        self.validate_lists(object, old, &mut errors);
+        errors
+    }
+
+    /// What is wrong with an object whose status alone is written.
+    pub fn validate_status(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if let (Some(status), Some(node)) =
+            (object.get("status"), self.root.properties.get("status"))
+        {
+            let old = old.and_then(|old| old.get("status"));
+            let place = Place { path: "", prefix: "status", old };
+            errors = validate::check(status, node, place).into_errors();
+        }
+        self.validate_lists(object, old, &mut errors);
+        errors
+    }
+
+    /// Repeated items are reported unless there were some before.
+    fn validate_lists(&self, object: &Object, old: Option<&Object>, errors: &mut Vec<FieldError>) {
+        let mut before = Vec::new();
+        if let Some(old) = old {
+            lists::check(old, &self.root, "", &mut before);
+        }
+        if before.is_empty() {
+            lists::check(object, &self.root, "", errors);
+        }
+    }
+}

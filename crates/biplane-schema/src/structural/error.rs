@@ -1,0 +1,130 @@
+//! What is wrong with a field, in the words of the API server.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use biplane_go::fmt::quote;
+use biplane_go::json;
+use biplane_go::num::format_general;
+
+/// What kind of problem a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Problem {
+    /// It must be there.
+    Required,
+    /// Its value is malformed or out of bounds.
+    Invalid,
+    /// Its value has the wrong type.
+    TypeInvalid,
+    /// Its value is none of those that are allowed.
+    NotSupported,
+    /// Its value is there before.
+    Duplicate,
+    /// Its text is too long.
+    TooLong,
+    /// It has too many items.
+    TooMany,
+    /// It may not be set or changed.
+    Forbidden,
+}
+
+impl Problem {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Duplicate => "Duplicate value",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::Forbidden => "Forbidden",
+        }
+    }
+
+    /// The reason of a cause in a status.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::Forbidden => "FieldValueForbidden",
+        }
+    }
+}
+
+/// A problem with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// What kind of problem.
+    pub problem: Problem,
+    /// The field, such as `spec.ports[0].name`.
+    pub field: String,
+    /// The value that is wrong.
+    pub value: Value,
+    /// What would be right.
+    pub detail: String,
+}
+
+impl FieldError {
+    /// A problem with a value.
+    pub fn new(
+        problem: Problem,
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self { problem, field: field.into(), value: value.into(), detail: detail.into() }
+    }
+
+    /// The message without the field.
+    pub fn body(&self) -> String {
+        let title = self.problem.title();
+        let mut body = match self.problem {
+            Problem::Required | Problem::TooLong | Problem::Forbidden => title.to_owned(),
+            _ => format!("{title}: {}", shown(&self.value)),
+        };
+        if !self.detail.is_empty() {
+            body.push_str(": ");
+            body.push_str(&self.detail);
+        }
+        body
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Number(number) if !number.is_i64() => {
+            format_general(number.as_f64().unwrap_or_default())
+        }
+        other => json::to_string(other),
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Several problems as one text: the only one alone, several in brackets, none twice.
+pub fn joined(errors: &[FieldError]) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}

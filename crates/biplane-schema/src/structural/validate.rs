@@ -1,0 +1,315 @@
+//! Checking values against a schema, with the API server's choice of what to report.
+
+mod scalar;
+
+use serde_json::{Map, Value};
+
+use super::error::{FieldError, Problem};
+use super::node::{Additional, ListKind, Node};
+use biplane_go::fmt::quote;
+use biplane_go::json;
+
+/// What was found: problems, and how many checks passed, by which the nearest alternative of
+/// `anyOf` and `oneOf` is chosen.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    errors: Vec<FieldError>,
+    passed: usize,
+}
+
+impl Findings {
+    fn merge(&mut self, other: Self) {
+        self.errors.extend(other.errors);
+        self.passed += other.passed;
+    }
+
+    fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    pub(super) fn into_errors(self) -> Vec<FieldError> {
+        self.errors
+    }
+}
+
+/// A value under validation: where it is, and what was there before.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The path inside the validated value; empty at its root.
+    pub path: &'a str,
+    /// What comes before it in the names of fields, such as `status`.
+    pub prefix: &'a str,
+    /// The value before the update, where it can be told which one that was.
+    pub old: Option<&'a Value>,
+}
+
+impl Place<'_> {
+    fn error(
+        self,
+        problem: Problem,
+        path: &str,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> FieldError {
+        let path = path.strip_prefix('.').unwrap_or(path);
+        let field = match (self.prefix, path) {
+            ("", "") => "<nil>".to_owned(),
+            ("", path) => path.to_owned(),
+            (prefix, "") => prefix.to_owned(),
+            (prefix, path) => format!("{prefix}.{path}"),
+        };
+        FieldError::new(problem, field, value, detail)
+    }
+
+    /// A problem of this very value.
+    fn here(self, problem: Problem, value: impl Into<Value>, detail: String) -> FieldError {
+        self.error(problem, self.path, value, detail)
+    }
+
+    /// A problem that the API server reports without its field.
+    fn nowhere(self, detail: String) -> FieldError {
+        self.error(Problem::Invalid, "", "", detail)
+    }
+
+    fn wrong_type(self, expected: &str, found: &str) -> FieldError {
+        let detail = format!("{} in body must be of type {expected}: {}", self.path, quote(found));
+        self.here(Problem::TypeInvalid, found, detail)
+    }
+}
+
+/// Checks one value. What has not changed since before is not reported.
+pub(super) fn check(value: &Value, node: &Node, place: Place<'_>) -> Findings {
+    let mut findings = check_new(value, node, place);
+    if !findings.is_valid() && place.old == Some(value) {
+        findings.errors.clear();
+    }
+    findings
+}
+
+fn check_new(value: &Value, node: &Node, place: Place<'_>) -> Findings {
+    let mut out = Findings::default();
+    if value.is_null() {
+        if !node.types.is_empty() && !node.nullable {
+            out.errors.push(place.wrong_type(&node.types.join(","), "null"));
+        }
+        check_enum(value, node, place, &mut out);
+        return out;
+    }
+    if !node.types.is_empty() || node.format.is_some() {
+        match scalar::check_type(value, node, place) {
+            Some(error) => out.errors.push(error),
+            None => out.passed += 1,
+        }
+        out.passed += 1;
+    }
+    check_alternatives(value, node, place, &mut out);
+    out.passed += 1;
+    match value {
+        Value::String(text) => {
+            out.errors.extend(scalar::check_text(text, node, place));
+            out.passed += 1;
+            if let Some(format) = &node.format {
+                if !format.fits(text) {
+                    out.errors.push(place.here(
+                        Problem::TypeInvalid,
+                        text.as_str(),
+                        format!(
+                            "{} in body must be of type {}: {}",
+                            place.path,
+                            format.name,
+                            quote(text)
+                        ),
+                    ));
+                }
+                out.passed += 1;
+            }
+        }
+        Value::Number(number) => {
+            scalar::check_number(number, node, place, &mut out.errors);
+            out.passed += 2;
+        }
+        Value::Array(items) => {
+            check_items(items, node, place, &mut out);
+            out.passed += 2;
+        }
+        _ => {}
+    }
+    check_enum(value, node, place, &mut out);
+    out.passed += 1;
+    if let Value::Object(map) = value {
+        check_fields(map, node, place, &mut out);
+        out.passed += 1;
+    }
+    out.passed += 1;
+    out
+}
+
+fn check_enum(value: &Value, node: &Node, place: Place<'_>, out: &mut Findings) {
+    if node.allowed.is_empty()
+        || node.allowed.iter().any(|allowed| crate::value::equal(allowed, value))
+    {
+        return;
+    }
+    let values: Vec<String> = node
+        .allowed
+        .iter()
+        .map(|allowed| match allowed {
+            Value::String(text) => quote(text),
+            other => quote(&json::to_string(other)),
+        })
+        .collect();
+    let detail = format!("supported values: {}", values.join(", "));
+    out.errors.push(place.here(Problem::NotSupported, value.clone(), detail));
+}
+
+/// Which of several schemas a value comes nearest to.
+fn nearest(best: &mut Option<Findings>, found: Findings) {
+    if best.as_ref().is_none_or(|best| found.passed > best.passed) {
+        *best = Some(found);
+    }
+}
+
+fn check_alternatives(value: &Value, node: &Node, place: Place<'_>, out: &mut Findings) {
+    let name = quote(place.path);
+    if !node.any_of.is_empty() {
+        let mut best = None;
+        let mut valid = None;
+        for inner in &node.any_of {
+            let found = check_new(value, inner, place);
+            if found.is_valid() {
+                valid = Some(found);
+                break;
+            }
+            nearest(&mut best, found);
+        }
+        if valid.is_none() {
+            let detail = format!("{name} must validate at least one schema (anyOf)");
+            out.errors.push(place.nowhere(detail));
+        }
+        if let Some(found) = valid.or(best) {
+            out.merge(found);
+        }
+    }
+    if !node.one_of.is_empty() {
+        let mut best = None;
+        let mut valid = Vec::new();
+        for inner in &node.one_of {
+            let found = check_new(value, inner, place);
+            if found.is_valid() {
+                valid.push(found);
+            } else if valid.is_empty() {
+                nearest(&mut best, found);
+            }
+        }
+        if valid.len() == 1 {
+            for found in valid {
+                out.merge(found);
+            }
+        } else {
+            let found = match valid.len() {
+                0 => "Found none valid".to_owned(),
+                several => format!("Found {several} valid alternatives"),
+            };
+            let detail = format!("{name} must validate one and only one schema (oneOf). {found}");
+            out.errors.push(place.nowhere(detail));
+            if let Some(best) = best.filter(|_| valid.is_empty()) {
+                out.merge(best);
+            }
+        }
+    }
+    if !node.all_of.is_empty() {
+        let mut valid = 0;
+        for inner in &node.all_of {
+            let found = check_new(value, inner, place);
+            valid += usize::from(found.is_valid());
+            out.merge(found);
+        }
+        if valid != node.all_of.len() {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            let detail = format!("{name} must validate all the schemas (allOf){none}");
+            out.errors.push(place.nowhere(detail));
+        }
+    }
+    if let Some(inner) = &node.not
+        && check_new(value, inner, place).is_valid()
+    {
+        out.errors.push(place.nowhere(format!("{name} must not validate the schema (not)")));
+    }
+    out.passed += 1;
+}
+
+fn check_items(items: &[Value], node: &Node, place: Place<'_>, out: &mut Findings) {
+    if let Some(inner) = node.items.as_deref() {
+        for (i, item) in items.iter().enumerate() {
+            let path = format!("{}[{i}]", place.path);
+            let old = old_item(item, node, place.old);
+            out.merge(check(item, inner, Place { path: &path, old, ..place }));
+        }
+    }
+    let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
+    if let Some(least) = node.min_items.filter(|least| size < *least) {
+        let detail = format!("{} in body should have at least {least} items", place.path);
+        out.errors.push(place.here(Problem::Invalid, size, detail));
+    }
+    if let Some(most) = node.max_items.filter(|most| size > *most) {
+        out.errors.push(place.here(Problem::TooMany, size, at_most(most)));
+    }
+    if node.unique_items && items.iter().enumerate().any(|(i, item)| items[..i].contains(item)) {
+        let detail = format!("{} in body shouldn't contain duplicates", place.path);
+        out.errors.push(place.here(Problem::Invalid, "", detail));
+    }
+}
+
+fn at_most(most: i64) -> String {
+    format!("must have at most {most} item{}", if most == 1 { "" } else { "s" })
+}
+
+/// The item's former self, which only a keyed list tells.
+fn old_item<'a>(item: &Value, node: &Node, old: Option<&'a Value>) -> Option<&'a Value> {
+    let ListKind::Map(keys) = &node.list else { return None };
+    let candidates = old?.as_array()?;
+    candidates.iter().find(|old| keys.iter().all(|key| old.get(key) == item.get(key)))
+}
+
+fn check_fields(map: &Map<String, Value>, node: &Node, place: Place<'_>, out: &mut Findings) {
+    let size = i64::try_from(map.len()).unwrap_or(i64::MAX);
+    if let Some(least) = node.min_properties.filter(|least| size < *least) {
+        let detail = format!("{} in body should have at least {least} properties", place.path);
+        out.errors.push(place.here(Problem::Invalid, size, detail));
+    }
+    if let Some(most) = node.max_properties.filter(|most| size > *most) {
+        out.errors.push(place.here(Problem::TooMany, size, at_most(most)));
+    }
+    let old = |name: &str| {
+        let hidden = place.path.is_empty() && matches!(name, "apiVersion" | "kind" | "metadata");
+        place.old.filter(|_| !hidden).and_then(|old| old.get(name))
+    };
+    for (name, value) in map {
+        if node.properties.contains_key(name) {
+            continue;
+        }
+        match &node.additional {
+            Additional::Given(inner) => {
+                let path = format!("{}.{name}", place.path);
+                out.merge(check(value, inner, Place { path: &path, old: old(name), ..place }));
+            }
+            Additional::Bool(false) => {
+                let detail = format!("{}.{name} in body is a forbidden property", place.path);
+                out.errors.push(place.here(Problem::Invalid, name.as_str(), detail));
+            }
+            Additional::Undeclared | Additional::Bool(true) => {}
+        }
+    }
+    for (name, inner) in &node.properties {
+        let Some(value) = map.get(name) else { continue };
+        let dot = if place.path.is_empty() { "" } else { "." };
+        let path = format!("{}{dot}{name}", place.path);
+        out.merge(check(value, inner, Place { path: &path, old: old(name), ..place }));
+    }
+    for name in &node.required {
+        if !map.contains_key(name) {
+            let path = format!("{}.{name}", place.path);
+            out.errors.push(place.error(Problem::Required, &path, "", ""));
+        }
+    }
+}

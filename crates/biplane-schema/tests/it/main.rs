@@ -1,0 +1,3 @@
+//! What an API server decides, as seen from outside.
+
+mod damaged_merges;
