@@ -157,10 +157,10 @@ fn every_command_of_the_guide_prints_what_the_guide_shows() {
 #[test]
 fn no_page_with_commands_is_left_out() {
     let files = std::fs::read_dir(root().join("docs")).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let pages: Vec<_> = names
-        .filter(|name| name.ends_with(".md"))
-        .map(|name| format!("docs/{name}"))
+    let pages: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(|path| format!("docs/{}", path.file_name().unwrap().to_str().unwrap()))
         .filter(|page| PAGES.iter().all(|(listed, _)| page != listed))
         .collect();
     assert!(pages.iter().any(|page| page == "docs/functions.md"));
