@@ -1,4 +1,8 @@
-//! Every command of the guide to rendering, run, and what the guide shows of their output.
+//! Every command in the README and the guide, run, and compared with the output that the page shows.
+//!
+//! Pages tell this test what to do in HTML comments on a line of their own:
+//! - `<!-- folder: examples/storage -->`: commands below run in this folder, until the next such comment
+//! - `<!-- not run: REASON -->`: the block right below is not run
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,17 +24,45 @@ fn text(path: &str) -> String {
 struct Block {
     language: String,
     code: String,
+    /// Where its commands run.
+    folder: Option<String>,
+    /// Why they do not run.
+    not_run: Option<String>,
+}
+
+impl Block {
+    /// Whether this test runs the block: every block with output, and every script that calls the program.
+    fn runs(&self) -> bool {
+        let calls = |line: &str| line.starts_with("biplane ") || line.starts_with("cargo run -- ");
+        let script = self.language == "sh" && self.code.lines().any(calls);
+        (self.language == "console" || script) && self.not_run.is_none()
+    }
+
+    fn commands(&self) -> impl Iterator<Item = &str> {
+        self.code.lines().filter_map(|line| line.strip_prefix("$ "))
+    }
 }
 
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
+    let (mut folder, mut not_run) = (None, None);
     for line in text(page).lines() {
         match (open.take(), line.strip_prefix("```")) {
             (None, Some(language)) => {
-                open = Some(Block { language: language.to_owned(), code: String::new() });
+                let (folder, not_run) = (folder.clone(), not_run.take());
+                open = Some(Block {
+                    language: language.to_owned(),
+                    code: String::new(),
+                    folder,
+                    not_run,
+                });
             }
-            (None, None) => {}
+            (None, None) => {
+                let comment = |key| Some(line.strip_prefix(key)?.strip_suffix(" -->")?.to_owned());
+                folder = comment("<!-- folder: ").or(folder);
+                not_run = comment("<!-- not run: ");
+            }
             (Some(block), Some(_)) => blocks.push(block),
             (Some(block), None) => open = Some(Block { code: block.code + line + "\n", ..block }),
         }
@@ -38,7 +70,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The files of an example, to be worked with.
+/// A copy of the files of an example.
 fn example(name: &str) -> Folder {
     let folder = Folder::new();
     copy(&root().join("examples").join(name), &folder, "");
@@ -57,63 +89,158 @@ fn copy(from: &Path, folder: &Folder, prefix: &str) {
     }
 }
 
-fn sh(script: &str, folder: &Folder, environment: &[(&str, &str)]) -> Output {
+fn sh(script: &str, folder: &Path, environment: &[(&str, &str)]) -> Output {
     let binary = Path::new(env!("CARGO_BIN_EXE_biplane")).parent().unwrap();
     Command::new("sh")
         .args(["-ec", script])
-        .current_dir(folder.path())
+        .current_dir(folder)
         .env("PATH", format!("{}:/usr/bin:/bin", binary.display()))
         .envs(environment.iter().copied())
         .output()
         .unwrap()
 }
 
-/// Runs the commands of a page. What it shows below a command is what the command prints.
-fn check(page: &str, folder: &Folder) -> usize {
+/// Runs the commands of a page, in a copy of the examples, and compares what they print with what the page shows.
+/// Returns the number of lines that were run.
+fn check(page: &str) -> usize {
+    let copied = Folder::new();
+    copy(&root().join("examples"), &copied, "examples/");
     let mut count = 0;
-    for Block { language, code } in blocks(page) {
-        match language.as_str() {
-            "sh" => {
-                let output = sh(&code, folder, &[]);
-                let stderr = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success(), "{code}{stderr}");
-                assert!(!output.stdout.is_empty() || code.contains('>'), "{code}");
-                count += code.lines().count();
-            }
-            // What that page shows is about another example and has tests of its own.
-            "console" if page != "docs/render.md" => {
-                let mut printed = String::new();
-                for command in code.lines().filter_map(|line| line.strip_prefix("$ ")) {
-                    let output = sh(&format!("({command}) 2>&1"), folder, &[]);
-                    let here = format!("{}/", folder.path().display());
-                    let output = String::from_utf8(output.stdout).unwrap().replace(&here, "");
-                    printed.extend(["$ ", command, "\n", &output]);
-                    count += 1;
-                }
-                assert_eq!(printed, code, "{page}");
-            }
-            _ => {}
+    for block in blocks(page).iter().filter(|block| block.runs()) {
+        let code = &block.code;
+        let folder =
+            block.folder.as_ref().unwrap_or_else(|| panic!("{page}: no folder for {code}"));
+        let folder = if folder == "." { copied.path().to_owned() } else { copied.at(folder) };
+        let installed = |line: &str| line.replace("cargo run -- ", "biplane ");
+        if block.language == "sh" {
+            let output = sh(&installed(code), &folder, &[]);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{page}: {code}{stderr}");
+            assert!(!output.stdout.is_empty() || code.contains('>'), "{page}: {code}");
+            count += code.lines().count();
+            continue;
+        }
+        let mut printed = String::new();
+        for command in block.commands() {
+            let output = sh(&format!("({}) 2>&1", installed(command)), &folder, &[]);
+            let here = format!("{}/", folder.display());
+            let output = String::from_utf8(output.stdout).unwrap().replace(&here, "");
+            printed.extend(["$ ", command, "\n", &output]);
+            count += 1;
+        }
+        // Three dots in place of the rest.
+        match code.strip_suffix("...\n") {
+            Some(start) => assert!(printed.starts_with(start), "{page}: {printed}"),
+            None => assert_eq!(&printed, code, "{page}"),
         }
     }
     count
 }
 
+/// The pages with commands that can be run, and how many lines at least.
+const PAGES: [(&str, usize); 5] = [
+    ("README.md", 3),
+    ("docs/cli.md", 1),
+    ("docs/first-composition.md", 2),
+    ("docs/render.md", 13),
+    ("docs/test-a-composition.md", 11),
+];
+
 #[test]
-fn every_command_of_the_guide_to_rendering_works() {
-    assert!(check("docs/render.md", &example("first-composition")) >= 7);
+fn every_command_of_the_guide_prints_what_the_guide_shows() {
+    for (page, at_least) in PAGES {
+        let count = check(page);
+        assert!(count >= at_least, "{page}: {count}");
+    }
 }
 
 #[test]
-fn every_command_of_the_first_composition_works() {
-    assert!(check("docs/first-composition.md", &example("first-composition")) >= 2);
+fn no_page_with_commands_is_left_out() {
+    let files = std::fs::read_dir(root().join("docs")).unwrap();
+    let pages: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .map(|path| format!("docs/{}", path.file_name().unwrap().to_str().unwrap()))
+        .filter(|page| PAGES.iter().all(|(listed, _)| page != listed))
+        .collect();
+    assert!(pages.iter().any(|page| page == "docs/functions.md"));
+    for page in pages {
+        let run: Vec<_> = blocks(&page).into_iter().filter(Block::runs).collect();
+        assert!(run.is_empty(), "add {page} to the list: {}", run[0].code);
+    }
 }
 
+/// The steps that the page about functions shows are put into one pipeline.
 #[test]
-fn the_way_to_a_test_shows_what_its_commands_print() {
-    assert!(check("docs/test-a-composition.md", &example("storage")) >= 9);
+fn the_steps_that_the_guide_shows_render() {
+    let steps: String = blocks("docs/functions.md")
+        .into_iter()
+        .filter(|block| block.language == "yaml" && block.code.starts_with("- step: "))
+        .map(|block| block.code)
+        .collect();
+    assert_eq!(steps.matches("- step: ").count(), 3);
+    let folder = Folder::new();
+    folder.write("xr.yaml", XR);
+    folder.write(
+        "composition.yaml",
+        &format!("{COMPOSITION}  {}", steps.trim_end().replace('\n', "\n  ")),
+    );
+    folder.write("required.yaml", REQUIRED);
+    let command = "biplane render xr.yaml composition.yaml -e required.yaml -c";
+    let output = sh(command, folder.path(), &[]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for expected in [
+        "    label: team-a/photos\n    region: eu\n",
+        "      cidr: 10.0.0.0/8\n",
+        "    size: large\n",
+    ] {
+        assert!(printed.contains(expected), "{expected}{printed}");
+    }
 }
 
-/// Files that the page quotes are the files of the example, all of them.
+const XR: &str = "\
+apiVersion: example.org/v1
+kind: Storage
+metadata:
+  name: photos
+  namespace: team-a
+spec:
+  region: eu
+";
+const COMPOSITION: &str = "\
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata:
+  name: storage
+spec:
+  compositeTypeRef:
+    apiVersion: example.org/v1
+    kind: Storage
+  mode: Pipeline
+  pipeline:
+";
+const REQUIRED: &str = "\
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata:
+  name: company
+data:
+  size: large
+---
+apiVersion: apiextensions.crossplane.io/v1beta1
+kind: EnvironmentConfig
+metadata:
+  name: network-eu
+  labels:
+    region: eu
+data:
+  priority: 1
+  cidr: 10.0.0.0/8
+";
+
+/// The page quotes every file of the example as it is.
 #[test]
 fn files_on_the_way_to_a_test_are_those_of_the_example() {
     let shown = blocks("docs/test-a-composition.md");
@@ -132,7 +259,7 @@ fn files_on_the_way_to_a_test_are_those_of_the_example() {
     }
 }
 
-/// What the jobs run, in order, each with the environment that the services provide.
+/// The scripts of the CI jobs, in order.
 fn jobs() -> [(&'static str, Vec<String>); 2] {
     let read =
         |file: &str| parse_one(file, &text(&format!("examples/storage/ci/{file}"))).unwrap().value;
@@ -150,25 +277,73 @@ fn jobs() -> [(&'static str, Vec<String>); 2] {
     [("GitHub", github), ("GitLab", gitlab)]
 }
 
-/// Runs a job to its end or to its first failure.
-fn passes(steps: &[String], folder: &Folder) -> bool {
+/// The release archive with its checksum beside it, as `just dist` lays it out. The program in it runs the one under
+/// test.
+struct Archive {
+    folder: Folder,
+    name: String,
+}
+
+impl Archive {
+    fn new(name: &str) -> Self {
+        let folder = Folder::new();
+        let inside = name.strip_suffix(".tar.gz").unwrap();
+        let program = format!("#!/bin/sh\nexec '{}' \"$@\"\n", env!("CARGO_BIN_EXE_biplane"));
+        folder.write(&format!("{inside}/biplane"), &program);
+        folder.write(&format!("{inside}/LICENSE"), "");
+        folder.write(&format!("{inside}/completions/biplane.bash"), "");
+        folder.write(&format!("{inside}/man/biplane.1"), "");
+        let script = format!(
+            "chmod +x {inside}/biplane; tar -czf {name} {inside}; sha256sum {name} > {name}.sha256; rm -r {inside}"
+        );
+        assert!(sh(&script, folder.path(), &[]).status.success());
+        Self { folder, name: name.to_owned() }
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.folder.at(&self.name).display())
+    }
+}
+
+const ARCHIVE: &str = "biplane-0.1.0-x86_64-unknown-linux-gnu.tar.gz";
+
+#[test]
+fn the_archive_is_installed_as_the_readme_says() {
+    let archive = Archive::new(ARCHIVE);
+    let blocks = blocks("README.md");
+    let install = blocks.iter().find(|block| block.code.contains("tar -xzf")).unwrap();
+    assert!(install.code.contains(ARCHIVE), "{}", install.code);
+    let (home, folder) = (Folder::new(), archive.folder.path());
+    let output = sh(&install.code, folder, &[("HOME", home.path().to_str().unwrap())]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        Command::new(home.at(".local/bin/biplane"))
+            .arg("--help")
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+}
+
+/// Runs a job to its end or to its first failure, with the archive at this address.
+fn passes(steps: &[String], folder: &Folder, url: &str) -> bool {
     let home = folder.path().to_str().unwrap();
     let path = folder.write("github-path", "");
-    let binary = format!("file://{}", env!("CARGO_BIN_EXE_biplane"));
-    let environment =
-        [("BIPLANE_URL", binary.as_str()), ("HOME", home), ("GITHUB_PATH", path.as_str())];
+    let environment = [("BIPLANE_URL", url), ("HOME", home), ("GITHUB_PATH", path.as_str())];
     steps.iter().all(|step| {
-        // What a step adds to this file is on the path of the next one, ahead of all else.
+        // Folders that a step adds to this file come first in the path of the next one.
         let added = std::fs::read_to_string(&path).unwrap().replace('\n', ":");
-        sh(&format!("PATH=\"{added}$PATH\"\n{step}"), folder, &environment).status.success()
+        sh(&format!("PATH=\"{added}$PATH\"\n{step}"), folder.path(), &environment).status.success()
     })
 }
 
 #[test]
 fn the_jobs_pass_and_fail_when_a_composition_changes_what_it_should_not() {
+    let archive = Archive::new(ARCHIVE);
     for (service, steps) in jobs() {
         assert!(steps.len() >= 3, "{service}");
-        assert!(passes(&steps, &example("storage")), "{service}");
+        assert!(passes(&steps, &example("storage"), &archive.url()), "{service}");
         for (from, to) in [
             ("toFieldPath: spec.forProvider.region", "toFieldPath: spec.region"),
             // Only seen once the bucket exists.
@@ -178,7 +353,17 @@ fn the_jobs_pass_and_fail_when_a_composition_changes_what_it_should_not() {
             let folder = example("storage");
             let changed = text("examples/storage/composition.yaml").replace(from, to);
             folder.write("composition.yaml", &changed);
-            assert!(!passes(&steps, &folder), "{service}: {to}");
+            assert!(!passes(&steps, &folder, &archive.url()), "{service}: {to}");
         }
+    }
+}
+
+#[test]
+fn the_jobs_fail_when_the_archive_does_not_have_the_checksum_beside_it() {
+    let archive = Archive::new(ARCHIVE);
+    let checksum = format!("{}  {ARCHIVE}\n", "0".repeat(64));
+    archive.folder.write(&format!("{ARCHIVE}.sha256"), &checksum);
+    for (service, steps) in jobs() {
+        assert!(!passes(&steps, &example("storage"), &archive.url()), "{service}");
     }
 }
