@@ -8,6 +8,7 @@ pub mod desired;
 mod finalizer;
 pub mod layout;
 pub mod observe;
+pub mod outcome;
 pub mod publish;
 pub mod report;
 pub mod select;
@@ -32,9 +33,10 @@ use tokio::time::Instant;
 use crate::failure::{Attempted, Class, Failure, join, quoted};
 use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
-use compose::{ComposeError, Composition, Fatal};
+use compose::Composition;
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
 pub use layout::Layout;
+use outcome::{ComposeError, Fatal};
 pub use write::composed_manager;
 
 /// Names what an object belongs to: the root of a tree of composite resources.

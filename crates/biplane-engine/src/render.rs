@@ -21,7 +21,7 @@ use biplane_proto::render::v1alpha1::{
     WatchOperationOutput, render_request::Input, render_response::Output,
 };
 
-use crate::composite::compose::Fatal;
+use crate::composite::outcome::Fatal;
 use crate::failure::quoted;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 

@@ -106,7 +106,7 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
         let name = format!("{}{}", new.generate_name(), store.server.sources.suffix());
         new.set_meta("name", &name);
     }
-    metadata::check_namespace(kind, &new)?;
+    metadata::check_namespace(kind.namespaced, &new)?;
     if kind.has_status(&new.gvk().version) {
         new.make_mut().remove("status");
     }
@@ -272,7 +272,7 @@ fn replace(
         }
         _ => {}
     }
-    metadata::check_namespace(kind, &new)?;
+    metadata::check_namespace(kind.namespaced, &new)?;
     let new = match endpoint {
         Endpoint::Main => {
             if kind.has_status(&new.gvk().version) {

@@ -10,8 +10,8 @@ use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
 use biplane_proto::function::v1::{Ready, Resource};
 
-use super::compose::ComposeError;
 use super::observe::Observed;
+use super::outcome::ComposeError;
 use super::report::Told;
 use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL, RESOURCE_NAME_ANNOTATION};
 use crate::failure::{Attempted, Failure, quoted};

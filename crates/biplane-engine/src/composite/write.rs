@@ -10,10 +10,10 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::State;
 
-use super::compose::{ComposeError, Composed};
 use super::desired::Desired;
 use super::layout::{Layout, Reference};
 use super::observe::Observed;
+use super::outcome::{ComposeError, Composed};
 use super::report::Told;
 use super::{CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, COMPOSITE_LABEL};
 use crate::failure::{Attempted, Failure, quoted};
