@@ -2,8 +2,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod codegen;
+mod dist;
 mod env;
+mod machine;
 mod package;
+mod program;
+mod tar;
 mod test;
 mod tidy;
 
@@ -28,6 +32,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Make the archive that people install from, and try it.
+    Dist {
+        /// A static program to pack instead of building one.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// Provide etcd, kube-apiserver and kubectl for tests: found, cached or built.
     Env {
         /// Provide kube-controller-manager too, which no test needs yet.
@@ -49,12 +59,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Run everything that must pass, in order, up to the first failure.
+    /// Run everything that must pass, and list all that failed.
     Test {
         /// Handed to `cargo test` after `--`, such as `--skip NAME`.
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run every test in a process of its own, in random order.
+    TestAlone(test::alone::Args),
 }
 
 fn root() -> PathBuf {
@@ -92,10 +104,12 @@ fn output(command: &mut Command) -> Result<String> {
 fn main() -> ExitCode {
     let outcome = match Args::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Dist { program } => dist::run(&root(), program),
         Task::Env { all } => env::run(all),
         Task::Package { program, out } => package::run(&root(), program, &out),
         Task::Tidy { check } => tidy::run(&root(), check),
         Task::Test { args } => test::run(&root(), &args),
+        Task::TestAlone(args) => test::alone::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
