@@ -78,7 +78,19 @@ fn root() -> PathBuf {
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What cargo told us about ourselves would make build scripts that read it run again, and
+    // everything that depends on them compile again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_about_us) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo sets a variable to describe the package that it runs.
+fn is_about_us(variable: &str) -> bool {
+    ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| variable.starts_with(prefix))
 }
 
 /// Runs a command that speaks for itself.
@@ -117,5 +129,19 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_not_told_about_the_package_that_starts_it() {
+        assert!(is_about_us("CARGO_MANIFEST_DIR") && is_about_us("CARGO_PKG_VERSION"));
+        assert!(!is_about_us("CARGO_HOME") && !is_about_us("CARGO_TARGET_DIR"));
+        let command = cargo();
+        // Tests are started by cargo too.
+        assert!(command.get_envs().any(|env| env == ("CARGO_MANIFEST_DIR".as_ref(), None)));
     }
 }
