@@ -1,14 +1,22 @@
-# The things a person types; each calls cargo or xtask.
+# What a person types; each recipe calls cargo or xtask.
+
+# List the recipes.
+default:
+    @just --list
 
 # Lint everything.
 check:
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Everything that must pass, in order.
-test:
-    cargo xtask test
+# Run everything that must pass, and list all that failed.
+test *args:
+    cargo xtask test {{ if args == "" { "" } else { "-- " + args } }}
 
-# Write generated files.
+# Run every test in a process of its own, in random order.
+test-alone *args:
+    cargo xtask test-alone {{args}}
+
+# Write the generated files.
 gen:
     cargo xtask codegen
 
@@ -16,10 +24,19 @@ gen:
 tidy:
     cargo xtask tidy --check
 
-# Measure.
-bench:
-    cargo bench --workspace
+# Rewrite snapshots, help texts and recordings from what the code does now; then read the diff. Tests that
+# record fail once, so the result counts only when the tests are run again.
+bless *args:
+    INSTA_UPDATE=always BIPLANE_BLESS=1 RECORD_KUBECTL=1 cargo test --workspace --no-fail-fast {{args}}
 
-# What decides whether a change is good.
+# Measure.
+bench *args:
+    cargo bench --workspace {{args}}
+
+# Make the archive that people install from.
+dist:
+    cargo xtask dist
+
+# Run what continuous integration runs.
 ci:
     .ci/run

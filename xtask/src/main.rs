@@ -2,8 +2,12 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod codegen;
+mod dist;
 mod env;
+mod machine;
 mod package;
+mod program;
+mod tar;
 mod test;
 mod tidy;
 
@@ -28,6 +32,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Make the archive that people install from, and try it.
+    Dist {
+        /// A static program to pack instead of building one.
+        #[arg(long)]
+        program: Option<PathBuf>,
+    },
     /// Provide etcd, kube-apiserver and kubectl for tests: found, cached or built.
     Env {
         /// Provide kube-controller-manager too, which no test needs yet.
@@ -49,12 +59,14 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Run everything that must pass, in order, up to the first failure.
+    /// Run everything that must pass, and list all that failed.
     Test {
         /// Handed to `cargo test` after `--`, such as `--skip NAME`.
         #[arg(last = true)]
         args: Vec<String>,
     },
+    /// Run every test in a process of its own, in random order.
+    TestAlone(test::alone::Args),
 }
 
 fn root() -> PathBuf {
@@ -66,7 +78,19 @@ fn root() -> PathBuf {
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    // What cargo told us about ourselves would make build scripts that read it run again, and
+    // everything that depends on them compile again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_about_us) {
+            command.env_remove(name);
+        }
+    }
     command
+}
+
+/// Whether cargo sets a variable to describe the package that it runs.
+fn is_about_us(variable: &str) -> bool {
+    ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| variable.starts_with(prefix))
 }
 
 /// Runs a command that speaks for itself.
@@ -92,10 +116,12 @@ fn output(command: &mut Command) -> Result<String> {
 fn main() -> ExitCode {
     let outcome = match Args::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
+        Task::Dist { program } => dist::run(&root(), program),
         Task::Env { all } => env::run(all),
         Task::Package { program, out } => package::run(&root(), program, &out),
         Task::Tidy { check } => tidy::run(&root(), check),
         Task::Test { args } => test::run(&root(), &args),
+        Task::TestAlone(args) => test::alone::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -103,5 +129,19 @@ fn main() -> ExitCode {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_is_not_told_about_the_package_that_starts_it() {
+        assert!(is_about_us("CARGO_MANIFEST_DIR") && is_about_us("CARGO_PKG_VERSION"));
+        assert!(!is_about_us("CARGO_HOME") && !is_about_us("CARGO_TARGET_DIR"));
+        let command = cargo();
+        // Tests are started by cargo too.
+        assert!(command.get_envs().any(|env| env == ("CARGO_MANIFEST_DIR".as_ref(), None)));
     }
 }

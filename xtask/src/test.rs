@@ -1,53 +1,25 @@
 //! The one command that decides whether a change is good.
 
+pub(crate) mod alone;
+mod report;
+
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::{cargo, env, output, tidy};
-
-/// A program that the run needs, and the Debian package that brings it.
-const NEEDS: &[(&str, &str)] = &[("git", "git")];
-/// The same of programs without which some tests are skipped and say so.
-const WANTS: &[(&str, &str)] =
-    &[("dockerd", "docker.io"), ("ip", "iproute2"), ("zsh", "zsh"), ("fish", "fish")];
+use crate::{cargo, env, machine, tidy};
+use report::Report;
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
 
-/// Runs every step up to the first that fails, then says how long each took.
-fn run_steps(steps: &[Step<'_>]) -> Result<()> {
-    let start = Instant::now();
-    let mut took: Vec<(&str, Duration, &str)> = Vec::new();
-    let mut failure = None;
-    for (name, step) in steps {
-        println!("==> {name}");
-        let begun = Instant::now();
-        let outcome = step();
-        took.push((*name, begun.elapsed(), if outcome.is_ok() { "ok" } else { "FAILED" }));
-        if let Err(error) = outcome {
-            failure = Some((name, error));
-            break;
-        }
-    }
-    println!("\nsummary");
-    for (name, time, outcome) in &took {
-        println!("  {name:<10} {:>8.1} s  {outcome}", time.as_secs_f64());
-    }
-    for (name, _) in &steps[took.len()..] {
-        println!("  {name:<10} {:>10}  not run", "");
-    }
-    println!("  {:<10} {:>8.1} s", "total", start.elapsed().as_secs_f64());
-    match failure {
-        Some((name, error)) => Err(error.context(format!("step {name} failed"))),
-        None => Ok(()),
-    }
-}
-
+/// Runs everything that must pass and lists all that did not.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    println!("==> machine");
+    machine::prepare(root)?;
     run_steps(&[
-        ("packages", Box::new(packages)),
         ("fmt", Box::new(|| run_cargo(&["fmt", "--all", "--check"]))),
         ("clippy", Box::new(clippy)),
         ("tidy", Box::new(|| tidy::run(root, true))),
@@ -56,55 +28,69 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     ])
 }
 
+/// Runs every step, then says how long each took and what failed.
+fn run_steps(steps: &[Step<'_>]) -> Result<()> {
+    let start = Instant::now();
+    let mut took: Vec<(&str, Duration, Result<()>)> = Vec::new();
+    for (name, step) in steps {
+        println!("==> {name}");
+        let begun = Instant::now();
+        let outcome = step();
+        if let Err(error) = &outcome {
+            println!("{name} failed: {error:#}");
+        }
+        took.push((name, begun.elapsed(), outcome));
+    }
+    println!("\nsummary");
+    for (name, time, outcome) in &took {
+        let outcome = if outcome.is_ok() { "ok" } else { "FAILED" };
+        println!("  {name:<10} {:>8.1} s  {outcome}", time.as_secs_f64());
+    }
+    println!("  {:<10} {:>8.1} s", "total", start.elapsed().as_secs_f64());
+    let failures: Vec<String> = took
+        .iter()
+        .filter_map(|(name, _, outcome)| Some(format!("{name}: {:#}", outcome.as_ref().err()?)))
+        .collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    bail!("not everything passed\n{}", failures.join("\n"))
+}
+
 fn clippy() -> Result<()> {
     run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
 }
 
 fn cargo_test(args: &[String]) -> Result<()> {
-    crate::run(cargo().args(["test", "--workspace", "--locked", "--"]).args(args))
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--locked", "--no-fail-fast", "--"]).args(args);
+    let (success, report) = watch(&mut command)?;
+    if success {
+        return Ok(());
+    }
+    bail!("{report}")
+}
+
+/// Shows what a command prints while it runs, and reads along.
+fn watch(command: &mut Command) -> Result<(bool, Report)> {
+    // One pipe for both streams keeps what cargo says about a test binary beside what the binary says.
+    let (reader, writer) = std::io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().context("cannot start cargo")?;
+    // The command holds the writing end until it is told otherwise; reading would never end.
+    command.stdout(std::process::Stdio::inherit()).stderr(std::process::Stdio::inherit());
+    let mut report = Report::default();
+    for line in BufReader::new(reader).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        report.line(&line);
+    }
+    Ok((child.wait()?.success(), report))
 }
 
 fn run_cargo(args: &[&str]) -> Result<()> {
     crate::run(cargo().args(args))
-}
-
-/// Installs what is missing where that is possible, else says what to install.
-fn packages() -> Result<()> {
-    let (needed, wanted) = (missing(NEEDS), missing(WANTS));
-    if !needed.is_empty() {
-        install(&needed)?;
-    }
-    if !wanted.is_empty()
-        && let Err(error) = install(&wanted)
-    {
-        println!("tests that use {} will be skipped: {error:#}", wanted.join(" and "));
-    }
-    Ok(())
-}
-
-fn missing(programs: &[(&'static str, &'static str)]) -> Vec<&'static str> {
-    let missing = programs.iter().filter(|(program, _)| !exists(program));
-    missing.map(|(_, package)| *package).collect()
-}
-
-/// Whether there is such a program, whatever it says to an unknown flag.
-fn exists(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
-}
-
-fn install(packages: &[&str]) -> Result<()> {
-    let root = output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !root || !exists("apt-get") {
-        bail!("missing packages that cannot be installed from here: {}", packages.join(" "));
-    }
-    println!("installing {}", packages.join(" "));
-    crate::run(Command::new("apt-get").args(["update", "-q"]))?;
-    crate::run(
-        Command::new("apt-get")
-            .args(["install", "-qy", "--no-install-recommends"])
-            .args(packages)
-            .env("DEBIAN_FRONTEND", "noninteractive"),
-    )
 }
 
 #[cfg(test)]
@@ -114,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stops_at_the_first_failure_and_names_it() {
+    fn all_steps_run_and_all_failures_are_listed() {
         let ran = RefCell::new(Vec::new());
         let step = |name: &'static str, good: bool| -> Step<'_> {
             let ran = &ran;
@@ -122,14 +108,32 @@ mod tests {
                 name,
                 Box::new(move || {
                     ran.borrow_mut().push(name);
-                    if good { Ok(()) } else { bail!("broken") }
+                    if good { Ok(()) } else { bail!("broken {name}") }
                 }),
             )
         };
-        let error =
-            run_steps(&[step("one", true), step("two", false), step("three", true)]).unwrap_err();
-        assert_eq!(format!("{error:#}"), "step two failed: broken");
-        assert_eq!(*ran.borrow(), ["one", "two"]);
+        let steps = [step("one", false), step("two", true), step("three", false)];
+        let error = run_steps(&steps).unwrap_err();
+        assert_eq!(
+            format!("{error:#}"),
+            "not everything passed\none: broken one\nthree: broken three"
+        );
+        assert_eq!(*ran.borrow(), ["one", "two", "three"]);
+        assert!(run_steps(&[step("four", true)]).is_ok());
+    }
+
+    #[test]
+    fn both_streams_are_read_in_order() {
+        let script = "echo 'test a ... FAILED'; \
+                      echo 'error: test failed, to rerun pass `-p one --lib`' >&2; \
+                      echo 'test b ... FAILED'; \
+                      echo 'error: test failed, to rerun pass `-p two --lib`' >&2; exit 101";
+        let (success, report) = watch(Command::new("sh").args(["-c", script])).unwrap();
+        assert!(!success);
+        assert_eq!(
+            report.to_string(),
+            "2 tests failed\n  -p one --lib\n    a\n  -p two --lib\n    b"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod configure;
 pub mod desired;
 mod finalizer;
 pub mod observe;
+pub mod outcome;
 pub mod publish;
 pub mod report;
 pub mod select;
@@ -32,8 +33,9 @@ use crate::failure::{Attempted, Class, Failure, join, quoted};
 use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
 pub use biplane_model::layout::Layout;
-use compose::{ComposeError, Composition, Fatal};
+use compose::Composition;
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
+use outcome::{ComposeError, Fatal};
 pub use write::composed_manager;
 
 const PAUSED_ANNOTATION: &str = "crossplane.io/paused";

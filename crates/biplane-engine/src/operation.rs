@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::composite::ReconcileError;
-use crate::composite::compose::Fatal;
+use crate::composite::outcome::Fatal;
 use crate::failure::{Failure, quoted};
 use crate::pipeline::{self, Flow, Ports, RECONCILE_TIMEOUT, Run};
 use crate::sources::{Clock, Ids};

@@ -21,7 +21,7 @@ use biplane_runner::grpc::{GrpcRunner, Security, TargetError};
 use biplane_runner::named::Named;
 use biplane_runner::{Call, FunctionRunner, RunError, Status};
 
-use crate::composite::compose::Fatal;
+use crate::composite::outcome::Fatal;
 use crate::failure::quoted;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 

@@ -1,14 +1,13 @@
 //! An image of two layers: the program that runs, and the package that a control plane reads.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use anyhow::Result;
-use flate2::{Compression, GzBuilder};
+use flate2::Compression;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::tar::{File, archive};
+use crate::tar::{File, archive, gzip};
 
 /// Marks the layer that holds the package.
 const MARK: &str = "io.crossplane.xpkg";
@@ -28,11 +27,10 @@ struct Layer {
 
 impl Layer {
     fn new(file: File<'_>, annotations: Value) -> Result<Self> {
-        let archive = archive(&[file]);
         // Without a date, so that the same files make the same image.
-        let mut encoder = GzBuilder::new().write(Vec::new(), Compression::default());
-        encoder.write_all(&archive)?;
-        Ok(Self { plain: digest(&archive), compressed: encoder.finish()?, annotations })
+        let archive = archive(&[file], 0)?;
+        let compressed = gzip(&archive, Compression::default())?;
+        Ok(Self { plain: digest(&archive), compressed, annotations })
     }
 }
 
@@ -68,7 +66,7 @@ impl Image {
     }
 
     /// The image as a file: an OCI layout that is an archive of Docker's at the same time.
-    pub(super) fn archive(&self) -> Vec<u8> {
+    pub(super) fn archive(&self) -> Result<Vec<u8>> {
         const OCI: &str = "application/vnd.oci.image";
         let descriptor = |kind: &str, content: &[u8], annotations: &Value| {
             json!({
@@ -113,7 +111,7 @@ impl Image {
         files.extend(blobs.iter().map(|(path, blob)| (path.as_str(), *blob)));
         let files: Vec<File<'_>> =
             files.iter().map(|&(name, content)| File { name, mode: 0o644, content }).collect();
-        archive(&files)
+        archive(&files, 0)
     }
 }
 

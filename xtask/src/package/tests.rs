@@ -92,12 +92,3 @@ fn a_package_is_an_image_for_docker_and_a_layout_with_a_marked_layer() {
     run(&crate::root(), Some(binary), &out).unwrap();
     assert!(fs::read(out.join("function-auto-ready.xpkg")).unwrap() == first, "it varies");
 }
-
-#[test]
-fn a_program_that_needs_a_loader_is_refused() {
-    // Tests are linked dynamically.
-    let program = std::env::current_exe().unwrap();
-    assert!(!is_static(&fs::read(&program).unwrap()));
-    let error = run(&crate::root(), Some(program), Path::new("/nowhere")).unwrap_err();
-    assert!(error.to_string().ends_with("needs other files to start, and the image has none"));
-}

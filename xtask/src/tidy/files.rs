@@ -1,5 +1,6 @@
 //! What every file of the tree must look like.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -14,27 +15,42 @@ const LONGEST: usize = 800;
 /// Paths of one machine say nothing to another. Put together here so as not to find themselves.
 const MACHINE_PATHS: [&str; 2] = [concat!("/wo", "rk/"), concat!("/ro", "ot/")];
 
-/// Every file that breaks a rule, whether git already knows it or would add it.
-pub(super) fn check(root: &Path) -> Result<Vec<String>> {
+/// A command reads flags and calls a library; one this long does more.
+const LONGEST_COMMAND: usize = 300;
+
+/// Where the modules of commands are.
+const COMMANDS: &str = "crates/biplane/src/commands/";
+
+/// Every text file that git knows or would add, by name.
+pub(super) fn read(root: &Path) -> Result<BTreeMap<String, String>> {
     let listing = output(
         Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(root),
     )?;
-    let mut findings = Vec::new();
+    let mut files = BTreeMap::new();
     for name in listing.split('\0').filter(|name| !name.is_empty()) {
         // A deleted file is listed until the deletion is staged; other than text has no lines.
         let Ok(bytes) = std::fs::read(root.join(name)) else { continue };
-        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        files.insert(name.to_owned(), text);
+    }
+    Ok(files)
+}
+
+/// Every file that breaks a rule.
+pub(super) fn check(root: &Path, files: &BTreeMap<String, String>) -> Vec<String> {
+    let mut findings = Vec::new();
+    for (name, text) in files {
         findings.extend(check_text(name, text));
         if has_extension(name, "md") {
             findings.extend(links::check(root, name, text));
         }
     }
-    Ok(findings)
+    findings
 }
 
-fn has_extension(name: &str, extension: &str) -> bool {
+pub(super) fn has_extension(name: &str, extension: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| e == extension)
 }
 
@@ -44,6 +60,12 @@ fn check_text(name: &str, text: &str) -> Vec<String> {
         let lines = text.lines().count();
         if lines > LONGEST {
             findings.push(format!("{name}: {lines} lines, split it (at most {LONGEST})"));
+        }
+        let is_command = name.starts_with(COMMANDS) && !name.ends_with("/tests.rs");
+        if is_command && lines > LONGEST_COMMAND {
+            findings.push(format!(
+                "{name}: {lines} lines, move what is not a command to a library (at most {LONGEST_COMMAND})"
+            ));
         }
         if !text.starts_with("//! ") {
             findings.push(format!("{name}: does not open with a `//!` sentence of purpose"));
@@ -84,6 +106,20 @@ mod tests {
         let text = |lines: usize| format!("//! Long.\n{}", "\n".repeat(lines - 1));
         assert_eq!(check_text("a.rs", &text(800)), [""; 0]);
         assert_eq!(check_text("a.rs", &text(801)), ["a.rs: 801 lines, split it (at most 800)"]);
+    }
+
+    #[test]
+    fn commands_are_short() {
+        let text = |lines: usize| format!("//! Long.\n{}", "\n".repeat(lines - 1));
+        let name = format!("{COMMANDS}a.rs");
+        assert_eq!(check_text(&name, &text(300)), [""; 0]);
+        assert_eq!(
+            check_text(&name, &text(301)),
+            [format!("{name}: 301 lines, move what is not a command to a library (at most 300)")]
+        );
+        assert_eq!(check_text(&format!("{COMMANDS}a/b.rs"), &text(301)).len(), 1);
+        assert_eq!(check_text(&format!("{COMMANDS}a/tests.rs"), &text(301)), [""; 0]);
+        assert_eq!(check_text("crates/biplane/src/commands.rs", &text(301)), [""; 0]);
     }
 
     #[test]

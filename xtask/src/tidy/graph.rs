@@ -10,10 +10,15 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-schema", 0),
     ("biplane-cluster", 1),
     ("biplane-function", 1),
+    ("biplane-console", 1),
+    ("biplane-package", 1),
     ("biplane-runner", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
     ("biplane-devenv", 3),
+    ("biplane-manifest", 3),
+    ("biplane-render", 3),
+    ("biplane-runtime", 3),
     ("biplane", 4),
     ("biplane-testkit", TOOLS),
     ("xtask", TOOLS),
@@ -31,18 +36,36 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-schema", "biplane-model"),
     // One of the runners runs functions of this process. Authors of functions need no runner.
     ("biplane-runner", "biplane-function"),
+    ("biplane-render", "biplane-manifest"),
+    ("biplane-render", "biplane-runtime"),
 ];
 
 /// Crates that only the named ones may use directly; `deny.toml` says the same to cargo-deny.
 const BANS: &[(&str, &[&str])] = &[
     ("kube", &["biplane-cluster"]),
-    ("bollard", &["biplane"]),
-    ("oci-client", &["biplane"]),
+    ("bollard", &["biplane", "biplane-runtime"]),
+    ("oci-client", &["biplane", "biplane-package"]),
+    // Libraries take values, not flags.
+    (
+        "clap",
+        &[
+            "biplane",
+            "xtask",
+            "clap_complete",
+            "clap_mangen",
+            "criterion",
+            "libtest-mimic",
+            "biplane-function",
+        ],
+    ),
     // TLS is rustls everywhere.
     ("openssl-sys", &[]),
     // Unmaintained, and no match for Go's reading of YAML.
     ("serde_yaml", &[]),
 ];
+
+/// Exceptions from a ban that hold for tests and examples only.
+const IN_TESTS: &[(&str, &str)] = &[("biplane-function", "clap")];
 
 /// A dependency that ships: development dependencies are exempt from levels.
 fn shipped(package: &Value) -> impl Iterator<Item = &str> {
@@ -89,13 +112,22 @@ fn bans(package: &Value, resolved: &[&str]) -> Vec<String> {
     dependencies(package)
         // What foreign crates use to test themselves never reaches us.
         .filter(|d| !(foreign && (d["kind"] == "dev" || d["optional"] == true)))
-        .filter_map(|d| d["name"].as_str())
-        .filter(|used| resolved.contains(used))
-        .filter_map(|used| BANS.iter().find(|(banned, _)| *banned == used))
-        .filter(|(_, users)| !users.contains(&name))
-        .map(|(banned, users)| match users {
-            [] => format!("{name}: uses {banned}, which is banned"),
-            _ => format!("{name}: uses {banned}, which only {} may", users.join(" and ")),
+        .filter_map(|d| Some((d["name"].as_str()?, d["kind"] == "dev")))
+        .filter(|(used, _)| resolved.contains(used))
+        .filter_map(|(used, dev)| {
+            BANS.iter().find(|(banned, _)| *banned == used).map(|ban| (ban, dev))
+        })
+        .filter(|((banned, users), dev)| {
+            !users.contains(&name) || (!dev && IN_TESTS.contains(&(name, banned)))
+        })
+        .map(|(ban, _)| ban)
+        .map(|(banned, users)| {
+            let users = users.iter().filter(|user| !IN_TESTS.contains(&(**user, *banned)));
+            let users: Vec<&str> = users.copied().collect();
+            match users.as_slice() {
+                [] => format!("{name}: uses {banned}, which is banned"),
+                users => format!("{name}: uses {banned}, which only {} may", users.join(" and ")),
+            }
         })
         .collect()
 }
@@ -122,6 +154,11 @@ mod tests {
         assert_eq!(
             check("biplane-function", "biplane-runner", None),
             ["biplane-function (level 1) must not use biplane-runner (level 1)"]
+        );
+        assert_eq!(check("biplane-render", "biplane-runtime", None), [""; 0]);
+        assert_eq!(
+            check("biplane-manifest", "biplane-render", None),
+            ["biplane-manifest (level 3) must not use biplane-render (level 3)"]
         );
         assert_eq!(
             check("biplane-model", "biplane-proto", None),
@@ -160,9 +197,27 @@ mod tests {
             ["biplane-engine: uses kube, which only biplane-cluster may"]
         );
         assert_eq!(
+            check("biplane-engine", "bollard", None),
+            ["biplane-engine: uses bollard, which only biplane and biplane-runtime may"]
+        );
+        assert_eq!(check("biplane-package", "oci-client", None), [""; 0]);
+        assert_eq!(check("biplane-runtime", "oci-client", None).len(), 1);
+        assert_eq!(
             check("biplane-model", "serde_yaml", None),
             ["biplane-model: uses serde_yaml, which is banned"]
         );
+    }
+
+    #[test]
+    fn flags_are_for_programs_and_examples() {
+        assert_eq!(check("biplane", "clap", None), [""; 0]);
+        assert_eq!(check("biplane-function", "clap", Some("dev")), [""; 0]);
+        assert_eq!(
+            check("biplane-function", "clap", None),
+            ["biplane-function: uses clap, which only biplane and xtask and clap_complete and \
+                 clap_mangen and criterion and libtest-mimic may"]
+        );
+        assert_eq!(check("biplane-render", "clap", None).len(), 1);
     }
 
     #[test]

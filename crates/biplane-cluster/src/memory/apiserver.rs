@@ -107,7 +107,7 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
         let name = names::generated(new.generate_name(), store.server.sources.random());
         new.set_meta("name", &name);
     }
-    metadata::check_namespace(kind, &new)?;
+    metadata::check_namespace(kind.namespaced, &new)?;
     if kind.has_status(&new.gvk().version) {
         new.make_mut().remove("status");
     }
@@ -273,7 +273,7 @@ fn replace(
         }
         _ => {}
     }
-    metadata::check_namespace(kind, &new)?;
+    metadata::check_namespace(kind.namespaced, &new)?;
     let new = match endpoint {
         Endpoint::Main => {
             if kind.has_status(&new.gvk().version) {

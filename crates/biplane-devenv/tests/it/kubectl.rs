@@ -1,6 +1,7 @@
 //! What kubectl reads and prints, held against the answers that the YAML code is tested with.
 //!
-//! With `RECORD_KUBECTL` set, its answers replace the recorded ones instead.
+//! With `RECORD_KUBECTL` set, answers that differ replace the recorded ones, and the test fails: what was
+//! just written says nothing about what was there before.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,13 +39,21 @@ fn printed(text: &str, format: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Compares an answer with the recorded one, or records it.
-fn settle(name: &str, answer: &str) {
+/// Writes an answer that differs from the recorded one, if asked to, and fails all the same.
+fn record(name: &str, answer: &str) {
     #[allow(clippy::disallowed_methods)] // asked for by a person, not a setting of the program
     if std::env::var_os("RECORD_KUBECTL").is_some() {
         std::fs::write(recorded(name), answer).unwrap();
+        panic!("{name} is recorded anew: look at the difference and run again");
     }
+}
+
+/// Compares an answer with the recorded one.
+fn settle(name: &str, answer: &str) {
     let recorded = read(name);
+    if recorded != answer {
+        record(name, answer);
+    }
     for (number, (ours, theirs)) in recorded.lines().zip(answer.lines()).enumerate() {
         assert_eq!(ours, theirs, "{name}, line {}", number + 1);
     }
@@ -55,12 +64,11 @@ fn settle(name: &str, answer: &str) {
 fn settle_objects(name: &str, json: &str) {
     let objects = Deserializer::from_str(json).into_iter::<Value>();
     let objects: Vec<_> = objects.map(Result::unwrap).collect();
-    #[allow(clippy::disallowed_methods)] // as above
-    if std::env::var_os("RECORD_KUBECTL").is_some() {
-        let lines: Vec<_> = objects.iter().map(ToString::to_string).collect();
-        std::fs::write(recorded(name), format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
-    }
     let recorded: Vec<Value> = serde_json::from_str(&read(name)).unwrap();
+    if recorded != objects {
+        let lines: Vec<_> = objects.iter().map(ToString::to_string).collect();
+        record(name, &format!("[\n{}\n]\n", lines.join(",\n")));
+    }
     assert_eq!(recorded, objects, "{name}");
 }
 

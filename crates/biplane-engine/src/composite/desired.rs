@@ -10,8 +10,8 @@ use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
 use biplane_proto::function::v1::{Ready, Resource};
 
-use super::compose::ComposeError;
 use super::observe::Observed;
+use super::outcome::ComposeError;
 use super::report::Told;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::sources::Ids;

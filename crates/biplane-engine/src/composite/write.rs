@@ -10,9 +10,9 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::State;
 
-use super::compose::{ComposeError, Composed};
 use super::desired::Desired;
 use super::observe::Observed;
+use super::outcome::{ComposeError, Composed};
 use super::report::Told;
 use crate::failure::{Attempted, Failure, quoted};
 use biplane_model::labels;

@@ -4,7 +4,6 @@ use biplane_model::{Map, Object, Value, names};
 use biplane_schema::structural::{FieldError, Problem};
 
 use super::given;
-use super::kinds::Kind;
 use crate::cluster::WriteError;
 
 const KNOWN: [&str; 15] = [
@@ -56,11 +55,12 @@ pub(super) fn finalizers(object: &Object) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-pub(super) fn check_namespace(kind: &Kind, object: &Object) -> Result<(), WriteError> {
-    if kind.namespaced != object.namespace().is_empty() {
+/// Whether an object has a namespace exactly if its kind lives in namespaces.
+pub(super) fn check_namespace(namespaced: bool, object: &Object) -> Result<(), WriteError> {
+    if namespaced != object.namespace().is_empty() {
         return Ok(());
     }
-    Err(WriteError::BadRequest(if kind.namespaced {
+    Err(WriteError::BadRequest(if namespaced {
         "an empty namespace may not be set during creation".into()
     } else {
         "the namespace of the provided object does not match the namespace sent on the request"

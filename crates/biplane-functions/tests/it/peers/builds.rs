@@ -55,6 +55,19 @@ pub(super) fn go(program: &str) -> PathBuf {
     folder.join(program)
 }
 
+/// A Python of version 3.11 or later that can make environments. `cargo xtask test` looks for the
+/// same names in the same order.
+fn interpreter() -> &'static str {
+    const CHECK: &str = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))";
+    let works = |name: &str| {
+        Command::new(name).args(["-c", CHECK]).output().is_ok_and(|output| output.status.success())
+    };
+    ["python3.11", "python3.12", "python3.13", "python3"]
+        .into_iter()
+        .find(|name| works(name))
+        .expect("no Python 3.11 or later with venv and ensurepip was found")
+}
+
 /// A program of the environment that `function-python/requirements.txt` describes.
 pub(super) fn python(program: &str) -> PathBuf {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
@@ -67,7 +80,7 @@ pub(super) fn python(program: &str) -> PathBuf {
             return folder;
         }
         let _ = fs::remove_dir_all(&folder);
-        let mut command = Command::new("python3.11");
+        let mut command = Command::new(interpreter());
         run("making a Python environment", command.args(["-m", "venv"]).arg(&folder));
         let mut command = Command::new(folder.join("bin/pip"));
         command.args(["install", "--quiet", "--requirement"]).arg(&requirements);

@@ -1,0 +1,64 @@
+//! What becomes of composed resources, and why composing fails.
+
+use biplane_model::{Gvk, Object};
+
+use super::report::Told;
+use crate::failure::{Failure, quoted};
+
+/// What became of one composed resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composed {
+    /// Its name in the pipeline.
+    pub name: String,
+    /// Whether the pipeline says that it is ready.
+    pub ready: bool,
+    /// Whether the API server took it.
+    pub synced: bool,
+}
+
+/// Why composing failed.
+#[derive(Debug)]
+pub(super) struct ComposeError {
+    pub(super) failure: Failure,
+    /// The step and the message of a fatal result.
+    pub(super) fatal: Option<Fatal>,
+    /// Kind and namespace of the composed resource that is to blame.
+    pub(super) resource: Option<(Gvk, String)>,
+    /// What functions said before a fatal result.
+    pub(super) told: Told,
+}
+
+/// A function ended the pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    /// The step.
+    pub step: String,
+    /// What the function said.
+    pub message: String,
+}
+
+impl std::fmt::Display for Fatal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "pipeline step {} returned a fatal result: {}", quoted(&self.step), self.message)
+    }
+}
+
+impl From<Failure> for ComposeError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, fatal: None, resource: None, told: Told::default() }
+    }
+}
+
+impl ComposeError {
+    /// A composed resource is to blame.
+    pub(super) fn resource(failure: Failure, object: &Object) -> Self {
+        let resource = Some((object.gvk(), object.namespace().to_owned()));
+        Self { failure, fatal: None, resource, told: Told::default() }
+    }
+
+    pub(super) fn fatal(step: &str, message: String, told: Told) -> Self {
+        let fatal = Fatal { step: step.to_owned(), message };
+        let failure = Failure::new(fatal.to_string());
+        Self { failure, fatal: Some(fatal), resource: None, told }
+    }
+}
