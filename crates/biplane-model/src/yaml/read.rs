@@ -14,6 +14,7 @@ mod everyday;
 mod last_line;
 mod limits;
 mod repair;
+mod tabs;
 mod words;
 
 use build::Builder;
@@ -106,7 +107,7 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     let mut text = Cow::Borrowed(text);
     let mut repairs = Repairs::default();
     loop {
-        match read_text(&text, last_line) {
+        match read_settled(&mut text, last_line) {
             Ok(root) => return Ok(root),
             Err(Failure::Located(at)) => return Err(repairs.original(at)),
             Err(Failure::QuotedLine(at)) => match repairs.indent(&text, &at) {
@@ -130,12 +131,35 @@ enum Failure {
     Comment(Located),
 }
 
-fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
+/// Reads a text once its tabs are where they may be.
+fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Failure> {
+    match tabs::settle(text) {
+        Ok(Cow::Borrowed(_)) => {}
+        Ok(Cow::Owned(settled)) => *text = Cow::Owned(settled),
+        // What is wrong above a misplaced tab is told first.
+        Err((tab, settled)) => {
+            let place = |at: &Located| (at.line, at.column);
+            return Err(match read_text(&settled, last_line) {
+                Err(Failure::Located(at)) if at.is_of_grammar() && place(&at) < place(&tab) => {
+                    Failure::Located(at)
+                }
+                _ => Failure::Located(tab),
+            });
+        }
+    }
+    read_text(text, last_line)
+}
+
+fn options() -> Options {
     let mut options = Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = MAX_DEPTH + 1;
     options.block_nesting_limit = MAX_DEPTH + 1;
-    let mut parser = Parser::new_from_str_with_options(text, options);
+    options
+}
+
+fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
+    let mut parser = Parser::new_from_str_with_options(text, options());
     let mut builder = Builder::new(text);
     let mut root = Root::default();
     while let Some(next) = parser.next_event() {
@@ -208,7 +232,9 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
     let words = Box::new(words::of(error.kind(), text, line, column));
     let at = Located { problem, line, column, words };
     match error.kind() {
-        ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
+        ErrorKind::InvalidQuotedScalarIndent | ErrorKind::TabInIndentation => {
+            Failure::QuotedLine(at)
+        }
         ErrorKind::CommentNotSeparated => Failure::Comment(at),
         _ => Failure::Located(at),
     }
