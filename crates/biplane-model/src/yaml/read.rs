@@ -20,6 +20,7 @@ mod words;
 use build::Builder;
 use last_line::LastLine;
 use repair::Repairs;
+use tabs::Stop;
 
 /// How deep lists and objects may be nested, those that aliases bring included.
 pub const MAX_DEPTH: usize = 500;
@@ -133,21 +134,28 @@ enum Failure {
 
 /// Reads a text once its tabs are where they may be.
 fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Failure> {
-    match tabs::settle(text) {
-        Ok(Cow::Borrowed(_)) => {}
-        Ok(Cow::Owned(settled)) => *text = Cow::Owned(settled),
-        // What is wrong above a misplaced tab is told first.
-        Err((tab, settled)) => {
-            let place = |at: &Located| (at.line, at.column);
-            return Err(match read_text(&settled, last_line) {
-                Err(Failure::Located(at)) if at.is_of_grammar() && place(&at) < place(&tab) => {
-                    Failure::Located(at)
-                }
-                _ => Failure::Located(tab),
-            });
-        }
+    let (settled, stop) = tabs::settle(text);
+    let tab = match stop {
+        None => None,
+        Some(Stop::Misplaced(tab)) => Some(tab),
+        Some(Stop::Broken(error)) => match syntax(&error, &settled) {
+            Failure::Located(_) => None,
+            repairable => return Err(repairable),
+        },
+    };
+    if let Cow::Owned(settled) = settled {
+        *text = Cow::Owned(settled);
     }
-    read_text(text, last_line)
+    match (read_text(text, last_line), tab) {
+        (read, None) => read,
+        // What is wrong above a misplaced tab is told first.
+        (Err(Failure::Located(at)), Some(tab))
+            if at.is_of_grammar() && (at.line, at.column) < (tab.line, tab.column) =>
+        {
+            Err(Failure::Located(at))
+        }
+        (_, Some(tab)) => Err(Failure::Located(tab)),
+    }
 }
 
 fn options() -> Options {

@@ -31,8 +31,8 @@ impl Repairs {
             return None;
         }
         if self.indent == 0 {
-            let spaces = |line: &str| line.bytes().take_while(|b| *b == b' ').count();
-            self.indent = 1 + text.lines().map(spaces).max().unwrap_or_default();
+            let indent = |line: &str| line.bytes().take_while(|b| b" \t-?".contains(b)).count();
+            self.indent = 1 + text.lines().map(indent).max().unwrap_or_default();
         }
         let start = lines::starts(text).nth(fault.line.checked_sub(2)?)?;
         let (before, after) = text.split_at_checked(start)?;

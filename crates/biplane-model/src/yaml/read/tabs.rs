@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use granit_parser::{ScalarStyle, Scanner, Span, StrInput, TokenType};
+use granit_parser::{ScalarStyle, ScanError, Scanner, Span, StrInput, TokenType};
 
 use super::super::error::{Located, Problem, Words};
 use super::super::lines;
@@ -16,15 +16,21 @@ const TOKEN: &str = "found character that cannot start any token";
 const INDENTATION: &str = "found a tab character that violates indentation";
 const BLOCK: &str = "found a tab character where an indentation space is expected";
 
+/// Why a text has been looked at in part only.
+pub(super) enum Stop {
+    /// A tab stands where there must be none.
+    Misplaced(Located),
+    /// The text breaks the grammar, with spaces for tabs too.
+    Broken(ScanError),
+}
+
 /// The text with spaces for all tabs that are white space between words. Every character keeps its
 /// place.
 ///
-/// Where the grammar is broken, the rest of the text stays as it is.
-///
-/// A misplaced tab comes with the text as it was settled up to there.
-pub(super) fn settle(text: &str) -> Result<Cow<'_, str>, (Located, Cow<'_, str>)> {
+/// The text stays as it is from the first misplaced tab on, or from where the grammar is broken.
+pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
     if !text.contains('\t') {
-        return Ok(Cow::Borrowed(text));
+        return (Cow::Borrowed(text), None);
     }
     let mut tabs = Tabs {
         text: text.as_bytes(),
@@ -37,23 +43,24 @@ pub(super) fn settle(text: &str) -> Result<Cow<'_, str>, (Located, Cow<'_, str>)
     };
     // With spaces for tabs, words are where they are with tabs, up to the first misplaced tab.
     let spaced = text.replace('\t', " ");
-    let mut misplaced = None;
+    let (mut misplaced, mut broken) = (None, None);
     for token in Scanner::with_options(StrInput::new(&spaced), options()) {
-        let Ok(token) = token else {
-            misplaced = tabs.before_error().err();
-            break;
+        let (span, token) = match token {
+            Ok(token) => token.into_parts(),
+            Err(error) => {
+                misplaced = tabs.before_error().err();
+                broken = Some(Stop::Broken(error));
+                break;
+            }
         };
-        let (span, token) = token.into_parts();
         misplaced = tabs.token(&span, &token).err();
         if misplaced.is_some() || matches!(token, TokenType::DocumentEnd) {
             break;
         }
     }
     let settled = String::from_utf8(tabs.settled).map_or(Cow::Borrowed(text), Cow::Owned);
-    match misplaced {
-        None => Ok(settled),
-        Some((at, words)) => Err((refused(text, at, words), settled)),
-    }
+    let misplaced = misplaced.map(|(at, words)| Stop::Misplaced(refused(text, at, words)));
+    (settled, misplaced.or(broken))
 }
 
 fn refused(text: &str, at: usize, words: &str) -> Located {
@@ -100,12 +107,16 @@ impl Tabs<'_> {
                 }
             }
             TokenType::StreamEnd => self.between(self.text.len())?,
+            TokenType::Scalar(ScalarStyle::Literal | ScalarStyle::Folded, _) => {
+                self.between(range.start)?;
+                self.block()?;
+            }
             // They stand for what the text does not say.
             _ if range.is_empty() => {}
             _ => {
                 self.between(range.start)?;
                 self.keys_begin_here = false;
-                let header = std::mem::replace(&mut self.at, range.end);
+                self.at = range.end;
                 match token {
                     TokenType::Key => self.keys_begin_here = self.flow == 0,
                     TokenType::FlowSequenceStart | TokenType::FlowMappingStart => self.flow += 1,
@@ -113,9 +124,6 @@ impl Tabs<'_> {
                         self.flow = self.flow.saturating_sub(1);
                     }
                     TokenType::Scalar(ScalarStyle::Plain, _) => self.plain(range.start)?,
-                    TokenType::Scalar(ScalarStyle::Literal | ScalarStyle::Folded, _) => {
-                        self.block(header)?;
-                    }
                     TokenType::Scalar(..) => self.quoted(range.start, range.end),
                     _ => {}
                 }
@@ -150,7 +158,7 @@ impl Tabs<'_> {
     fn before_error(&mut self) -> Result<(), Misplaced> {
         self.between(self.text.len())?;
         match self.text.get(self.at) {
-            Some(b'|' | b'>') if self.flow == 0 => self.block(self.at),
+            Some(b'|' | b'>') if self.flow == 0 => self.block(),
             _ => Ok(()),
         }
     }
@@ -181,7 +189,8 @@ impl Tabs<'_> {
     }
 
     /// Goes over a block scalar, from its header on.
-    fn block(&mut self, header: usize) -> Result<(), Misplaced> {
+    fn block(&mut self) -> Result<(), Misplaced> {
+        let header = self.at;
         self.at = self.line_end(header);
         let header = self.text.get(header..self.at).unwrap_or_default();
         let digit = header.iter().take_while(|b| **b != b'#').find(|b| b.is_ascii_digit());
