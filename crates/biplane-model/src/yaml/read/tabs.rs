@@ -27,7 +27,7 @@ pub(super) enum Stop {
 /// The text with spaces for all tabs that are white space between words. Every character keeps its
 /// place.
 ///
-/// The text stays as it is from the first misplaced tab on, or from where the grammar is broken.
+/// Below a misplaced tab, or where the grammar is broken, there are spaces for all tabs.
 pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
     if !text.contains('\t') {
         return (Cow::Borrowed(text), None);
@@ -58,9 +58,14 @@ pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
             break;
         }
     }
-    let settled = String::from_utf8(tabs.settled).map_or(Cow::Borrowed(text), Cow::Owned);
     let misplaced = misplaced.map(|(at, words)| Stop::Misplaced(refused(text, at, words)));
-    (settled, misplaced.or(broken))
+    let stop = misplaced.or(broken);
+    if stop.is_some() {
+        (tabs.at..text.len())
+            .filter(|at| tabs.text.get(*at) == Some(&b'\t'))
+            .for_each(|at| tabs.space(at));
+    }
+    (String::from_utf8(tabs.settled).map_or(Cow::Borrowed(text), Cow::Owned), stop)
 }
 
 fn refused(text: &str, at: usize, words: &str) -> Located {

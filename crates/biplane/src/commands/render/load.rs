@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_model::typed::{self, Names, tables};
-use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
+use biplane_model::yaml::{self, Document, NotText, Place, Problem, YamlError};
 use biplane_model::{Object, gojson};
 
 use self::observed::Observed;
@@ -288,9 +288,9 @@ impl<'a, 'b> Loader<'a, 'b> {
     pub(super) fn read(&mut self, path: &Path) -> Result<String> {
         if path == Path::new(STDIN) {
             if self.stdin.is_none() {
-                let mut text = String::new();
-                self.streams.stdin.read_to_string(&mut text).context("read standard input")?;
-                self.stdin = Some(text);
+                let mut bytes = Vec::new();
+                self.streams.stdin.read_to_end(&mut bytes).context("read standard input")?;
+                self.stdin = Some(decode(path, bytes)?);
             }
             return Ok(self.stdin.clone().unwrap_or_default());
         }
@@ -298,16 +298,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             let attempted = if path.is_dir() { "read" } else { "open" };
             anyhow!("{attempted} {}: {}", path.display(), reason(&error))
         })?;
-        String::from_utf8(bytes).map_err(|error| {
-            let read = error.utf8_error().valid_up_to();
-            let text = String::from_utf8_lossy(error.as_bytes());
-            // Up to there, both texts are the same.
-            let before = text.get(..read).unwrap_or_default();
-            let line = before.matches('\n').count() + 1;
-            let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-            let (file, place) = (path.display(), Place::at(&text, line, column));
-            anyhow!("{file} is not UTF-8 text\n--> {file}, {place}")
-        })
+        decode(path, bytes)
     }
 
     /// Every document of a file, or of the YAML files of a directory.
@@ -358,6 +349,14 @@ impl<'a, 'b> Loader<'a, 'b> {
         }
         Ok(objects)
     }
+}
+
+/// The text that a file holds.
+fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    yaml::decode_text(bytes).map_err(|NotText { encoding, place }| {
+        let file = name(path);
+        anyhow!("{file} is not {encoding} text\n--> {file}, {place}")
+    })
 }
 
 fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Error {
