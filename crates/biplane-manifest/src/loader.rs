@@ -14,7 +14,7 @@ use biplane_console::os::reason;
 use biplane_console::{Deadline, Progress, Streams};
 use biplane_model::Object;
 use biplane_model::typed::{self, Names, tables};
-use biplane_model::yaml::{self, Document, Place, Problem, YamlError};
+use biplane_model::yaml::{self, Document, NotText, Place, Problem, YamlError};
 
 use self::observed::Observed;
 use self::source::Source;
@@ -298,7 +298,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             if self.stdin.is_none() {
                 let stdin = std::mem::replace(&mut self.streams.stdin, Box::new(std::io::empty()));
                 let bytes = reading::stream(stdin, self.deadline).context("read standard input")?;
-                self.stdin = Some(text(path, bytes)?);
+                self.stdin = Some(decode(path, bytes)?);
             }
             return Ok(self.stdin.clone().unwrap_or_default());
         }
@@ -306,7 +306,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             let attempted = if path.is_dir() { "read" } else { "open" };
             anyhow!("{attempted} {}: {}", path.display(), reason(&error))
         })?;
-        text(path, bytes)
+        decode(path, bytes)
     }
 
     /// Every document of a file, or of the YAML files of a directory.
@@ -359,17 +359,11 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 }
 
-/// The text of a file's bytes.
-fn text(path: &Path, bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|error| {
-        let read = error.utf8_error().valid_up_to();
-        let text = String::from_utf8_lossy(error.as_bytes());
-        // Up to there, both texts are the same.
-        let before = text.get(..read).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        let (file, place) = (name(path), Place::at(&text, line, column));
-        anyhow!("{file} is not UTF-8 text\n--> {file}, {place}")
+/// The text that a file holds.
+fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    yaml::decode_text(bytes).map_err(|NotText { encoding, place }| {
+        let file = name(path);
+        anyhow!("{file} is not {encoding} text\n--> {file}, {place}")
     })
 }
 

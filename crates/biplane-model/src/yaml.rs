@@ -7,6 +7,7 @@
 //! beyond `[]` and `{}`.
 
 mod analyse;
+mod decode;
 mod error;
 mod lines;
 mod order;
@@ -20,6 +21,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use decode::{NotText, decode_text};
 pub use error::{Problem, YamlError};
 pub use place::Place;
 pub use read::{Document, MAX_DEPTH, parse_documents, parse_one};

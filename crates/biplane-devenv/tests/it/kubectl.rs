@@ -112,3 +112,22 @@ fn what_is_recorded_as_refused_is_refused() {
         assert!(stderr.contains("error converting YAML to JSON"), "{text:?}: {stderr}");
     }
 }
+
+#[test]
+fn tabs_and_brackets_are_judged_as_recorded() {
+    const REFUSAL: &str = "error converting YAML to JSON: ";
+    for name in ["tabs.json", "flow.json"] {
+        let cases: Vec<Value> = serde_json::from_str(&read(name)).unwrap();
+        for case in cases {
+            let text = case["text"].as_str().unwrap();
+            // What begins like JSON is read as JSON first.
+            if text.trim_start().starts_with('{') {
+                continue;
+            }
+            let output = kubectl(text, "yaml");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let said = stderr.split_once(REFUSAL).map(|(_, words)| words.trim_end());
+            assert_eq!(said, case["error"].as_str(), "{text:?}: {stderr}");
+        }
+    }
+}

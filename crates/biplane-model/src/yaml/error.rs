@@ -57,6 +57,11 @@ impl Words {
         Self { scanned: false, ..Self::scanned(text, line) }
     }
 
+    /// Without the place.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The same for a text that has more lines above.
     pub(super) fn below(self, lines: usize) -> Self {
         Self { above: self.above.map(|above| above + lines), ..self }

@@ -2,23 +2,30 @@
 
 use std::borrow::Cow;
 
-use granit_parser::{ErrorKind, Event, Options, Parser, ScalarStyle, ScanError, Span, StrInput};
+use granit_parser::{
+    ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput,
+};
 
 use super::error::{Located, Problem, YamlError};
 use super::lines;
 use super::stream::{Chunk, Chunks};
 use crate::Value;
 
+mod brackets;
 mod build;
 mod everyday;
 mod last_line;
 mod limits;
 mod repair;
+mod tabs;
 mod words;
 
+use brackets::Brackets;
 use build::Builder;
 use last_line::LastLine;
-use repair::Repairs;
+use repair::{Edit, Repairs};
+use tabs::Stop;
+use words::Found;
 
 /// How deep lists and objects may be nested, those that aliases bring included.
 pub const MAX_DEPTH: usize = 500;
@@ -106,10 +113,14 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     let mut text = Cow::Borrowed(text);
     let mut repairs = Repairs::default();
     loop {
-        match read_text(&text, last_line) {
+        match read_settled(&mut text, last_line) {
             Ok(root) => return Ok(root),
             Err(Failure::Located(at)) => return Err(repairs.original(at)),
             Err(Failure::QuotedLine(at)) => match repairs.indent(&text, &at) {
+                Some(repaired) => text = Cow::Owned(repaired),
+                None => return Err(repairs.original(at)),
+            },
+            Err(Failure::Edit(at, edit)) => match repairs.edit(&text, &at, &edit) {
                 Some(repaired) => text = Cow::Owned(repaired),
                 None => return Err(repairs.original(at)),
             },
@@ -128,15 +139,49 @@ enum Failure {
     QuotedLine(Located),
     /// A comment stands right behind something else, which YAML 1.2 does not want.
     Comment(Located),
+    /// Something else that YAML 1.2 wants to be written in another way.
+    Edit(Located, Edit),
+}
+
+/// Reads a text once its tabs are where they may be.
+fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Failure> {
+    let (settled, stop) = tabs::settle(text);
+    let tab = match stop {
+        None => None,
+        Some(Stop::Misplaced(tab)) => Some(tab),
+        Some(Stop::Broken(error)) => match syntax(&error, &settled) {
+            Failure::Located(_) => None,
+            repairable => return Err(repairable),
+        },
+    };
+    if let Cow::Owned(settled) = settled {
+        *text = Cow::Owned(settled);
+    }
+    match (read_text(text, last_line), tab) {
+        (read, None) => read,
+        // What is wrong above a misplaced tab is told first.
+        (Err(Failure::Located(at)), Some(tab))
+            if at.is_of_grammar() && (at.line, at.column) < (tab.line, tab.column) =>
+        {
+            Err(Failure::Located(at))
+        }
+        (_, Some(tab)) => Err(Failure::Located(tab)),
+    }
+}
+
+fn options() -> Options {
+    let mut options = Options::default();
+    options.set_emit_comments(false);
+    options.emit_anchor_events = true;
+    options.flow_nesting_limit = MAX_DEPTH + 1;
+    options.block_nesting_limit = MAX_DEPTH + 1;
+    options
 }
 
 fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
-    let mut options = Options::default();
-    options.set_emit_comments(false);
-    options.flow_nesting_limit = MAX_DEPTH + 1;
-    options.block_nesting_limit = MAX_DEPTH + 1;
-    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut parser = Parser::new_from_str_with_options(text, options());
     let mut builder = Builder::new(text);
+    let mut brackets = Brackets::default();
     let mut root = Root::default();
     while let Some(next) = parser.next_event() {
         let (event, span) = next.map_err(|error| syntax(&error, text))?;
@@ -153,6 +198,7 @@ fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
             }
             root.line = span.start.line();
         }
+        brackets.event(&event, &span, text)?;
         let event = last_line.apply(event, &span, text);
         if let Err(problem) = builder.event(event, &span) {
             let at = locate(problem, &span, text);
@@ -170,6 +216,13 @@ fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
 fn located(problem: Problem, line: usize, column: usize) -> Located {
     let words = Box::new(words::of_problem(&problem));
     Located { problem, line, column, words }
+}
+
+/// What the parser takes and go-yaml does not, at a place.
+fn located_in_words(found: Found, text: &str, place: &Marker) -> Located {
+    let (line, column) = (place.line(), place.col() + 1);
+    let words = Box::new(words::of_found(found, text, line, column));
+    Located { problem: Problem::Syntax(words.text().to_owned()), line, column, words }
 }
 
 fn locate(problem: Problem, span: &Span, text: &str) -> Located {
@@ -199,29 +252,31 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
         _ => Problem::Syntax(error.info()),
     };
     let marker = error.marker();
-    let (line, column) = match error.kind() {
-        // Told at the scalar's beginning, which may be lines above what is wrong.
-        ErrorKind::TabInPlainScalar => tab_below(text, marker.line()),
-        _ => None,
-    }
-    .unwrap_or((marker.line(), marker.col() + 1));
+    let (line, column) = (marker.line(), marker.col() + 1);
     let words = Box::new(words::of(error.kind(), text, line, column));
     let at = Located { problem, line, column, words };
     match error.kind() {
         ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
         ErrorKind::CommentNotSeparated => Failure::Comment(at),
-        _ => Failure::Located(at),
+        kind => match marker.byte_offset().and_then(|at| edit(kind, text, at)) {
+            Some(edit) => Failure::Edit(at, edit),
+            None => Failure::Located(at),
+        },
     }
 }
 
-/// The first tab in the indentation of a line below this one.
-fn tab_below(text: &str, line: usize) -> Option<(usize, usize)> {
-    let starts = std::iter::once(0).chain(lines::starts(text));
-    starts.enumerate().skip(line).find_map(|(above, start)| {
-        let rest = text.get(start..).unwrap_or_default();
-        let indent = rest.len() - rest.trim_start_matches(' ').len();
-        (rest.as_bytes().get(indent) == Some(&b'\t')).then_some((above + 1, indent + 1))
-    })
+/// What go-yaml would read at a place that the parser cannot.
+fn edit(kind: &ErrorKind, text: &str, at: usize) -> Option<Edit> {
+    match kind {
+        ErrorKind::UnknownAnchor | ErrorKind::SimpleKeyExpected => brackets::alias_edit(text, at),
+        ErrorKind::PlainScalarStartsWithDashFlowIndicator => brackets::quoted(at, "-"),
+        ErrorKind::InvalidTagTerminator => {
+            let tag = text.get(at..)?;
+            let length = tag.find([',', '[', ']', ' ', '\n', '\r'])?;
+            brackets::tag_edit(text, at + length)
+        }
+        _ => None,
+    }
 }
 
 /// Refuses what no YAML text may hold raw.

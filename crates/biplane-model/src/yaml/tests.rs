@@ -3,6 +3,8 @@
 use super::*;
 use crate::Value;
 
+mod decoding;
+mod judged;
 mod places;
 mod properties;
 mod reading;

@@ -388,10 +388,10 @@ fn files_that_cannot_be_read_are_named() {
     let composition = folder.write("composition.yaml", COMPOSITION);
     let bytes = folder.at("xr.yaml");
     let xr = bytes.to_str().unwrap();
-    for (content, place) in [
-        (&[0xff, 0xfe, b'a'][..], "line 1, column 1\n 1 | \u{fffd}\u{fffd}a\n   | ^"),
-        (b"kind: A\nname: gr\xfcn\n", "line 2, column 9\n 2 | name: gr\u{fffd}n\n   |         ^"),
-        (b"a: \xc3\xa4\xff", "line 1, column 5\n 1 | a: \u{e4}\u{fffd}\n   |     ^"),
+    for (content, encoding, place) in [
+        (&[0xff, 0xfe, b'a'][..], "UTF-16", "line 1, column 1\n 1 | \u{fffd}\n   | ^"),
+        (b"kind: A\nname: gr\xfcn\n", "UTF-8", "line 2, column 9\n 2 | name: gr\u{fffd}n\n   |         ^"),
+        (b"a: \xc3\xa4\xff", "UTF-8", "line 1, column 5\n 1 | a: \u{e4}\u{fffd}\n   |     ^"),
     ] {
         std::fs::write(&bytes, content).unwrap();
         let ran = run(&["render", xr, &composition]);
@@ -399,8 +399,30 @@ fn files_that_cannot_be_read_are_named() {
         assert_eq!(
             ran.stderr,
             format!(
-                "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: {xr} is not UTF-8 text\n                --> {xr}, document 1, {place}\n"
+                "biplane: error: cannot load composite resource from \"{xr}\": cannot read composite resource file: {xr} is not {encoding} text\n                --> {xr}, document 1, {place}\n"
             )
+        );
+    }
+}
+
+/// LOAD-1
+#[test]
+fn files_in_utf_16_are_read() {
+    let text = "kind: A\nspec:\n  a: b: c\n";
+    let units = || std::iter::once(0xfeff).chain(text.encode_utf16());
+    let little: Vec<u8> = units().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = units().flat_map(u16::to_be_bytes).collect();
+    let folder = Folder::new();
+    let composition = folder.write("composition.yaml", COMPOSITION);
+    let xr = folder.write("xr.yaml", text);
+    let expected = run(&["render", &xr, &composition]).stderr;
+    assert!(expected.contains("document 1, line 3, column 7\n"), "{expected}");
+    for bytes in [little, big] {
+        std::fs::write(&xr, &bytes).unwrap();
+        assert_eq!(run(&["render", &xr, &composition]).stderr, expected);
+        assert_eq!(
+            run_on(&bytes, &["render", "-", &composition]).stderr.replace("standard input", &xr),
+            run_on(text.as_bytes(), &["render", "-", &composition]).stderr.replace("standard input", &xr),
         );
     }
 }

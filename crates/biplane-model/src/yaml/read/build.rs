@@ -224,7 +224,9 @@ impl Scalar<'_> {
             Self::Plain(Meaning::Null, _) => Err(Problem::UnsupportedKey("null")),
             Self::Plain(Meaning::Bool(truth), _) => Ok(truth.to_string()),
             Self::Plain(Meaning::Int(whole), _) => Ok(whole.to_string()),
-            Self::Plain(Meaning::Uint(whole), _) => Ok(whole.to_string()),
+            Self::Plain(Meaning::Uint(_), _) => {
+                Err(Problem::UnsupportedKey("a number above 9223372036854775807"))
+            }
             Self::Plain(Meaning::Float(float), _) => Ok(resolve::float_key(float)),
         }
     }

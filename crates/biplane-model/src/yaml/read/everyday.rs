@@ -1,9 +1,9 @@
 //! Reading the layout that nearly all documents have, many times faster than the grammar can.
 //!
 //! That is: blocks of keys and items, scalars and bracketed values that end on the line they begin
-//! on, and literal texts. Whatever else stands in a document, mistakes included, is for the parser of the whole
-//! grammar: nothing here is an error, it is only not for this reader. What it reads, the parser
-//! reads in the same way.
+//! on, and literal texts. Whatever else stands in a document, tabs and mistakes included, is for the
+//! parser of the whole grammar: nothing here is an error, it is only not for this reader. What it
+//! reads, the parser reads in the same way.
 
 use super::Root;
 use super::build::{Key, plain_key, plain_value};
@@ -221,7 +221,7 @@ impl<'text> Reader<'text> {
 fn content(text: &str) -> Option<Content<'_>> {
     let first = *text.as_bytes().first()?;
     match first {
-        b'"' | b'\'' => quoted(text, char::from(first)),
+        b'"' | b'\'' => quoted(text),
         b'{' | b'[' => {
             let (value, after) = bracketed(text, 0)?;
             ends(after).then_some(Content::Scalar(value))
@@ -251,12 +251,16 @@ fn plain(text: &str) -> Option<Content<'_>> {
     plain_value(text.get(..end)?.trim_ascii_end()).ok().map(Content::Scalar)
 }
 
-/// One without escapes, which are the parser's concern.
-fn quoted(text: &str, quote: char) -> Option<Content<'_>> {
+/// What a quoted text says, and what follows it. Escapes are the parser's concern.
+fn unquoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next()?;
     let (inner, after) = text.strip_prefix(quote)?.split_once(quote)?;
-    if inner.contains('\\') && quote == '"' || after.starts_with(quote) {
-        return None;
-    }
+    let escapes = (quote == '"' && inner.contains('\\')) || after.starts_with(quote);
+    (!escapes).then_some((inner, after))
+}
+
+fn quoted(text: &str) -> Option<Content<'_>> {
+    let (inner, after) = unquoted(text)?;
     if let Some(after) = after.strip_prefix(':') {
         let value = after.trim_ascii_start();
         let is_entry = after.is_empty() || value.len() < after.len();
@@ -303,9 +307,9 @@ fn bracketed(text: &str, depth: usize) -> Option<(Value, &str)> {
             }
             Some((Value::Array(items), rest.get(1..)?))
         }
-        quote @ (b'"' | b'\'') => {
-            let (text, after) = word(text)?;
-            Some((Value::from(text.trim_matches(char::from(*quote))), after))
+        b'"' | b'\'' => {
+            let (text, after) = unquoted(text)?;
+            Some((Value::from(text), after))
         }
         _ => {
             let (text, after) = word(text)?;
@@ -325,15 +329,8 @@ fn separated(after: &str, end: char) -> Option<&str> {
 
 /// A quoted text, with its quotes, or a run of letters and the like, and what follows it.
 fn word(text: &str) -> Option<(&str, &str)> {
-    let first = *text.as_bytes().first()?;
-    let length = if matches!(first, b'"' | b'\'') {
-        let inner = text.get(1..)?;
-        let length = inner.bytes().position(|b| b == first)?;
-        let escapes = first == b'"' && inner.get(..length)?.contains('\\');
-        if escapes || inner.as_bytes().get(length + 1) == Some(&first) {
-            return None;
-        }
-        length + 2
+    let length = if text.starts_with(['"', '\'']) {
+        unquoted(text)?.0.len() + 2
     } else {
         let ordinary = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_');
         text.bytes().position(|b| !ordinary(b)).unwrap_or(text.len())

@@ -11,12 +11,12 @@ use super::super::lines;
 
 const KEY: &str = "did not find expected key";
 const NODE: &str = "did not find expected node content";
+const NAME: &str = "did not find expected alphabetic or numeric character";
 
 /// The words for what the parser found at a place, counted from 1.
 pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Words {
     use ErrorKind as Kind;
     const TOKEN: &str = "found character that cannot start any token";
-    const TAB: &str = "found a tab character where an indentation space is expected";
     let scanner = |words: &str| Words::scanned(words, line);
     let parser = |words: &str| Words::parsed(words, line);
     match kind {
@@ -24,9 +24,7 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         Kind::BlockSequenceEntryNotAllowed => {
             scanner("block sequence entries are not allowed in this context")
         }
-        Kind::UnexpectedCharacter { .. } | Kind::TabInBlockIndentation => scanner(TOKEN),
-        Kind::TabInPlainScalar => scanner("found a tab character that violates indentation"),
-        Kind::TabAtBlockScalarStart => Words::scanned(TAB, line + 1),
+        Kind::UnexpectedCharacter { .. } => scanner(TOKEN),
         Kind::SimpleKeyExpected => {
             Words::scanned("could not find expected ':'", next_token(text, line, column))
         }
@@ -34,9 +32,7 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         Kind::UnknownQuotedScalarEscape => scanner("found unknown escape character"),
         Kind::InvalidQuotedScalarHexEscape => scanner("did not find expected hexdecimal number"),
         Kind::InvalidUnicodeEscape => scanner("found invalid Unicode character escape code"),
-        Kind::MissingAnchorOrAliasName => {
-            scanner("did not find expected alphabetic or numeric character")
-        }
+        Kind::MissingAnchorOrAliasName => scanner(NAME),
         Kind::MissingDirectiveName => scanner("could not find expected directive name"),
         Kind::InvalidTagTerminator => scanner("did not find expected whitespace or line break"),
         Kind::UnclosedQuotedScalar | Kind::InvalidQuotedScalarIndent => {
@@ -73,13 +69,36 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         | Kind::UnexpectedEofImplicitFlowMapping => parser(NODE),
         Kind::UnknownAnchor => {
             let rest = lines::line(text, line).chars().skip(column.saturating_sub(1));
-            let name = rest
-                .skip_while(|c| *c == '*')
-                .take_while(|c| c.is_alphanumeric() || "-_".contains(*c));
-            let name: String = name.collect();
+            let is_of_name = |c: &char| u8::try_from(*c).is_ok_and(is_of_name);
+            let name: String = rest.skip_while(|c| *c == '*').take_while(is_of_name).collect();
             Words::plain(format!("unknown anchor '{name}' referenced"))
         }
         other => scanner(&other.to_string()),
+    }
+}
+
+/// What the parser takes and go-yaml does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A tag that something other than white space follows.
+    TagEnd,
+    /// A word within brackets that begins with a colon.
+    LeadingColon,
+    /// A word within brackets that has a question mark in it.
+    QuestionMark,
+    /// An anchor with more in its name than letters, digits and dashes.
+    AnchorName,
+}
+
+/// The words for it, at a place counted from 1.
+pub(super) fn of_found(found: Found, text: &str, line: usize, column: usize) -> Words {
+    match found {
+        Found::TagEnd => Words::scanned("did not find expected whitespace or line break", line),
+        Found::AnchorName => Words::scanned(NAME, line),
+        Found::LeadingColon => Words::parsed(NODE, line),
+        Found::QuestionMark => {
+            Words::parsed(open_bracket(text, line, column).map_or(KEY, separator), line)
+        }
     }
 }
 
@@ -105,6 +124,11 @@ pub(super) fn of_missing_key(text: &str, line: usize, column: usize) -> Option<W
     let at = lines::line(text, line).chars().nth(column.checked_sub(1)?);
     let words = open_bracket(text, line, column).map_or(KEY, |_| NODE);
     (at == Some(':')).then(|| Words::parsed(words, line))
+}
+
+/// Whether the name of an anchor may have this in it.
+pub(super) fn is_of_name(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
 
 fn separator(open: char) -> &'static str {

@@ -23,7 +23,7 @@ fn json(text: &str) -> Vec<Value> {
 }
 
 /// JSON text does not tell `1.0` from `1`, so both count as the same.
-fn assert_same(path: &str, ours: &Value, theirs: &Value) {
+pub(super) fn assert_same(path: &str, ours: &Value, theirs: &Value) {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
             assert_eq!(a.as_f64(), b.as_f64(), "at {path}");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{LastLine, Root, read_text};
+use super::super::{LastLine, Root, parse_one, read_text};
 use super::read;
 use crate::Value;
 
@@ -18,7 +18,7 @@ fn quickly(text: &str) -> Option<(Option<Value>, usize)> {
 
 /// Lines as people write them, and pieces that make nonsense of them.
 fn line() -> impl Strategy<Value = String> {
-    const BEGINNINGS: &[&str] = &["", "", "- ", "- - ", "-   ", "-"];
+    const BEGINNINGS: &[&str] = &["", "", "- ", "- - ", "-   ", "-", "-\t", "\t"];
     const KEYS: &[&str] = &[
         "",
         "a: ",
@@ -46,6 +46,9 @@ fn line() -> impl Strategy<Value = String> {
         "{a: b}: ",
         "&a b: ",
         "[]: ",
+        "a:\t",
+        "b\t: ",
+        "\"q\"\t:\t",
     ];
     const VALUES: &[&str] = &[
         "",
@@ -153,6 +156,16 @@ fn line() -> impl Strategy<Value = String> {
         "['', \"\"]",
         "[...]",
         "[.5, ---]",
+        "\t",
+        "\t# c",
+        "x\t",
+        "x\t# c",
+        "x\ty",
+        "'\t'",
+        "|\t",
+        "[\ta,\tb\t]",
+        "{\ta:\tb\t}",
+        "{\"a\"\t:\t1}",
     ];
     let piece = |pieces: &'static [&'static str]| proptest::sample::select(pieces);
     let indent = prop_oneof![4 => 0..4_usize, 1 => 4..9_usize];
@@ -228,6 +241,25 @@ fn ordinary() -> impl Strategy<Value = String> {
     })
 }
 
+/// The same with tabs for some of the spaces.
+fn tabbed() -> impl Strategy<Value = String> {
+    let places = proptest::collection::vec(any::<proptest::sample::Index>(), 1..4);
+    (ordinary(), places).prop_map(|(text, places)| {
+        let spaces: Vec<_> = text.match_indices(' ').map(|(at, _)| at).collect();
+        let mut tabbed = text;
+        for place in places.into_iter().filter(|_| !spaces.is_empty()) {
+            let at = *place.get(&spaces);
+            tabbed.replace_range(at..=at, "\t");
+        }
+        tabbed
+    })
+}
+
+/// A value with spaces for tabs.
+fn spaced(value: &Value) -> Value {
+    serde_json::from_str(&value.to_string().replace("\\t", " ")).expect("JSON")
+}
+
 /// The same with something put in, or taken out, somewhere.
 fn disturbed() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[
@@ -265,6 +297,16 @@ proptest! {
     #[test]
     fn disturbed_lines_mean_what_the_parser_says(text in disturbed()) {
         agrees(&text)?;
+    }
+
+    #[test]
+    fn tabs_mean_what_spaces_mean_or_nothing(text in tabbed()) {
+        agrees(&text)?;
+        let value = |text: &str| parse_one("f", text).ok().map(|document| document.value);
+        if let Some(value) = value(&text) {
+            let plain = parse_one("f", &text.replace('\t', " ")).expect("readable with spaces");
+            prop_assert_eq!(spaced(&value), plain.value, "{:?}", text);
+        }
     }
 
     #[test]
