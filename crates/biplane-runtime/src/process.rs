@@ -183,9 +183,9 @@ mod tests {
     #[tokio::test]
     async fn a_program_ends_when_nobody_needs_it_any_more() {
         let command = ["sh", "-c", "exec sleep 600"].map(str::to_owned);
-        let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
-        let ended = process.ended();
-        drop(process);
+        let running = start("f", &command, "127.0.0.1").unwrap();
+        let ended = running.ended.clone().unwrap();
+        drop(running);
         let end = supervised::end_of(ended).await;
         assert!(end.contains("signal: 9"), "{end}");
     }
@@ -194,12 +194,12 @@ mod tests {
     async fn what_a_program_leaves_behind_ends_with_it_and_not_later() {
         let script = "sleep 600 > /dev/null 2>&1 & echo $!; exit 3";
         let command = ["sh", "-c", script].map(str::to_owned);
-        let (process, _) = Process::start("f", &command, "127.0.0.1").unwrap();
-        let end = supervised::end_of(process.ended()).await;
+        let running = start("f", &command, "127.0.0.1").unwrap();
+        let end = supervised::end_of(running.ended.clone().unwrap()).await;
         let left = end.lines().last().unwrap();
         assert!(end.contains("exit status: 3") && left.parse::<u32>().is_ok(), "{end}");
         // Nothing is left to be ended by number, while the child may take a moment to be gone.
-        assert_eq!(*process.group.0.lock().unwrap(), None);
+        assert!(running.program.as_ref().unwrap().has_ended());
         let stat = format!("/proc/{left}/stat");
         let is_there = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
         let start = std::time::Instant::now();

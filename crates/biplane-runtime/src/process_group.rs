@@ -43,6 +43,12 @@ impl Drop for ProcessGroup {
 pub(crate) struct Program(Arc<ProcessGroup>);
 
 impl Program {
+    /// Whether its group is known to have ended.
+    #[cfg(test)]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
     pub(crate) fn new(group: Arc<ProcessGroup>) -> Self {
         Self(group)
     }

@@ -1,6 +1,7 @@
 //! Where Functions run, by what they say.
 
 use super::*;
+use crate::function::override_annotations;
 
 fn function(package: &str, annotations: &[(&str, &str)]) -> Function {
     Function {
