@@ -390,7 +390,11 @@ fn files_that_cannot_be_read_are_named() {
     let xr = bytes.to_str().unwrap();
     for (content, encoding, place) in [
         (&[0xff, 0xfe, b'a'][..], "UTF-16", "line 1, column 1\n 1 | \u{fffd}\n   | ^"),
-        (b"kind: A\nname: gr\xfcn\n", "UTF-8", "line 2, column 9\n 2 | name: gr\u{fffd}n\n   |         ^"),
+        (
+            b"kind: A\nname: gr\xfcn\n",
+            "UTF-8",
+            "line 2, column 9\n 2 | name: gr\u{fffd}n\n   |         ^",
+        ),
         (b"a: \xc3\xa4\xff", "UTF-8", "line 1, column 5\n 1 | a: \u{e4}\u{fffd}\n   |     ^"),
     ] {
         std::fs::write(&bytes, content).unwrap();
@@ -422,7 +426,9 @@ fn files_in_utf_16_are_read() {
         assert_eq!(run(&["render", &xr, &composition]).stderr, expected);
         assert_eq!(
             run_on(&bytes, &["render", "-", &composition]).stderr.replace("standard input", &xr),
-            run_on(text.as_bytes(), &["render", "-", &composition]).stderr.replace("standard input", &xr),
+            run_on(text.as_bytes(), &["render", "-", &composition])
+                .stderr
+                .replace("standard input", &xr),
         );
     }
 }
