@@ -41,7 +41,7 @@ pub struct Config {
     pub max_receive_size: usize,
     /// Whether to serve gRPC health checks.
     pub health: bool,
-    /// The metrics that the server's are added to. Two servers cannot share them.
+    /// The registry that the server adds its metrics to. Each server needs its own.
     pub metrics: Metrics,
     /// Where to serve metrics over HTTP, if anywhere.
     pub metrics_address: Option<String>,

@@ -4,6 +4,7 @@
 //! are left out; fields stand in the order of the contract and map entries in that of their keys.
 //! An enum's number without a name is written and read as the number.
 
+mod bytes;
 mod depth;
 mod enums;
 mod unknown;
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::ser::{CompactFormatter, Formatter};
 
+pub(crate) use bytes::Bytes;
 pub(crate) use enums::Enum;
 pub(crate) use unknown::unknown_field;
 

@@ -138,7 +138,7 @@ impl<E: Endpoints> FunctionRunner for Packaged<E> {
         let (client, endpoint) = self
             .client(function)
             .await
-            .map_err(|source| RunError::NoClient { function: function.to_owned(), source })?;
+            .map_err(|e| RunError::NoClient { function: function.to_owned(), source: e.into() })?;
         let watch = self.metrics.watch(function, &endpoint);
         let answer = client.call_by(request, call.deadline, &watch).await;
         answer.map_err(|status| RunError::Installed { function: function.to_owned(), status })

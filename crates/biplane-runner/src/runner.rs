@@ -9,7 +9,6 @@ use biplane_function::Status;
 use biplane_go::fmt::quote;
 use tokio::time::Instant;
 
-use crate::packaged::NoClient;
 use crate::status;
 use crate::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
@@ -54,25 +53,25 @@ pub trait Requirements: Send + Sync {
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError>;
 }
 
-/// What stands behind an error of a port: whatever its implementation fails with.
+/// The error that the implementation of a port failed with.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why something that a function requires could not be had.
+/// Why a requirement of a function could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The one resource that a selector names.
+    /// The cluster did not give the resource that a selector names.
     #[error("cannot get required resource by name: {0}")]
     Get(#[source] Cause),
-    /// The resources that a selector matches.
+    /// The cluster did not list the resources that a selector matches.
     #[error("cannot list required resources: {0}")]
     List(#[source] Cause),
-    /// A schema of something that is no `group/version`.
+    /// The API version of a schema is no `group/version`.
     #[error("cannot parse apiVersion {}: unexpected GroupVersion string: {text}", quote(.0), text = .0)]
     ApiVersion(String),
-    /// The document that schemas are in.
+    /// The cluster did not give the document that the schema is in.
     #[error("cannot get OpenAPI paths: {0}")]
     OpenApi(#[source] Cause),
-    /// The schemas that a schema refers to.
+    /// The schema refers to other schemas in a way that cannot be resolved.
     #[error("cannot flatten schema references: {0}")]
     References(#[source] Cause),
 }
@@ -107,7 +106,7 @@ pub enum RunError {
         /// The function's name.
         function: String,
         /// What is in the way.
-        source: NoClient,
+        source: Cause,
     },
     /// The call ended with a status; the text names code and reason as gRPC does in Go.
     #[error("{}", status::text(.0))]
@@ -120,7 +119,7 @@ pub enum RunError {
         /// What the call ended with.
         status: Status,
     },
-    /// What the function requires could not be had.
+    /// A requirement of the function could not be fetched.
     #[error("fetching {what} for {name}: {source}")]
     Fetch {
         /// What was required.
@@ -133,7 +132,7 @@ pub enum RunError {
     /// The function kept asking for other things.
     #[error("requirements didn't stabilize after the maximum number of iterations ({0})")]
     Unstable(usize),
-    /// Anything else that a runner has words for.
+    /// Anything else. The text is for people.
     #[error("{0}")]
     Other(String),
 }

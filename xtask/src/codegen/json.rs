@@ -39,6 +39,8 @@ const REWRITES: &[(&str, &str)] = &[
         r"map_\.next_value::<(std::collections::BTreeMap<.*>)>\(\)\?",
         "map_.next_value::<Option<$1>>()?.unwrap_or_default()",
     ),
+    // Bytes are read as Go reads them.
+    (r"::pbjson::private::BytesDeserialize<", "crate::json::Bytes<"),
     // The reader says whether a field that nobody knows is an error.
     (
         r"Ok\(GeneratedField::__SkipField__\)",
@@ -54,7 +56,9 @@ pub(super) fn refine(text: &str) -> Result<String> {
         text = pattern.replace_all(&text, *replacement).into_owned();
     }
     // A newer generator may write what no pattern finds.
-    for left in ["Invalid variant", "as i32)", "Ok(GeneratedField::__SkipField__)"] {
+    for left in
+        ["Invalid variant", "as i32)", "BytesDeserialize", "Ok(GeneratedField::__SkipField__)"]
+    {
         if let Some(line) = text.lines().find(|line| line.contains(left)) {
             bail!("generated JSON code has a form that no rewrite covers: {}", line.trim());
         }

@@ -64,7 +64,7 @@ impl Stage {
     }
 }
 
-/// Asks for the function that a request does not list.
+/// Adds a hint to the error about a function that the request does not list.
 struct Listed(Arc<dyn FunctionRunner>);
 
 #[async_trait]

@@ -14,7 +14,7 @@ use crate::metrics::{CONTENT_TYPE, Metrics};
 const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_REQUEST: usize = 16 * 1024;
 
-/// Serves as long as the server counts, and says where; `None` if the address cannot be had.
+/// Serves the metrics until the server is gone, and says where; `None` if the address cannot be had.
 pub(super) async fn serve(
     address: &str,
     metrics: Metrics,

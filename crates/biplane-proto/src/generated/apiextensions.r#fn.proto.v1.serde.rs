@@ -329,7 +329,7 @@ impl<'de> serde::Deserialize<'de> for CredentialData {
                                 return Err(serde::de::Error::duplicate_field("data"));
                             }
                             data__ = Some(
-                                map_.next_value::<Option<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>>()?.unwrap_or_default()
+                                map_.next_value::<Option<std::collections::BTreeMap<_, crate::json::Bytes<_>>>>()?.unwrap_or_default()
                                     .into_iter().map(|(k,v)| (k, v.0)).collect()
                             );
                         }
@@ -978,7 +978,7 @@ impl<'de> serde::Deserialize<'de> for Resource {
                                 return Err(serde::de::Error::duplicate_field("connectionDetails"));
                             }
                             connection_details__ = Some(
-                                map_.next_value::<Option<std::collections::BTreeMap<_, ::pbjson::private::BytesDeserialize<_>>>>()?.unwrap_or_default()
+                                map_.next_value::<Option<std::collections::BTreeMap<_, crate::json::Bytes<_>>>>()?.unwrap_or_default()
                                     .into_iter().map(|(k,v)| (k, v.0)).collect()
                             );
                         }

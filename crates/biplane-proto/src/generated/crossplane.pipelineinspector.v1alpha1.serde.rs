@@ -91,7 +91,7 @@ impl<'de> serde::Deserialize<'de> for EmitRequestRequest {
                                 return Err(serde::de::Error::duplicate_field("request"));
                             }
                             request__ = 
-                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
+                                map_.next_value::<Option<crate::json::Bytes<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Meta => {
@@ -289,7 +289,7 @@ impl<'de> serde::Deserialize<'de> for EmitResponseRequest {
                                 return Err(serde::de::Error::duplicate_field("response"));
                             }
                             response__ = 
-                                map_.next_value::<Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
+                                map_.next_value::<Option<crate::json::Bytes<_>>>()?.map(|x| x.0)
                             ;
                         }
                         GeneratedField::Error => {

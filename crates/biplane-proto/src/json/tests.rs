@@ -111,6 +111,51 @@ fn both_alphabets_of_base64_are_read() {
     }
 }
 
+/// Recorded from `protojson`.
+#[test]
+fn bytes_are_read_as_go_reads_them() {
+    let read = |value: Value| {
+        from_value::<Resource>(json!({"connectionDetails": {"k": value}}))
+            .map(|mut resource| resource.connection_details.remove("k").unwrap())
+            .map_err(|error| error.to_string())
+    };
+    for (text, bytes) in [
+        ("aGk=", "hi"),
+        ("aGk", "hi"),
+        ("aG", "h"),
+        ("", ""),
+        // Bits that are left over.
+        ("aGl", "hi"),
+        ("aGl=", "hi"),
+        ("YR==", "a"),
+        // Line breaks count as letters when it comes to padding.
+        ("aGk\r\n", "hi"),
+        ("aG\n\n\n\nk=", "hi"),
+    ] {
+        assert_eq!(read(json!(text)).unwrap(), bytes.as_bytes(), "{text:?}");
+    }
+    for text in [
+        "a", "aGk==", "====", "=", "aGk=\n", "aG\nk=", "-/8=", "+_8", "a b", "YQ=", "YQ==YQ==",
+        "YQ==x", "é", "aGk= ",
+    ] {
+        let said = read(json!(text)).unwrap_err();
+        let words = format!("invalid value for bytes field value: {}", json!(text));
+        assert!(said.ends_with(&words), "{said}");
+    }
+    for (value, shown) in [
+        (json!(5), "5"),
+        (json!(-1), "-1"),
+        (json!(1.5), "1.5"),
+        (json!(null), "null"),
+        (json!(true), "true"),
+        (json!([1]), "["),
+        (json!({"a": 1}), "{"),
+    ] {
+        let said = read(value).unwrap_err();
+        assert!(said.ends_with(&format!("bytes field value: {shown}")), "{said}");
+    }
+}
+
 #[test]
 fn unknown_fields_are_an_error_unless_discarded() {
     let value = json!({"desire": {"a": 1}, "meta": {"tag": "t", "more": []}});

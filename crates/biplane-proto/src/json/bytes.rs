@@ -1,0 +1,82 @@
+//! Bytes in JSON: base64 in either alphabet, padded or not.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// What a field of bytes or an entry of a map of them holds.
+pub(crate) struct Bytes<T>(pub(crate) T);
+
+impl<'de, T: From<Vec<u8>>> Deserialize<'de> for Bytes<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Base64).map(|bytes| Self(bytes.into()))
+    }
+}
+
+struct Base64;
+
+/// Every value is taken, so that all are refused in the same words.
+impl<'de> Visitor<'de> for Base64 {
+    type Value = Vec<u8>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes in base64")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<u8>, E> {
+        decode(text).ok_or_else(|| invalid(serde_json::Value::from(text)))
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<Vec<u8>, E> {
+        Err(invalid(truth))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Vec<u8>, E> {
+        Err(invalid(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Vec<u8>, E> {
+        Err(invalid(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Vec<u8>, E> {
+        Err(invalid(super::format_float(number)))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Vec<u8>, E> {
+        Err(invalid("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Vec<u8>, A::Error> {
+        Err(invalid("["))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Vec<u8>, A::Error> {
+        Err(invalid("{"))
+    }
+}
+
+/// Go's words. All that people write is in maps, whose values have this name.
+fn invalid<E: Error>(token: impl fmt::Display) -> E {
+    E::custom(format_args!("invalid value for bytes field value: {token}"))
+}
+
+/// One text does not mix alphabets. Its length says whether it is padded, and line breaks count for
+/// that, though they mean nothing.
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+    let padding = if text.len() % 4 == 0 {
+        DecodePaddingMode::RequireCanonical
+    } else {
+        DecodePaddingMode::RequireNone
+    };
+    let config = GeneralPurposeConfig::new()
+        .with_decode_padding_mode(padding)
+        .with_decode_allow_trailing_bits(true);
+    let letters: Vec<u8> = text.bytes().filter(|b| !matches!(b, b'\r' | b'\n')).collect();
+    GeneralPurpose::new(alphabet, config).decode(letters).ok()
+}
