@@ -17,7 +17,7 @@ use crate::options::{FunctionOptions, OutputOptions};
 /// The helper that seeds and captures context, if the options ask for one.
 pub(crate) fn helper(
     options: &FunctionOptions,
-    output: &OutputOptions,
+    output: OutputOptions,
     engine: &Engine,
     loader: &mut Loader<'_, '_>,
 ) -> Result<Option<Arc<ContextHelper>>> {

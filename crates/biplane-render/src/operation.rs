@@ -145,7 +145,7 @@ impl OperationRender {
             Some(path) => loader.secrets(path, "function credentials")?,
             None => Vec::new(),
         };
-        let helper = context::helper(&self.function, &self.output, &self.engine, loader)?;
+        let helper = context::helper(&self.function, self.output, &self.engine, loader)?;
         Ok(Inputs { operation, functions, required, credentials, schemas, helper })
     }
 

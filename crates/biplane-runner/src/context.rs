@@ -29,6 +29,7 @@ impl ContextHelper {
     }
 
     /// A helper with the same seed for another pipeline.
+    #[must_use]
     pub fn afresh(&self) -> Self {
         Self { seed: self.seed.clone(), captured: Mutex::default() }
     }

@@ -20,7 +20,7 @@ pub struct Running {
     /// Of a program or a container: a report once it has ended.
     pub ended: Option<Ended>,
     /// The program, which ends with the last clone.
-    #[expect(dead_code, reason = "dropping it ends the program")]
+    #[allow(dead_code)] // dropping it ends the program
     pub(crate) program: Option<Arc<Program>>,
 }
 

@@ -118,7 +118,7 @@ mod tests {
             "metadata": {"name": "s", "namespace": "n"}});
         let mut with_namespace = object(operation.clone());
         require_watched(&mut with_namespace, &object(secret));
-        let selector = json!({"requirementName": REQUIREMENT_RESOURCE_RESOURCE, "apiVersion": "v1", "kind": "Secret",
+        let selector = json!({"requirementName": REQUIREMENT, "apiVersion": "v1", "kind": "Secret",
             "name": "s", "namespace": "n"});
         assert_eq!(
             with_namespace.at(&["spec", "pipeline"]).unwrap(),

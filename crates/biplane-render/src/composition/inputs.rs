@@ -152,7 +152,7 @@ impl CompositionRender {
         if line == Line::V1 {
             inputs.context_texts = context::texts(&self.function, loader)?;
         } else {
-            inputs.context = context::helper(&self.function, &self.output, &self.engine, loader)?;
+            inputs.context = context::helper(&self.function, self.output, &self.engine, loader)?;
         }
         Ok((inputs, composites))
     }

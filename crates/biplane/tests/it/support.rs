@@ -48,6 +48,11 @@ pub(crate) fn render_on(files: &[(&str, &str)], composite: &str, flags: &[&str])
 
 /// Runs a command line in an environment of its own.
 pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
+    run_with_bytes(arguments, stdin.as_bytes(), environment)
+}
+
+/// The same with standard input that need not be UTF-8.
+pub(crate) fn run_with_bytes(arguments: &[&str], stdin: &[u8], environment: &Environment) -> Ran {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut streams = Streams {
         stdin: Box::new(std::io::Cursor::new(stdin.to_owned())),

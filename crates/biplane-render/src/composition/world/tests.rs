@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::commands::render::RENDER_TIME;
+use crate::RENDER_TIME;
 
 fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
