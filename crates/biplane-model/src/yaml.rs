@@ -25,4 +25,4 @@ pub use decode::{NotText, decode_text};
 pub use error::{Problem, YamlError};
 pub use place::Place;
 pub use read::{Document, MAX_DEPTH, parse_documents, parse_one};
-pub use write::{map_to_string, to_string, write_documents};
+pub use write::{to_string, write_documents};

@@ -18,13 +18,6 @@ pub fn to_string(value: &Value) -> String {
     printer.out
 }
 
-/// One object as a YAML document, without a `---` line.
-pub fn map_to_string(map: &Map<String, Value>) -> String {
-    let mut printer = Printer::new();
-    printer.document(Node::Map(map));
-    printer.out
-}
-
 /// Values as a stream of documents, a line `---` before each of them.
 pub fn write_documents<'value>(documents: impl IntoIterator<Item = &'value Value>) -> String {
     let mut stream = String::new();

@@ -166,21 +166,51 @@ fn fields_that_nobody_knows_are_passed_over() {
     assert_eq!(Struct::decode(&*bytes).unwrap(), object(json!({"k": 1})));
 }
 
+/// Every broken message is beside one that differs in nothing but the cause.
 #[test]
 fn broken_messages_are_errors() {
-    for (bytes, text) in [
-        (&[0x0a][..], "varint"),
-        (&[0x0a, 0x05, 0x0a], "underflow"),
-        (&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], "underflow"),
-        (&[0x08, 0x01], "wire type"),
-        (&[0x0a, 0x03, 0x0a, 0x01, 0xff], "UTF-8"),
-        (&[0x0a, 0x05, 0x12, 0x03, 0x1a, 0x01, 0xff], "UTF-8"),
-        (&[0x0a, 0x04, 0x12, 0x02, 0x11, 0x00], "underflow"),
-        (&[0x0a, 0x04, 0x12, 0x02, 0x10, 0x00], "wire type"),
-        (&[0x0a, 0x02, 0x00, 0x00], "tag"),
-    ] {
-        let error = Struct::decode(bytes).unwrap_err().to_string();
-        assert!(error.contains(text), "{bytes:02x?}: {error}");
+    const VARINT: &str = "invalid varint";
+    const SHORT: &str = "buffer underflow";
+    const UTF_8: &str = "invalid string value: data is not UTF-8 encoded";
+    let rows: [(&[u8], &[u8], &str); 9] = [
+        // An entry without a length.
+        (&[0x0a], &[0x0a, 0x00], VARINT),
+        // An entry that is shorter than its length, and one whose length nothing can have.
+        (&[0x0a, 0x02, 0x0a], &[0x0a, 0x02, 0x0a, 0x00], SHORT),
+        (
+            &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+            &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
+            SHORT,
+        ),
+        // A number in place of an entry.
+        (&[0x08, 0x00], &[0x0a, 0x00], "invalid wire type: Varint (expected LengthDelimited)"),
+        // A key and a text that are not text.
+        (&[0x0a, 0x03, 0x0a, 0x01, 0xff], &[0x0a, 0x03, 0x0a, 0x01, 0x61], UTF_8),
+        (
+            &[0x0a, 0x05, 0x12, 0x03, 0x1a, 0x01, 0xff],
+            &[0x0a, 0x05, 0x12, 0x03, 0x1a, 0x01, 0x61],
+            UTF_8,
+        ),
+        // A number of seven bytes.
+        (
+            &[0x0a, 0x0a, 0x12, 0x08, 0x11, 0, 0, 0, 0, 0, 0, 0],
+            &[0x0a, 0x0b, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0, 0],
+            SHORT,
+        ),
+        // A number that is written as a truth value.
+        (
+            &[0x0a, 0x04, 0x12, 0x02, 0x10, 0x00],
+            &[0x0a, 0x04, 0x12, 0x02, 0x20, 0x00],
+            "invalid wire type",
+        ),
+        // A field that cannot be.
+        (&[0x0a, 0x02, 0x00, 0x00], &[0x0a, 0x02, 0x0a, 0x00], "invalid tag value: 0"),
+    ];
+    for (broken, whole, cause) in rows {
+        let error = Struct::decode(broken).unwrap_err().to_string();
+        let text = format!("failed to decode Protobuf message: {cause}");
+        assert_eq!(error, text, "{broken:02x?}");
+        assert!(Struct::decode(whole).is_ok(), "{whole:02x?}");
     }
 }
 
