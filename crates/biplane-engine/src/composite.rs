@@ -33,7 +33,7 @@ use crate::failure::{Attempted, Class, Failure, join, quoted};
 use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
 pub use biplane_model::layout::Layout;
-use compose::Composition;
+use compose::Outcome;
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
 use outcome::{ComposeError, Fatal};
 pub use write::composed_manager;
@@ -370,7 +370,7 @@ async fn settle(
     deps: &Deps,
     mut xr: XR,
     before: Option<&Value>,
-    composition: Composition,
+    outcome: Outcome,
 ) -> Result<Requeue, ReconcileError> {
     if let Some(watches) = &deps.watches
         && let Err(failure) = watches.start().await
@@ -380,7 +380,7 @@ async fn settle(
         problem.quiet_conflict = false;
         return give_up(deps, xr, problem).await;
     }
-    match deps.publisher.publish(&xr.object, &composition.details).await {
+    match deps.publisher.publish(&xr.object, &outcome.details).await {
         Ok(false) => {}
         Ok(true) => {
             let now = biplane_model::condition::seconds(deps.clock.now());
@@ -395,10 +395,10 @@ async fn settle(
             return give_up(deps, xr, problem).await;
         }
     }
-    deliver(deps, &mut xr, &composition.told).await;
+    deliver(deps, &mut xr, &outcome.told).await;
 
     let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
-    for (index, composed) in composition.composed.iter().enumerate() {
+    for (index, composed) in outcome.composed.iter().enumerate() {
         let id = if composed.name.is_empty() { index.to_string() } else { composed.name.clone() };
         for (fine, what, list) in
             [(composed.synced, "valid", &mut unsynced), (composed.ready, "ready", &mut unready)]
@@ -415,7 +415,7 @@ async fn settle(
     } else {
         Condition::reconcile_error(format!("Unsynced resources: {}", report::some_of(&unsynced)))
     };
-    let ready = match composition.ready {
+    let ready = match outcome.ready {
         Some(true) => Condition::available(),
         Some(false) => Condition::creating(),
         None if unready.is_empty() => Condition::available(),
@@ -427,7 +427,7 @@ async fn settle(
     let waiting = !unsynced.is_empty() || !unready.is_empty();
     let requeue = match deps.realtime {
         false if waiting => Requeue::Now,
-        true if !composition.ttl.is_zero() => after(deps, composition.ttl),
+        true if !outcome.ttl.is_zero() => after(deps, outcome.ttl),
         _ => after(deps, poll_interval(deps, &xr.object)),
     };
     // Null and nothing are the same here.

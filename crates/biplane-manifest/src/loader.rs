@@ -143,6 +143,12 @@ impl<'a, 'b> Loader<'a, 'b> {
                 loader.warn(&format!("there is no object in {}", name(path)));
             }
             let mut object = object.unwrap_or_default();
+            if !object.is_empty() && object.kind() != "CompositeResourceDefinition" {
+                let (file, kind) = (name(path), object.kind());
+                loader.warn(&format!(
+                    "{file} is no CompositeResourceDefinition: its kind is {kind:?}"
+                ));
+            }
             shape::fit(&mut object, DEFINITION, &source).context(attempted)?;
             Ok((object, source.keep()))
         };

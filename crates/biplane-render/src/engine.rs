@@ -11,7 +11,9 @@ use biplane_console::Deadline;
 use biplane_engine::FixedClock;
 use biplane_engine::render::{RenderError, Settings};
 use biplane_engine::sources::CountingIds;
-use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
+use biplane_proto::render::v1alpha1::{
+    Event, RenderRequest, RenderResponse, render_response::Output,
+};
 use biplane_runner::FunctionRunner;
 use biplane_runtime::{Engine, Runners, Subject};
 
@@ -37,10 +39,32 @@ pub(crate) async fn render(
                 let rendered = foreign::render(binary, request, runners, deadline).await;
                 rendered.context(subject.attempted())
             };
-            runners.unless_interrupted(render).await
+            runners.unless_interrupted(render).await.map(with_ordered_events)
         }
-        Engine::Image(image) => container::render(image, request, runners, deadline).await,
+        Engine::Image(image) => {
+            container::render(image, request, runners, deadline).await.map(with_ordered_events)
+        }
     }
+}
+
+/// Puts the events about composed resources that are not valid or ready into the order of their names.
+/// Other engines go through an unordered map there; everything else they print in order.
+fn with_ordered_events(mut response: RenderResponse) -> RenderResponse {
+    fn key(event: &Event) -> Option<(&str, bool)> {
+        let about = |what| event.message.strip_suffix(what);
+        let valid = about(" is not yet valid").map(|name| (name, false));
+        valid.or_else(|| about(" is not yet ready").map(|name| (name, true)))
+    }
+    if let Some(Output::Composite(output)) = &mut response.output {
+        let mut unready: Vec<_> =
+            output.events.iter().filter(|event| key(event).is_some()).cloned().collect();
+        unready.sort_by(|a, b| key(a).cmp(&key(b)));
+        let places = output.events.iter_mut().filter(|event| key(event).is_some());
+        for (place, event) in places.zip(unready) {
+            *place = event;
+        }
+    }
+    response
 }
 
 async fn built_in(
@@ -55,5 +79,45 @@ async fn built_in(
     match biplane_engine::render::render(request, runner, &settings).await {
         Ok(response) => Ok(response),
         Err(RenderError::Fatal { text, .. } | RenderError::Failed(text)) => Err(anyhow!(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use biplane_proto::render::v1alpha1::CompositeOutput;
+
+    use super::*;
+
+    #[test]
+    fn events_of_other_engines_come_in_a_defined_order() {
+        let event = |message: &str| Event { message: message.to_owned(), ..Event::default() };
+        let not = |what: &str, name: &str| {
+            event(&format!("Composed resource {name:?} is not yet {what}"))
+        };
+        let ordered = |events: Vec<Event>| {
+            let output = CompositeOutput { events, ..CompositeOutput::default() };
+            let output = Some(Output::Composite(output));
+            let response = with_ordered_events(RenderResponse { output, ..Default::default() });
+            let Some(Output::Composite(output)) = response.output else { panic!("{response:?}") };
+            output.events
+        };
+        assert_eq!(
+            ordered(vec![
+                event("z"),
+                not("ready", "b"),
+                event("m"),
+                not("valid", "a"),
+                not("ready", "a"),
+                event("a"),
+            ]),
+            [
+                event("z"),
+                not("valid", "a"),
+                event("m"),
+                not("ready", "a"),
+                not("ready", "b"),
+                event("a"),
+            ]
+        );
     }
 }

@@ -9,6 +9,7 @@ mod context;
 mod engine;
 mod file_stamps;
 mod functions;
+mod hints;
 pub mod operation;
 pub mod options;
 mod print;

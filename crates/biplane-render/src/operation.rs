@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use biplane_console::{Deadline, Interrupts, Streams};
+use biplane_console::{Deadline, Interrupted, Interrupts, Streams};
 use biplane_engine::operation::watch_operation::require_watched;
 use biplane_manifest::Loader;
 use biplane_manifest::loader::{self, quoted};
@@ -22,7 +22,7 @@ use biplane_runtime::{Engine, Function, Runners, Running, Subject};
 use crate::options::{Format, FunctionOptions, OutputOptions};
 use crate::warm::WarmFunctions;
 use crate::watch_files::{self, Repeatable, Sources, Watched};
-use crate::{asynchronous, context, engine, functions, print, structs, summary};
+use crate::{asynchronous, context, engine, functions, hints, print, structs, summary};
 
 const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
 
@@ -170,6 +170,7 @@ impl OperationRender {
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
         let (mut operation, mut runners) = (inputs.operation, runners.clone());
+        let given = (inputs.credentials.clone(), inputs.required.clone());
         if let Some(helper) = &inputs.helper {
             helper.wrap(&mut operation, self.output.context);
             let helper = Running::in_process(helper.clone());
@@ -194,7 +195,12 @@ impl OperationRender {
             engine::render(&self.engine, subject, request, &runners, deadline, wrap).await;
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));
-        let response = response?;
+        let response = response.map_err(|error| {
+            if error.is::<Interrupted>() {
+                return error;
+            }
+            hints::explain(error, &operation, &given.0, &given.1)
+        })?;
         let Some(render_response::Output::Operation(output)) = response.output else {
             bail!("render response does not contain an operation output");
         };
@@ -260,7 +266,7 @@ impl OperationRender {
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
             let mut applied = applied.into_object();
-            print::settle_times(&mut applied);
+            print::settle_conditions(&mut applied);
             documents.push(applied.into_value());
         }
         if self.output.results {

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::options::Format;
 use crate::{API_VERSION, RENDER_TIME};
 
-/// Replaces the times of an object's conditions. Other engines use the time of day.
+/// Replaces the times of an object's conditions that have one. Other engines use the time of day.
 pub(crate) fn settle_times(object: &mut Object) {
     let Some(Value::Array(conditions)) = object.at(&["status", "conditions"]) else { return };
     let mut conditions = conditions.clone();
@@ -22,6 +22,68 @@ pub(crate) fn settle_times(object: &mut Object) {
         }
     }
     object.set_at(&["status", "conditions"], conditions);
+}
+
+/// Writes an object's conditions as upstream prints them: read into its type of a condition, with
+/// their times replaced. A status without conditions gets `conditions: null`; conditions that do not
+/// fit the type are left alone.
+pub(crate) fn settle_conditions(object: &mut Object) {
+    let conditions = match object.at(&["status"]) {
+        Some(Value::Object(status)) => status.get("conditions").cloned().unwrap_or_default(),
+        Some(Value::Null) => Value::Null,
+        _ => return,
+    };
+    let settled = match conditions {
+        Value::Null => Value::Null,
+        Value::Array(conditions) => {
+            let settled: Option<Vec<_>> = conditions.iter().map(settled_condition).collect();
+            let Some(settled) = settled else { return };
+            settled.into()
+        }
+        _ => return,
+    };
+    if object.at(&["status"]) == Some(&Value::Null) {
+        object.set_at(&["status"], Map::new());
+    }
+    object.set_at(&["status", "conditions"], settled);
+}
+
+/// A condition as its Go type is printed; `None` if it cannot be read into the type.
+fn settled_condition(condition: &Value) -> Option<Value> {
+    let empty = Map::new();
+    let fields = match condition {
+        Value::Object(fields) => fields,
+        Value::Null => &empty,
+        _ => return None,
+    };
+    let text = |key: &str| match fields.get(key) {
+        None | Some(Value::Null) => Some(""),
+        Some(value) => value.as_str(),
+    };
+    match fields.get("lastTransitionTime") {
+        None | Some(Value::Null) => {}
+        Some(time) => {
+            biplane_go::time::instant(time.as_str()?)?;
+        }
+    }
+    let mut settled = json!({
+        "type": text("type")?,
+        "status": text("status")?,
+        "lastTransitionTime": RENDER_TIME,
+        "reason": text("reason")?,
+    });
+    match text("message")? {
+        "" => {}
+        message => settled["message"] = message.into(),
+    }
+    match fields.get("observedGeneration") {
+        None | Some(Value::Null) => {}
+        Some(generation) => match generation.as_i64()? {
+            0 => {}
+            generation => settled["observedGeneration"] = generation.into(),
+        },
+    }
+    Some(settled)
 }
 
 /// Sorts composed resources by the name that the pipeline gave them.
@@ -75,10 +137,12 @@ mod tests {
         assert_eq!(below, json!({"a": {"b": 1, "c": [3], "g": 1}, "d": null, "e": "text"}));
     }
 
-    /// RX-24, T-35
+    fn with(status: Value) -> Object {
+        Object::from_value(json!({"status": status})).unwrap()
+    }
+
     #[test]
-    fn only_times_that_exist_are_replaced() {
-        let with = |status: Value| Object::from_value(json!({"status": status})).unwrap();
+    fn only_times_that_exist_are_settled() {
         for (before, after) in [
             (json!({"phase": "x"}), json!({"phase": "x"})),
             (
@@ -92,5 +156,52 @@ mod tests {
             settle_times(&mut object);
             assert_eq!(object, with(after));
         }
+    }
+
+    /// RX-24, T-35
+    #[test]
+    fn conditions_are_printed_as_their_type_has_them() {
+        let time = "2025-03-09T08:00:00Z";
+        let bare =
+            json!({"type": "", "status": "", "lastTransitionTime": RENDER_TIME, "reason": ""});
+        let full = |time: &str, more: Value| {
+            let mut condition = json!({"type": "A", "status": "True", "lastTransitionTime": time,
+                "reason": "R", "message": "m", "observedGeneration": 2});
+            condition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"conditions": [condition]})
+        };
+        for (before, after) in [
+            (json!({"phase": "x"}), json!({"phase": "x", "conditions": null})),
+            (json!({}), json!({"conditions": null})),
+            (json!(null), json!({"conditions": null})),
+            (json!({"conditions": null}), json!({"conditions": null})),
+            (json!({"conditions": []}), json!({"conditions": []})),
+            (json!({"conditions": [{}, null]}), json!({"conditions": [bare, bare]})),
+            (full(time, json!({"more": 1})), full(RENDER_TIME, json!({}))),
+            (
+                json!({"conditions": [{"type": "A", "message": "", "observedGeneration": 0}]}),
+                json!({"conditions": [{"type": "A", "status": "", "reason": "",
+                    "lastTransitionTime": RENDER_TIME}]}),
+            ),
+        ] {
+            let mut object = with(before.clone());
+            settle_conditions(&mut object);
+            assert_eq!(object, with(after), "{before}");
+        }
+        for unfit in [
+            json!("ready"),
+            json!({"conditions": "none"}),
+            json!({"conditions": ["none"]}),
+            json!({"conditions": [{"type": 1}]}),
+            json!({"conditions": [{"type": "A", "observedGeneration": "2"}]}),
+            full("now", json!({})),
+        ] {
+            let mut object = with(unfit.clone());
+            settle_conditions(&mut object);
+            assert_eq!(object, with(unfit));
+        }
+        let mut without = Object::from_value(json!({"kind": "A"})).unwrap();
+        settle_conditions(&mut without);
+        assert_eq!(without, Object::from_value(json!({"kind": "A"})).unwrap());
     }
 }

@@ -27,7 +27,7 @@ use biplane_runtime::{Runners, Subject};
 use serde_json::json;
 
 use crate::options::OutputOptions;
-use crate::{API_VERSION, RENDER_TIME, context, structs, summary};
+use crate::{API_VERSION, RENDER_TIME, context, hints, structs, summary};
 
 /// A render as the v1 line did it: what it is made from, and what is printed.
 pub(crate) struct V1Render<'a> {
@@ -59,7 +59,12 @@ impl V1Render<'_> {
         timing.report().iter().for_each(|line| say(line));
         let end = match run {
             Err(error) if error.is::<Interrupted>() => return Err(error),
-            run => run.context(Subject::Composite.attempted())?,
+            Err(error) => {
+                let error = error.context(Subject::Composite.attempted());
+                let (credentials, required) = (self.credentials, self.required);
+                return Err(hints::explain(error, self.composition, credentials, required));
+            }
+            Ok(end) => end,
         };
 
         if output.summary {

@@ -18,7 +18,7 @@ use crate::requirements::selector;
 
 /// What composing came to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Composition {
+pub(super) struct Outcome {
     pub(super) composed: Vec<Composed>,
     pub(super) details: observe::Details,
     /// Whether the composite resource is ready, if the pipeline says so.
@@ -34,7 +34,7 @@ pub(super) async fn compose(
     xr: &mut Object,
     revision: &CompositionSpec,
     deadline: Instant,
-) -> Result<Composition, ComposeError> {
+) -> Result<Outcome, ComposeError> {
     let cluster = &*deps.ports.cluster;
     let observed = observe::composed(cluster, deps.layout, xr)
         .await
@@ -47,7 +47,7 @@ pub(super) async fn compose(
     };
     let state = observe::state(xr, details, &observed);
 
-    let mut outcome = Composition::default();
+    let mut outcome = Outcome::default();
     let run = Run { trace: deps.ids.uuid(), deadline };
     let (mut flow, requirements) =
         run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
@@ -93,7 +93,7 @@ async fn run_pipeline(
     revision: &CompositionSpec,
     run: &Run,
     observed: &State,
-    outcome: &mut Composition,
+    outcome: &mut Outcome,
 ) -> Result<(Flow, Vec<Requirement>), ComposeError> {
     let mut flow = Flow::default();
     let mut requirements = Vec::new();

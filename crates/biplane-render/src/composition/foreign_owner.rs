@@ -1,20 +1,19 @@
-//! Observed resources that belong to someone else, as those do that were copied from a cluster where
-//! the composite resource has another UID than in the file.
+//! Observed resources whose controller is not the composite resource. They were copied from a cluster
+//! where it has another UID than in the file, or they belong to a nested composite resource.
 
 use std::fmt::Write as _;
 
 use anyhow::{Error, anyhow};
 use biplane_engine::render::composite_uid;
 use biplane_model::Object;
-use biplane_model::owner::controller_of;
+use biplane_model::owner::{OwnerReference, controller_of};
 
-/// What every engine says about them.
-const REFUSED: &str = "has a controller ref but is not controlled by the XR";
 /// How many are named; the others are counted.
 const NAMED: usize = 3;
 
-/// Whose they are, and what to do about it; none if all of them may be observed.
-fn by_others(composite: &Object, observed: &[Object]) -> Option<String> {
+/// Whose they are, and what to do about it; none if all of them may be observed. `nests` tells whether
+/// nested composite resources are rendered too.
+fn by_others(composite: &Object, observed: &[Object], nests: bool) -> Option<String> {
     let uid = composite_uid(composite);
     let theirs: Vec<_> = observed
         .iter()
@@ -50,6 +49,8 @@ fn by_others(composite: &Object, observed: &[Object]) -> Option<String> {
             " Set metadata.uid of the XR to {}, or remove the owner references from the observed resources.",
             first.uid
         );
+    } else if let Some(advice) = nested(composite, observed, &theirs, nests) {
+        text.push_str(&advice);
     } else {
         text.push_str(
             " Leave out what belongs to others; of what is the XR's, remove the owner references or set metadata.uid of the XR to the uid in them.",
@@ -58,11 +59,38 @@ fn by_others(composite: &Object, observed: &[Object]) -> Option<String> {
     Some(text)
 }
 
-/// Adds that to the error of an engine that refused them.
-pub(super) fn explain(error: Error, composite: &Object, observed: &[Object]) -> Error {
-    let text = format!("{error:#}");
-    match by_others(composite, observed) {
-        Some(hint) if text.contains(REFUSED) => anyhow!("{text}{hint}"),
-        _ => error,
+/// Advice for resources of a composite resource that is composed by this one, and is not observed.
+fn nested(
+    composite: &Object,
+    observed: &[Object],
+    theirs: &[(&Object, OwnerReference)],
+    nests: bool,
+) -> Option<String> {
+    let (_, owner) = theirs.first()?;
+    let same = |other: &OwnerReference| other.kind == owner.kind && other.name == owner.name;
+    let is_observed = |o: &Object| o.kind() == owner.kind && o.name() == owner.name;
+    if owner.kind == composite.kind()
+        || !theirs.iter().all(|(_, owner)| same(owner))
+        || observed.iter().any(is_observed)
+    {
+        return None;
+    }
+    let (kind, name) = (&owner.kind, &owner.name);
+    Some(if nests {
+        format!(
+            " If it composes {kind} {name}, add {kind} {name} itself to the observed resources; otherwise leave out what belongs to {kind} {name}."
+        )
+    } else {
+        format!(
+            " Leave out what belongs to {kind} {name}. If the XR composes {kind} {name}, render both with --until-stable and --compositions, and add {kind} {name} itself to the observed resources."
+        )
+    })
+}
+
+/// Adds that to the error of an engine, which refuses them before it does anything else.
+pub(super) fn explain(error: Error, composite: &Object, observed: &[Object], nests: bool) -> Error {
+    match by_others(composite, observed, nests) {
+        Some(hint) => anyhow!("{error:#}{hint}"),
+        None => error,
     }
 }

@@ -1,7 +1,7 @@
 //! One composite resource: from its inputs to the engine's answer, and from there to documents.
 
-use anyhow::{Result, anyhow, bail};
-use biplane_console::Deadline;
+use anyhow::{Error, Result, anyhow, bail};
+use biplane_console::{Deadline, Interrupted};
 use biplane_manifest::Line;
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
@@ -12,7 +12,7 @@ use biplane_runner::context::FUNCTION;
 use biplane_runtime::{Runners, Running, Subject};
 
 use super::{CompositionRender, Inputs, Say, foreign_owner};
-use crate::{context, engine, print, structs, summary, v1};
+use crate::{context, engine, hints, print, structs, summary, v1};
 
 /// What the engine made of a composite resource.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl CompositionRender {
         say: Say<'_>,
     ) -> Result<Answer> {
         let composite = inputs.composite.id();
-        let given = (inputs.composite.clone(), inputs.observed.clone());
+        let given = inputs.clone();
         let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
         let mut runners = runners.clone();
         let mut composition = inputs.composition;
@@ -107,8 +107,7 @@ impl CompositionRender {
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }
-        let response =
-            response.map_err(|error| foreign_owner::explain(error, &given.0, &given.1))?;
+        let response = response.map_err(|error| self.explain_failure(error, &given))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };
@@ -116,12 +115,22 @@ impl CompositionRender {
         Ok(Answer { output, context, timing: timing.report() })
     }
 
+    /// Adds advice to an error of the engine.
+    fn explain_failure(&self, error: Error, inputs: &Inputs) -> Error {
+        if error.is::<Interrupted>() {
+            return error;
+        }
+        let nests = self.until_stable.is_some();
+        let error = foreign_owner::explain(error, &inputs.composite, &inputs.observed, nests);
+        hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
+    }
+
     fn documents(&self, answer: Answer, input: &Object) -> Result<Vec<Value>> {
         let Answer { output, context, .. } = answer;
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =
             output.composed_resources.into_iter().map(Struct::into_object).collect();
-        composed.iter_mut().for_each(print::settle_times);
+        composed.iter_mut().for_each(print::settle_conditions);
         print::sort(&mut composed);
 
         let mut documents = vec![composite.into_value()];
@@ -146,7 +155,7 @@ impl CompositionRender {
             print::overlay(full.make_mut(), &composite);
             composite = full;
         }
-        print::settle_times(&mut composite);
+        print::settle_conditions(&mut composite);
         Ok(composite)
     }
 }

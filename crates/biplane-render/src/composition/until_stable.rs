@@ -132,10 +132,10 @@ impl CompositionRender {
         let (composite, context) = root.ok_or_else(|| anyhow!("nothing was rendered"))?;
         let composite =
             if self.include_full_xr { composite.clone() } else { world.changed(composite) };
-        let mut documents = vec![composite.into_value()];
-        for (id, _) in &answers {
-            documents.extend(world.composed(id).into_iter().map(Object::into_value));
-        }
+        let mut objects = vec![composite];
+        objects.extend(answers.iter().flat_map(|(id, _)| world.composed(id)));
+        objects.iter_mut().for_each(print::settle_conditions);
+        let mut documents: Vec<_> = objects.into_iter().map(Object::into_value).collect();
         documents.extend(results);
         if self.output.context {
             documents.extend(context.map(|fields| context::document(fields.into_value())));
