@@ -30,6 +30,7 @@ const TOOLS: u8 = 9;
 /// Edges within a level that are meant.
 const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-model", "biplane-go"),
+    ("biplane-proto", "biplane-go"),
     ("biplane-proto", "biplane-model"),
     ("biplane-schema", "biplane-go"),
     ("biplane-schema", "biplane-model"),
