@@ -317,6 +317,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_there_is_found() {
+        let needs = look(&crate::root());
+        println!("{}", report(&needs).lines.join("\n"));
+        // Tests of this crate use git, and were linked by the compiler.
+        for need in &needs[..2] {
+            assert!(matches!(need.found, Found::Good(_)), "{}: {:?}", need.what, need.found);
+        }
+        assert_eq!(needs.len(), 4);
+    }
+
+    #[test]
     fn the_modules_say_which_go_they_need() {
         let need = go(&crate::root());
         assert!(
