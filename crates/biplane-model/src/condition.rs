@@ -1,10 +1,10 @@
 //! Conditions at `status.conditions`: read, compared and set as the control plane does.
 
+use biplane_go::time::{Instant, instant};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::Object;
-use biplane_go::time::{Instant, instant};
 
 /// `Ready`.
 pub const READY: &str = "Ready";

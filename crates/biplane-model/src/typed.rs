@@ -9,14 +9,14 @@ pub mod tables;
 
 use std::fmt;
 
-use serde_json::{Map, Value, json};
-
-use crate::Object;
-use crate::object::integer;
 use biplane_go::base64;
 use biplane_go::fmt::quote;
 use biplane_go::num::format_general;
 use biplane_go::time::{Instant, instant};
+use serde_json::{Map, Value, json};
+
+use crate::Object;
+use crate::object::integer;
 
 pub use names::Names;
 

@@ -31,7 +31,7 @@ pub use combine::combine;
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
 pub use managed::{ManagedFields, ManagedFieldsError, Manager, Operation, Owned};
-pub use manager::{Applied, ApplyError, FieldManager};
+pub use manager::{Applied, ApplyError, BEFORE_FIRST_APPLY, FieldManager};
 pub use path::{Path, PathElement, PathElementError};
 pub use reconcile::reconcile;
 pub use remove::remove;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, Patch};
 use biplane_model::{Object, Value};
+use biplane_schema::merge::BEFORE_FIRST_APPLY;
 use serde_json::json;
 
 use super::write::COMPOSED_MANAGER;
@@ -60,7 +61,7 @@ fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
         .map(|entry| entry.get("manager").and_then(Value::as_str).unwrap_or_default())
         .collect();
     let ours = managers.iter().any(|manager| manager.starts_with(COMPOSED_MANAGER));
-    let before = managers.iter().rposition(|manager| *manager == "before-first-apply");
+    let before = managers.iter().rposition(|manager| *manager == BEFORE_FIRST_APPLY);
     let version = json!({
         "op": "replace", "path": "/metadata/resourceVersion", "value": object.resource_version(),
     });

@@ -1,10 +1,10 @@
 //! Wildcards.
 
+use biplane_go::fmt::quote;
 use serde_json::{Map, Value};
 
 use super::read::{Node, step};
 use super::{FieldPath, PathError, Segment, print};
-use biplane_go::fmt::quote;
 
 impl FieldPath {
     /// The paths that this one stands for in a document, each as printed, in the order of indexes

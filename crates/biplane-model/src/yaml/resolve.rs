@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use biplane_go::{base64, num};
+
 use super::error::Problem;
 use super::timestamp::is_timestamp;
-use biplane_go::{base64, num};
 
 /// The meaning of a plain scalar.
 #[derive(Clone, Copy, Debug, PartialEq)]

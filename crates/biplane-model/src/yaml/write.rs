@@ -1,9 +1,10 @@
 //! Printing values the way `kubectl -o yaml` lays them out, to the byte.
 
+use biplane_go::num;
+
 use super::analyse::{Analysis, Style, is_break, is_printable};
 use super::order;
 use crate::{Map, Number, Value};
-use biplane_go::num;
 
 /// Lines are folded at the first space beyond this column.
 const WIDTH: usize = 80;

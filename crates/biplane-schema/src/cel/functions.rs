@@ -206,16 +206,15 @@ fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
         | ("string", Value::Text(_))
         | ("timestamp", Value::Timestamp(_))
         | ("duration", Value::Duration(_)) => Ok(value.clone()),
-        ("bool", Value::Text(text)) => match text.as_ref() {
-            "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(Value::Bool(true)),
-            "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(Value::Bool(false)),
-            _ => fails("bool"),
-        },
+        ("bool", Value::Text(text)) => {
+            num::parse_bool(text.as_bytes()).map_or_else(|_| fails("bool"), |b| Ok(Value::Bool(b)))
+        }
         ("bytes", Value::Text(text)) => Ok(Value::Bytes(text.as_bytes().into())),
         ("double", Value::Int(int)) => Ok(Value::Double(*int as f64)),
         ("double", Value::Uint(uint)) => Ok(Value::Double(*uint as f64)),
         ("double", Value::Text(text)) => {
-            text.parse().map_or_else(|_| fails("double"), |double| Ok(Value::Double(double)))
+            let double = num::parse_float(text.as_bytes());
+            double.map_or_else(|_| fails("double"), |double| Ok(Value::Double(double)))
         }
         ("int", Value::Double(double)) => {
             // Both ends of the range are refused, for they may stand for numbers beyond it.
@@ -224,7 +223,8 @@ fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
         }
         ("int", Value::Uint(uint)) => i64::try_from(*uint).map(Value::Int).map_err(|_| overflow()),
         ("int", Value::Text(text)) => {
-            text.parse().map_or_else(|_| fails("int"), |int| Ok(Value::Int(int)))
+            let int = num::parse_int(text.as_bytes());
+            int.map_or_else(|_| fails("int"), |int| Ok(Value::Int(int)))
         }
         ("int", Value::Timestamp(nanos)) => Ok(Value::Int(nanos.div_euclid(1_000_000_000) as i64)),
         ("int", Value::Duration(nanos)) => Ok(Value::Int(*nanos)),
@@ -239,6 +239,8 @@ fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
                 Err("unsigned integer overflow".to_owned())
             }
         }
+        // Unlike an integer, this may not have a sign.
+        ("uint", Value::Text(text)) if text.starts_with('+') => fails("uint"),
         ("uint", Value::Text(text)) => {
             text.parse().map_or_else(|_| fails("uint"), |uint| Ok(Value::Uint(uint)))
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use biplane_go::fmt::quote;
+use biplane_model::Object;
 use serde_json::{Map, Value};
 
 use super::set::{FieldSet, FieldSetError};
-use biplane_go::fmt::quote;
-use biplane_model::Object;
 
 /// How a manager came to own its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

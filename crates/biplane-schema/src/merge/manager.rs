@@ -1,5 +1,6 @@
 //! The field manager: apply and update as an endpoint of the API server does them.
 
+use biplane_model::{Gvk, Object};
 use serde_json::{Map, Value};
 
 use super::conflict::Conflicts;
@@ -9,7 +10,9 @@ use super::typed::{TypeErrors, validate};
 use super::types::TypeRef;
 use super::updater::{MergeError, Updater, manager, strip};
 use super::versions::Versions;
-use biplane_model::{Gvk, Object};
+
+/// Who owns the fields of an object that was written before anyone applied it.
+pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// How many updaters an object remembers by name.
 const MOST_UPDATERS: usize = 10;
@@ -98,7 +101,7 @@ impl FieldManager<'_> {
         if managers.0.is_empty() {
             let type_ref = self.type_of(&live_value, &api_version)?;
             let change = (&type_ref, &empty.to_value(), &live_value);
-            self.track(change, &mut managers, "before-first-apply")?;
+            self.track(change, &mut managers, BEFORE_FIRST_APPLY)?;
         }
         if config.at(&["metadata", "managedFields"]).is_some_and(|fields| !fields.is_null()) {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".into()));

@@ -1,10 +1,10 @@
 //! What holds for every apply, whatever the objects.
 
+use biplane_model::{Gvk, Object};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use biplane_model::{Gvk, Object};
 
 fn type_ref() -> TypeRef {
     let item = json!({

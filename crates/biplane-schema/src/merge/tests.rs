@@ -1,9 +1,9 @@
 //! Tests of the merge on values made by hand.
 
+use biplane_model::{Gvk, Object};
 use serde_json::{Value, json};
 
 use super::*;
-use biplane_model::{Gvk, Object};
 
 fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use biplane_go::fmt::quote;
 use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use super::set::FieldSet;
 use super::types::{ListType, MapType, Scalar, Shape, TypeRef};
 use crate::value;
-use biplane_go::fmt::quote;
 
 /// One thing that is wrong with a value, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Uniqueness in lists that are sets or maps.
 
+use biplane_go::json;
 use serde_json::{Map, Value};
 
 use super::error::{FieldError, Problem};
 use super::node::{ListKind, Node};
-use biplane_go::json;
 
 /// Every item that repeats an earlier one, at its first repetition.
 pub(super) fn check(map: &Map<String, Value>, node: &Node, path: &str, out: &mut Vec<FieldError>) {

@@ -2,12 +2,12 @@
 
 mod scalar;
 
+use biplane_go::fmt::quote;
+use biplane_go::json;
 use serde_json::{Map, Value};
 
 use super::error::{FieldError, Problem};
 use super::node::{Additional, ListKind, Node};
-use biplane_go::fmt::quote;
-use biplane_go::json;
 
 /// What was found: problems, and how many checks passed, by which the nearest alternative of
 /// `anyOf` and `oneOf` is chosen.

@@ -1,9 +1,10 @@
 //! Points in time and lengths of it.
 
+use biplane_go::time::{GoDuration, civil, strict_instant};
+
 use super::super::eval::{Outcome, no_such_overload};
 use super::super::value::Value;
 use super::overflow;
-use biplane_go::time::{GoDuration, civil, strict_instant};
 
 const SECOND: i128 = 1_000_000_000;
 /// From the year 1 to the end of the year 9999.

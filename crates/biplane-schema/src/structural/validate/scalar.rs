@@ -1,11 +1,11 @@
 //! Checks on types, text and numbers.
 
+use biplane_go::num::format_general;
 use serde_json::{Number, Value};
 
 use super::super::error::{FieldError, Problem};
 use super::super::node::Node;
 use super::Place;
-use biplane_go::num::format_general;
 
 /// The JSON type of a value and the API server's name for its representation.
 fn kind_of(value: &Value) -> (&'static str, &'static str) {
