@@ -3,6 +3,8 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod logging;
 pub mod progress;
+pub mod signals;
 pub mod streams;
 mod terminal;

@@ -1,8 +1,12 @@
 //! Where a command reads from and writes to: documents on stdout, everything else on stderr.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, IsTerminal as _, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
+pub use crate::logging::debug_line;
+
+use crate::logging;
 use crate::progress::Progress;
 use crate::terminal;
 
@@ -12,9 +16,9 @@ pub struct Streams<'a> {
     pub stdin: &'a mut dyn Read,
     /// The product, and nothing but the product.
     pub stdout: &'a mut dyn Write,
-    /// Errors, warnings and progress.
-    pub stderr: &'a mut dyn Write,
-    /// Whether to log what is being done.
+    /// Errors, warnings and the log.
+    pub stderr: Stderr,
+    /// Whether the log includes debug lines.
     pub verbose: bool,
     /// Where to say what is waited for.
     pub progress: Progress,
@@ -23,25 +27,54 @@ pub struct Streams<'a> {
 impl Streams<'_> {
     /// Logs a line if the user asked for it. Fields are in the order of their keys.
     pub fn debug(&mut self, message: &str, fields: &[(&str, &str)]) {
-        if self.verbose {
-            self.say(&debug_line(message, fields));
-        }
+        logging::debug(message, fields);
     }
 
     /// Writes a line, or several, to stderr. There is nobody to tell when that fails.
     pub fn say(&mut self, line: &str) {
-        let line = terminal::harmless(line);
-        let _ = self.progress.aside(|| writeln!(self.stderr, "{line}"));
+        self.stderr.say(&self.progress, line);
     }
 }
 
-/// A line of the log.
-pub fn debug_line(message: &str, fields: &[(&str, &str)]) -> String {
-    let fields: serde_json::Map<_, _> =
-        fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    let fields = serde_json::Value::Object(fields);
-    format!("{time}\tDEBUG\t{message}\t{fields}")
+/// Where errors, warnings and the log go. Copies write to the same place, from any thread.
+#[derive(Clone)]
+pub struct Stderr {
+    out: Arc<Mutex<dyn Write + Send>>,
+    is_terminal: bool,
+}
+
+impl Stderr {
+    /// The stderr of this process.
+    pub fn of_process() -> Self {
+        let stderr = io::stderr();
+        let is_terminal = stderr.is_terminal();
+        Self { out: Arc::new(Mutex::new(stderr)), is_terminal }
+    }
+
+    /// Something else, such as a buffer that a test reads.
+    pub fn to(out: Arc<Mutex<impl Write + Send + 'static>>) -> Self {
+        Self { out, is_terminal: false }
+    }
+
+    /// Whether a person reads along.
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Writes a line, or several, with the progress line out of its way.
+    pub(crate) fn say(&self, progress: &Progress, line: &str) {
+        let line = terminal::harmless(line);
+        self.write(progress, format!("{line}\n").as_bytes());
+    }
+
+    /// Writes bytes as they are.
+    pub(crate) fn write(&self, progress: &Progress, bytes: &[u8]) {
+        progress.aside(|| {
+            let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+            // There is nobody to tell when that fails.
+            let _ = out.write_all(bytes).and_then(|()| out.flush());
+        });
+    }
 }
 
 /// Passes on what is written, and remembers whether there is nobody left to read it.
@@ -77,5 +110,11 @@ impl Write for Reader<'_> {
 impl fmt::Debug for Streams<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Streams").field("verbose", &self.verbose).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Stderr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stderr").field("is_terminal", &self.is_terminal).finish_non_exhaustive()
     }
 }
