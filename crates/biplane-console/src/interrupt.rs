@@ -1,15 +1,15 @@
 //! Notices that a command should stop, so that it can clean up first.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use anyhow::{Context, Result};
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 use tokio::sync::{oneshot, watch};
 
 use crate::error::{self, error_text};
 use crate::progress::Progress;
+use crate::signals;
 
 /// The command was asked to stop.
 #[derive(Debug, thiserror::Error)]
@@ -42,11 +42,10 @@ impl Interrupts {
         // A thread of its own receives signals while the others are busy.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context(attempted)?;
-        let signals = {
+        let stop = {
             let _entered = runtime.enter();
-            kinds().into_iter().map(signal).collect::<std::io::Result<Vec<_>>>()
+            signals::first_of(kinds()).context(attempted)?
         };
-        let mut signals = signals.context(attempted)?;
         let (send, asked) = watch::channel(false);
         let (alive, dead) = oneshot::channel();
         let shared = Arc::new(Shared {
@@ -59,7 +58,7 @@ impl Interrupts {
         let listen = move || {
             let heard = runtime.block_on(async {
                 tokio::select! {
-                    () = first(&mut signals) => true,
+                    () = stop => true,
                     _ = dead => false,
                 }
             });
@@ -151,20 +150,6 @@ pub async fn requested(interrupts: Option<&Interrupts>) {
         Some(interrupts) => interrupts.requested().await,
         None => std::future::pending().await,
     }
-}
-
-/// Returns when the first signal arrives.
-async fn first(signals: &mut [Signal]) {
-    let heard = |signal: &mut Signal, context: &mut std::task::Context<'_>| {
-        signal.poll_recv(context).is_ready()
-    };
-    std::future::poll_fn(|context| {
-        if signals.iter_mut().any(|signal| heard(signal, context)) {
-            return Poll::Ready(());
-        }
-        Poll::Pending
-    })
-    .await;
 }
 
 /// The signals that ask a program to stop. A hangup or quit that the parent process made us ignore

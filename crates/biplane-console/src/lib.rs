@@ -4,14 +4,19 @@
 pub mod deadline;
 pub mod error;
 pub mod interrupt;
+pub mod logging;
 pub mod notes;
 pub mod os;
 pub mod progress;
+pub mod signals;
+pub mod stderr;
 pub mod streams;
 pub mod terminal;
 
 pub use deadline::Deadline;
 pub use interrupt::{Interrupted, Interrupts};
+pub use logging::Log;
 pub use notes::{Note, Notes};
 pub use progress::Progress;
+pub use stderr::Stderr;
 pub use streams::Streams;

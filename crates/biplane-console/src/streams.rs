@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
+use crate::logging;
 use crate::progress::Progress;
-use crate::terminal;
+use crate::stderr::Stderr;
 
 /// The streams of one command.
 pub struct Streams<'a> {
@@ -12,9 +13,9 @@ pub struct Streams<'a> {
     pub stdin: Box<dyn Read + Send>,
     /// The product, and nothing but the product.
     pub stdout: &'a mut dyn Write,
-    /// Errors, warnings and progress.
-    pub stderr: &'a mut dyn Write,
-    /// Whether to log what is being done.
+    /// Errors, warnings and the log.
+    pub stderr: Stderr,
+    /// Whether the log includes debug lines.
     pub verbose: bool,
     /// Where to say what is waited for.
     pub progress: Progress,
@@ -23,25 +24,13 @@ pub struct Streams<'a> {
 impl Streams<'_> {
     /// Logs a line if the user asked for it. Fields are in the order of their keys.
     pub fn debug(&mut self, message: &str, fields: &[(&str, &str)]) {
-        if self.verbose {
-            self.say(&debug_line(message, fields));
-        }
+        logging::debug(message, fields);
     }
 
     /// Writes a line, or several, to stderr. A failure to write cannot be reported.
     pub fn say(&mut self, line: &str) {
-        let line = terminal::harmless(line);
-        let _ = self.progress.aside(|| writeln!(self.stderr, "{line}"));
+        self.stderr.say(&self.progress, line);
     }
-}
-
-/// A line of the log.
-pub fn debug_line(message: &str, fields: &[(&str, &str)]) -> String {
-    let fields: serde_json::Map<_, _> =
-        fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect();
-    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-    let fields = serde_json::Value::Object(fields);
-    format!("{time}\tDEBUG\t{message}\t{fields}")
 }
 
 /// A writer that remembers whether its reader has closed the pipe.

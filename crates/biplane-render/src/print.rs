@@ -137,6 +137,7 @@ mod tests {
         assert_eq!(below, json!({"a": {"b": 1, "c": [3], "g": 1}, "d": null, "e": "text"}));
     }
 
+    #[allow(clippy::needless_pass_by_value)] // literals read best as they are
     fn with(status: Value) -> Object {
         Object::from_value(json!({"status": status})).unwrap()
     }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use biplane_console::{Interrupted, streams};
+use biplane_console::{Interrupted, logging};
 use biplane_go::fmt::quote;
 use bollard::Docker;
 use bollard::models::NetworkDisconnectRequest;
@@ -199,7 +199,7 @@ impl Session {
 
     fn report(&self, failures: &[String]) {
         for failure in failures.iter().filter(|_| self.verbose) {
-            let line = streams::debug_line("Cannot clean up", &[("error", failure)]);
+            let line = logging::debug_line("Cannot clean up", &[("error", failure)]);
             let _ = writeln!(std::io::stderr(), "{line}");
         }
     }

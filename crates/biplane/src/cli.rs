@@ -1,5 +1,6 @@
 //! The command tree, and how a command line becomes an exit code.
 
+mod absent;
 mod booleans;
 pub mod environment;
 mod maturity;
@@ -12,19 +13,20 @@ use std::process::ExitCode;
 
 use biplane_console::error::{INTERRUPTED, error_line, error_text};
 use biplane_console::streams::PipeWatch;
-use biplane_console::{Interrupted, Progress, Streams};
+use biplane_console::{Interrupted, Progress, Stderr, Streams};
 use biplane_function::Registry;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::completions::Completions;
 use crate::commands::config::ConfigCommand;
-use crate::commands::function::Function;
+use crate::commands::function::{self, Function};
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
+use biplane_console::Log;
 use environment::Environment;
 
 /// Exit code of a mistake on the command line.
@@ -176,14 +178,26 @@ pub struct Exit {
 /// The command tree as data, for completions and manual pages: whatever the configuration hides is
 /// in it, with a word on how settled it is.
 pub fn command() -> clap::Command {
+    whole(&Registry::default())
+}
+
+/// The same with functions of one's own.
+fn whole(own: &Registry) -> clap::Command {
     let all = Features { enable_alpha: true, ..Features::default() };
-    maturity::apply(Cli::command(), all)
+    maturity::apply(tree(own), all)
 }
 
 /// The command tree that help shows.
-fn shown(features: Features) -> clap::Command {
-    maturity::apply(Cli::command(), features)
+fn shown(features: Features, own: &Registry) -> clap::Command {
+    maturity::apply(tree(own), features)
         .after_help(format!("{EXAMPLES}\n\n{}", maturity::note(features)))
+}
+
+fn tree(own: &Registry) -> clap::Command {
+    Cli::command().mut_subcommands(|group| match group.get_name() {
+        "function" => function::with_own(group, own),
+        _ => group,
+    })
 }
 
 /// The whole program, with functions of one's own beside those in the box.
@@ -191,7 +205,7 @@ pub fn main(own: Registry) -> ExitCode {
     let mut streams = Streams {
         stdin: Box::new(std::io::stdin()),
         stdout: &mut std::io::stdout(),
-        stderr: &mut std::io::stderr(),
+        stderr: Stderr::of_process(),
         verbose: false,
         progress: Progress::on_terminal(),
     };
@@ -215,26 +229,34 @@ where
     T: Into<OsString> + Clone,
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    let (config_file, features) = match configuration(&arguments, environment) {
+    values::with_home(environment.home.clone(), || run_line(&arguments, environment, streams))
+}
+
+fn run_line(arguments: &[OsString], environment: &Environment, streams: &mut Streams<'_>) -> u8 {
+    let (config_file, features) = match configuration(arguments, environment) {
         Ok(found) => found,
         Err(error) => {
             streams.say(&format!("biplane: {error}"));
             return 1;
         }
     };
-    let cli = match parse(&arguments, features) {
+    let cli = match parse(arguments, features, &environment.own) {
         Ok(cli) => cli,
-        Err(error) => return explain(error, &arguments, features, streams),
+        Err(error) => return explain(error, arguments, features, &environment.own, streams),
     };
+    let log = cli.command.log(cli.verbose);
     let mut stdout = PipeWatch::new(&mut *streams.stdout);
     let mut inner = Streams {
         stdin: std::mem::replace(&mut streams.stdin, Box::new(std::io::empty())),
         stdout: &mut stdout,
-        stderr: &mut *streams.stderr,
-        verbose: cli.verbose,
+        stderr: streams.stderr.clone(),
+        verbose: log.is_debug(),
         progress: streams.progress.clone(),
     };
-    match dispatch(cli.command, config_file.as_deref(), environment, &mut inner) {
+    let ran = log.during(&streams.stderr, &streams.progress, || {
+        dispatch(cli.command, config_file.as_deref(), environment, &mut inner)
+    });
+    match ran {
         Ok(()) => 0,
         // The reader of stdout has seen enough.
         Err(_) if stdout.closed => 0,
@@ -251,7 +273,18 @@ where
     }
 }
 
-fn parse(arguments: &[OsString], features: Features) -> Result<Cli, clap::Error> {
+impl Command {
+    /// What the command logs.
+    fn log(&self, verbose: bool) -> Log {
+        match self {
+            Self::Function(function) => function.log(verbose),
+            Self::Internal(internal) => internal.log(verbose),
+            _ => Log::when_asked(verbose),
+        }
+    }
+}
+
+fn parse(arguments: &[OsString], features: Features, own: &Registry) -> Result<Cli, clap::Error> {
     let alone = match arguments.get(1).and_then(|first| first.to_str()) {
         Some("render") => Alone::<Rendering>::parse_line(arguments),
         Some("internal") => Alone::<ForPrograms>::parse_line(arguments),
@@ -260,7 +293,7 @@ fn parse(arguments: &[OsString], features: Features) -> Result<Cli, clap::Error>
     if let Some(cli) = alone {
         return Ok(cli);
     }
-    let matches = booleans::with_values(shown(features)).try_get_matches_from(arguments)?;
+    let matches = booleans::with_values(shown(features, own)).try_get_matches_from(arguments)?;
     Cli::from_arg_matches(&matches)
 }
 
@@ -286,7 +319,7 @@ fn dispatch(
 ) -> anyhow::Result<()> {
     match command {
         Command::Completions(completions) => {
-            completions.run(&self::command(), environment.shell.as_deref(), streams)
+            completions.run(&whole(&environment.own), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
         Command::Render(render)
@@ -295,7 +328,7 @@ fn dispatch(
         | Command::Beta(Beta::Render(render)) => render.run(environment, streams),
         Command::Function(function) => function.run(&environment.own),
         Command::Internal(internal) => internal.run(streams),
-        Command::Man(man) => man.run(self::command(), streams),
+        Command::Man(man) => man.run(whole(&environment.own), streams),
         Command::Operation(Operation::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {
             render.run(environment, streams)
@@ -308,10 +341,11 @@ fn explain(
     error: clap::Error,
     arguments: &[OsString],
     features: Features,
+    own: &Registry,
     streams: &mut Streams<'_>,
 ) -> u8 {
     if !error.use_stderr() {
-        let help = help(error, arguments, features).render();
+        let help = help(error, arguments, features, own).render();
         let written = write!(streams.stdout, "{help}").and_then(|()| streams.stdout.flush());
         return match written {
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -321,9 +355,13 @@ fn explain(
             _ => 0,
         };
     }
-    let mut tree = shown(features);
+    if let Some(text) = absent::message(&error, arguments) {
+        streams.say(&error_line(&text));
+        return USAGE_ERROR;
+    }
+    let mut tree = shown(features, own);
     tree.build();
-    streams.say(&error_line(&usage::message(&error, &tree)));
+    streams.say(&error_line(&usage::message(&error, &tree, arguments)));
     if let Some(usage) = usage::usage(&error, &tree) {
         streams.say(&usage);
     }
@@ -331,8 +369,13 @@ fn explain(
 }
 
 /// The help that was asked for, from the tree whose flags people are shown.
-fn help(parsed: clap::Error, arguments: &[OsString], features: Features) -> clap::Error {
-    match shown(features).try_get_matches_from(arguments) {
+fn help(
+    parsed: clap::Error,
+    arguments: &[OsString],
+    features: Features,
+    own: &Registry,
+) -> clap::Error {
+    match shown(features, own).try_get_matches_from(arguments) {
         Err(help) if help.kind() == ErrorKind::DisplayHelp => help,
         _ => parsed,
     }

@@ -1,8 +1,15 @@
 //! `biplane internal render` and `internal serve` as other programs meet them: a process for each
 //! recorded case, with functions over gRPC.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+
+#[allow(dead_code)] // peers in other languages have their own tests
+#[path = "../../biplane-functions/tests/it/peers/builds.rs"]
+mod builds;
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
 use biplane_function::Function;
@@ -16,6 +23,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use prost::Message;
 use tokio::runtime::Runtime;
 use tonic::Code;
+use tonic::transport::Endpoint;
 
 const AREAS: [&str; 8] = ["engine", "op", "cron", "watch", "pt", "env", "ready", "tmpl"];
 
@@ -38,6 +46,13 @@ fn main() {
             "a_server_answers_many_requests_and_stops_when_told",
             a_server_answers_many_requests_and_stops_when_told,
         ),
+        Trial::test("a_server_logs_what_it_is_asked_to", a_server_logs_what_it_is_asked_to),
+        Trial::test(
+            "a_server_describes_itself_in_both_versions",
+            a_server_describes_itself_in_both_versions,
+        ),
+        Trial::test("clients_in_python_are_answered", clients_in_python_are_answered),
+        Trial::test("the_program_is_position_independent", the_program_is_position_independent),
     ];
     for area in AREAS {
         for recording in Recording::load_area(area) {
@@ -265,41 +280,75 @@ fn a_response_of_five_megabytes_is_refused() -> Result<(), Failed> {
     )
 }
 
-/// Stops the server also when a test fails.
-struct Server(Child);
+/// A server that stops also when a test fails.
+struct Server {
+    child: Child,
+    /// As it says it.
+    address: String,
+    stderr: Lines<BufReader<ChildStderr>>,
+}
+
+impl Server {
+    /// Starts it and waits until it listens.
+    fn start(address: &str, flags: &[&str]) -> Result<Self, Failed> {
+        let line = [&["internal", "serve", "--address", address], flags].concat();
+        let mut child = biplane(&line).spawn()?;
+        let stderr = BufReader::new(child.stderr.take().ok_or("no stderr")?).lines();
+        let mut server = Self { child, address: String::new(), stderr };
+        let first = server.stderr.next().ok_or("the server said nothing")??;
+        let address = first.strip_prefix("listening on ").ok_or_else(|| first.clone())?;
+        address.clone_into(&mut server.address);
+        Ok(server)
+    }
+
+    /// At a port of its own.
+    fn over_tcp(flags: &[&str]) -> Result<Self, Failed> {
+        Self::start("127.0.0.1:0", flags)
+    }
+
+    /// Asks it to stop, and returns what else it said.
+    fn stop(mut self) -> Result<Vec<String>, Failed> {
+        let terminated = Command::new("kill").arg(self.child.id().to_string()).status()?;
+        assert!(terminated.success());
+        let said = self.stderr.by_ref().collect::<Result<_, _>>()?;
+        assert!(self.child.wait()?.success(), "it stops in good order");
+        Ok(said)
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
+
+/// Compares a response with the recorded one.
+fn compare(response: &RenderResponse, recording: &Recording) -> Result<(), Failed> {
+    let ours = comparable_response(serde_json::to_value(response)?);
+    let theirs = recording.json("response.json").unwrap_or_default();
+    let theirs: RenderResponse = serde_json::from_value(theirs)?;
+    let theirs = comparable_response(serde_json::to_value(theirs)?);
+    difference("response", &ours, &theirs).map_or(Ok(()), |difference| Err(difference.into()))
 }
 
 fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("render.sock");
     let address = format!("unix://{}", socket.display());
-    let child = biplane(&["internal", "serve", "--address", &address]).spawn()?;
-    let mut server = Server(child);
-    let mut lines = BufReader::new(server.0.stderr.take().ok_or("no stderr")?).lines();
-    let first = lines.next().ok_or("the server said nothing")??;
-    assert_eq!(first, format!("listening on {address}"));
+    let server = Server::start(&address, &[])?;
+    assert_eq!(server.address, address);
 
     let case = Recording::load("engine", "one-step-one-resource");
     let fatal = Recording::load("engine", "fatal-first-step");
+    // Served from here: within the runtime that is entered below, it could not be started.
+    let (whole, ended) = (request(&case, dummy()), request(&fatal, dummy()));
     runtime().block_on(async {
         let mut client = RenderServiceClient::connect(address.clone()).await?;
         for _ in 0..20 {
-            let response = client.render(request(&case, dummy())).await?.into_inner();
-            let ours = comparable_response(serde_json::to_value(response)?);
-            let theirs = case.json("response.json").unwrap_or_default();
-            let theirs: RenderResponse = serde_json::from_value(theirs)?;
-            let theirs = comparable_response(serde_json::to_value(theirs)?);
-            if let Some(difference) = difference("response", &ours, &theirs) {
-                return Err(Failed::from(difference));
-            }
+            compare(&client.render(whole.clone()).await?.into_inner(), &case)?;
         }
-        let status = client.render(request(&fatal, dummy())).await.expect_err("a fatal result");
+        let status = client.render(ended).await.expect_err("a fatal result");
         assert_eq!(status.code(), Code::Aborted);
         assert!(status.message().contains("returned a fatal result: "), "{status:?}");
         let details = tonic_types::Status::decode(status.details())?;
@@ -313,12 +362,135 @@ fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
         assert!(partial.output.is_some(), "the partial response comes with the status");
         let status = client.render(RenderRequest::default()).await.expect_err("no input");
         assert_eq!(status.code(), Code::FailedPrecondition);
-        Ok(())
+        Ok::<_, Failed>(())
     })?;
 
-    let terminated = Command::new("kill").arg(server.0.id().to_string()).status()?;
-    assert!(terminated.success());
-    assert!(server.0.wait()?.success(), "it stops in good order");
+    assert_eq!(server.stop()?, [""; 0], "nothing is logged that was not asked for");
     assert!(!socket.exists(), "and leaves no socket behind");
+    Ok(())
+}
+
+fn a_server_logs_what_it_is_asked_to() -> Result<(), Failed> {
+    let case = Recording::load("engine", "one-step-one-resource");
+    let request = request(&case, dummy());
+    for flag in ["--debug", "--verbose"] {
+        let server = Server::over_tcp(&[flag])?;
+        let address = format!("http://{}", server.address);
+        runtime().block_on(async {
+            let mut client = RenderServiceClient::connect(address).await?;
+            client.render(request.clone()).await?;
+            client.render(RenderRequest::default()).await.expect_err("no input");
+            Ok::<_, Failed>(())
+        })?;
+        let said = server.stop()?;
+        let bytes = request.encoded_len();
+        for want in [
+            format!("\tDEBUG\tread render request\t{{\"bytes\":{bytes}}}"),
+            "\tDEBUG\trendered\t{\"bytes\":".to_owned(),
+            "\tDEBUG\trender failed\t{\"error\":\"render request must set".to_owned(),
+        ] {
+            assert!(said.iter().any(|line| line.contains(&want)), "{want} is not in {said:#?}");
+        }
+    }
+    Ok(())
+}
+
+/// The services that reflection of a version names. The two versions have the same messages, under other names.
+macro_rules! services {
+    ($version:ident, $address:expr) => {
+        runtime().block_on(async {
+            use tonic_reflection::pb::$version::ServerReflectionRequest;
+            use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
+            use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
+            use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
+            let ask = ServerReflectionRequest {
+                host: String::new(),
+                message_request: Some(MessageRequest::ListServices(String::new())),
+            };
+            let channel = Endpoint::from_shared($address)?.connect().await?;
+            let mut client = ServerReflectionClient::new(channel);
+            let answers = client.server_reflection_info(tokio_stream::once(ask)).await?;
+            let answer = answers.into_inner().message().await?.ok_or("no answer")?;
+            let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+                return Err(Failed::from(format!("{answer:?}")));
+            };
+            let mut names: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
+            names.sort();
+            Ok(names)
+        })?
+    };
+}
+
+fn a_server_describes_itself_in_both_versions() -> Result<(), Failed> {
+    let server = Server::over_tcp(&[])?;
+    let address = format!("http://{}", server.address);
+    let services = [services!(v1, address.clone()), services!(v1alpha, address.clone())];
+    for names in services {
+        assert_eq!(
+            names,
+            [
+                "biplane.render.v1alpha1.RenderService",
+                "grpc.health.v1.Health",
+                "grpc.reflection.v1.ServerReflection",
+                "grpc.reflection.v1alpha.ServerReflection",
+            ]
+        );
+    }
+    Ok(())
+}
+
+/// Renders with Python's gRPC in a folder; what the server answers, or the status.
+fn in_python(
+    folder: &Path,
+    flags: &[&str],
+    request: &RenderRequest,
+) -> Result<Result<RenderResponse, String>, Failed> {
+    let mut command = Command::new(builds::python("python"));
+    command.arg(builds::source("function-python/render.py")).args(flags).current_dir(folder);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    child.stdin.take().ok_or("no pipe")?.write_all(&request.encode_to_vec())?;
+    let output = child.wait_with_output()?;
+    match output.status.code() {
+        Some(0) => Ok(Ok(RenderResponse::decode(output.stdout.as_slice())?)),
+        Some(3) => Ok(Err(String::from_utf8_lossy(&output.stdout).into_owned())),
+        code => Err(format!("{code:?}").into()),
+    }
+}
+
+/// Python names the path of a socket as the authority, which is refused unless it is a name that a host could have.
+fn clients_in_python_are_answered() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let case = Recording::load("engine", "one-step-one-resource");
+    let request = request(&case, dummy());
+
+    let server = Server::over_tcp(&[])?;
+    let answer = in_python(folder.path(), &["--target", &server.address], &request)?;
+    compare(&answer?, &case)?;
+
+    let socket = folder.path().join("render.sock");
+    let address = format!("unix://{}", socket.display());
+    let server = Server::start(&address, &["--debug"])?;
+    for flags in
+        [&["--target", &address, "--authority", "localhost"][..], &["--target", "unix:render.sock"]]
+    {
+        compare(&in_python(folder.path(), flags, &request)??, &case)?;
+    }
+    // Once this is answered, clients need no option, and the page about the engine need not mention it.
+    let refused = in_python(folder.path(), &["--target", &address], &request)?;
+    assert!(refused.is_err_and(|status| status.contains("RST_STREAM with error code 1")));
+    let said = server.stop()?;
+    let why = "\tDEBUG\tmalformed headers: malformed authority ";
+    assert!(said.iter().any(|line| line.contains(why)), "{said:#?}");
+    Ok(())
+}
+
+/// Its own code is at an address that nobody can foretell.
+fn the_program_is_position_independent() -> Result<(), Failed> {
+    let program = std::fs::read(env!("CARGO_BIN_EXE_biplane"))?;
+    if cfg!(target_os = "linux") {
+        assert_eq!(&program[..4], b"\x7fELF");
+        let kind = u16::from_ne_bytes([program[16], program[17]]);
+        assert_eq!(kind, 3, "not ET_DYN");
+    }
     Ok(())
 }

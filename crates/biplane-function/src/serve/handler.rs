@@ -77,7 +77,11 @@ impl Runs {
         }
         match tasks.join_next().await {
             Some(Ok(answer)) => answer,
-            _ => Err(Status::internal("the function panicked")),
+            died => {
+                let error = died.and_then(Result::err).map(|error| error.to_string());
+                tracing::error!(error, "the function panicked");
+                Err(Status::internal("the function panicked"))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
@@ -100,11 +100,7 @@ impl Listener {
 
     async fn accept(&self) -> io::Result<Box<dyn Io>> {
         Ok(match self {
-            Self::Tcp(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                Box::new(stream)
-            }
+            Self::Tcp(listener, _) => Box::new(accept_tcp(listener).await?),
             Self::Unix(listener, _) => Box::new(listener.accept().await?.0),
         })
     }
@@ -134,6 +130,13 @@ impl Listener {
         });
         ReceiverStream::new(receiver)
     }
+}
+
+/// A connection whose answers are sent at once: to wait for more to send costs tens of milliseconds for each call.
+async fn accept_tcp(listener: &TcpListener) -> io::Result<TcpStream> {
+    let (stream, _) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// How long a client may take to say who it is, as long as Go's servers wait.
@@ -232,6 +235,15 @@ mod tests {
     use tokio::io::AsyncReadExt;
 
     use super::*;
+
+    #[tokio::test]
+    async fn answers_over_tcp_are_sent_at_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), accept_tcp(&listener));
+        assert!(!client.unwrap().nodelay().unwrap(), "the system's default is to wait");
+        assert!(accepted.unwrap().nodelay().unwrap());
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_that_says_nothing_is_sent_away() {

@@ -135,6 +135,47 @@ async fn a_panic_fails_its_call_only() {
     assert!(client.call(request("t", &Value::Null), Some(PATIENCE)).await.is_ok());
 }
 
+/// FN-D5: the two versions of reflection have the same messages, under other names.
+macro_rules! services {
+    ($version:ident, $address:expr) => {{
+        use tonic_reflection::pb::$version::ServerReflectionRequest;
+        use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
+        use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
+        use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
+        let ask = ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let channel = Endpoint::from_shared($address).unwrap().connect().await.unwrap();
+        let mut client = ServerReflectionClient::new(channel);
+        let answers = client.server_reflection_info(tokio_stream::once(ask)).await.unwrap();
+        let answer = answers.into_inner().message().await.unwrap().unwrap();
+        let Some(MessageResponse::ListServicesResponse(list)) = answer.message_response else {
+            panic!("{answer:?}");
+        };
+        let mut names: Vec<_> = list.service.into_iter().map(|service| service.name).collect();
+        names.sort();
+        names
+    }};
+}
+
+#[tokio::test]
+async fn both_versions_of_reflection_name_the_services() {
+    let running = world::serve(Echo::default()).await;
+    let address = format!("http://{}", running.target());
+    for names in [services!(v1, address.clone()), services!(v1alpha, address.clone())] {
+        assert_eq!(
+            names,
+            [
+                "apiextensions.fn.proto.v1.FunctionRunnerService",
+                "apiextensions.fn.proto.v1beta1.FunctionRunnerService",
+                "grpc.reflection.v1.ServerReflection",
+                "grpc.reflection.v1alpha.ServerReflection",
+            ]
+        );
+    }
+}
+
 /// Blocks its thread until it is released.
 struct Blocking {
     entered: mpsc::Sender<()>,

@@ -1,9 +1,11 @@
 //! Says what is wrong with a command line, in the words that scripts of the field match on.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// What is wrong, without the usage line. `tree` is what people are shown.
-pub fn message(error: &clap::Error, tree: &clap::Command) -> String {
+/// What is wrong with these arguments, without the usage line. `tree` is what people are shown.
+pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]) -> String {
     let invalid = strings(error, ContextKind::InvalidArg);
     let flag = invalid.first().map(|text| name(text)).unwrap_or_default();
     let flag = flag.as_str();
@@ -11,6 +13,9 @@ pub fn message(error: &clap::Error, tree: &clap::Command) -> String {
         ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand => {
             let subcommand = strings(error, ContextKind::InvalidSubcommand);
             let found = if flag.is_empty() { subcommand.first().map_or("", |s| s) } else { flag };
+            if let Some(text) = of_functions(found, &path(error, tree)) {
+                return text;
+            }
             let what = if found.starts_with('-') { "unknown flag" } else { "unexpected argument" };
             let mut near = strings(error, ContextKind::SuggestedArg);
             near.extend(strings(error, ContextKind::SuggestedSubcommand));
@@ -51,6 +56,12 @@ pub fn message(error: &clap::Error, tree: &clap::Command) -> String {
                 names => format!("expected one of {}", names.join(", ")),
             }
         }
+        ErrorKind::InvalidUtf8 => {
+            let odd = arguments.iter().skip(1).filter(|argument| argument.to_str().is_none());
+            #[allow(clippy::unnecessary_debug_formatting)] // it shows which bytes are not text
+            let odd: Vec<_> = odd.map(|argument| format!("{argument:?}")).collect();
+            format!("not UTF-8: {}", odd.join(", "))
+        }
         _ => {
             let text = error.render().to_string();
             let line = text.lines().next().unwrap_or_default();
@@ -68,17 +79,50 @@ pub fn usage(error: &clap::Error, tree: &clap::Command) -> Option<String> {
 
 /// The command that the mistake is in.
 fn selected<'a>(error: &clap::Error, tree: &'a clap::Command) -> &'a clap::Command {
-    let Some(ContextValue::StyledStr(text)) = error.get(ContextKind::Usage) else { return tree };
+    path(error, tree).last().copied().unwrap_or(tree)
+}
+
+/// The same with the commands above it, the program first.
+fn path<'a>(error: &clap::Error, tree: &'a clap::Command) -> Vec<&'a clap::Command> {
+    let mut path = vec![tree];
+    let Some(ContextValue::StyledStr(text)) = error.get(ContextKind::Usage) else { return path };
     let text = text.to_string();
     let mut command = tree;
     // The words of the usage line after "Usage:" and the program's name.
     for word in text.split_whitespace().skip(2) {
-        match command.find_subcommand(word) {
-            Some(below) => command = below,
-            None => break,
-        }
+        let Some(below) = command.find_subcommand(word) else { break };
+        path.push(below);
+        command = below;
     }
-    command
+    path
+}
+
+/// What is wrong where each command below serves a function: there is no such function, or it is another one that
+/// has the flag.
+fn of_functions(found: &str, path: &[&clap::Command]) -> Option<String> {
+    let names: Vec<_> = path.iter().skip(1).map(|command| command.get_name()).collect();
+    let (["function", "serve"] | ["function", "serve", _], [_, _, serve, ..]) =
+        (names.as_slice(), path)
+    else {
+        return None;
+    };
+    if !found.starts_with('-') {
+        let names: Vec<_> = serve.get_subcommands().map(clap::Command::get_name).collect();
+        let names = names.join(", ");
+        return (path.len() == 3)
+            .then(|| format!("there is no function `{found}`: choose from {names}"));
+    }
+    let flag = found.strip_prefix("--")?;
+    let has = |function: &&clap::Command| {
+        function.get_arguments().any(|argument| argument.get_long() == Some(flag))
+    };
+    let owners: Vec<_> = serve
+        .get_subcommands()
+        .filter(has)
+        .map(|owner| format!("`{}`", owner.get_name()))
+        .collect();
+    let owners = owners.join(", ");
+    (!owners.is_empty()).then(|| format!("unknown flag {found}: it is a flag of {owners} only"))
 }
 
 /// A flag as it is typed, an argument as it is called: `--flag` or `<argument>`.

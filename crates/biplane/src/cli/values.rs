@@ -1,9 +1,12 @@
 //! What may be written after a flag: files, durations, lists and maps.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+
+use biplane_go::time::GoDuration;
 
 pub use biplane_console::os::reason;
 pub use biplane_manifest::STDIN;
@@ -17,12 +20,31 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
     Ok(clean(&absolute))
 }
 
+thread_local! {
+    /// The home folder of the command line that this thread reads and runs. Parsers of values are plain functions,
+    /// so that there is no other way to hand it to them.
+    static HOME: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+}
+
+/// Reads and runs a command line whose `~/` is this folder.
+pub(crate) fn with_home<T>(home: Option<PathBuf>, run: impl FnOnce() -> T) -> T {
+    /// Puts back what was there, also after a panic.
+    struct Before(Option<PathBuf>);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            HOME.set(self.0.take());
+        }
+    }
+
+    let _before = Before(HOME.replace(home));
+    run()
+}
+
 /// A path as it is given, but for a `~/` at its beginning.
 pub fn at_home(text: &str) -> PathBuf {
-    match text.strip_prefix("~/") {
-        Some(rest) => std::env::home_dir().map_or_else(|| PathBuf::from(text), |h| h.join(rest)),
-        None => PathBuf::from(text),
-    }
+    let home = |rest: &str| HOME.with_borrow(|home| Some(home.as_ref()?.join(rest)));
+    text.strip_prefix("~/").and_then(home).unwrap_or_else(|| PathBuf::from(text))
 }
 
 /// An absolute path of something that is there and not a directory; `-` is left alone.
@@ -56,8 +78,16 @@ fn clean(path: &Path) -> PathBuf {
 
 /// A duration such as `1m30s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    biplane_engine::sources::parse_duration(text)
-        .ok_or_else(|| format!("expected duration but got {text:?}: write it as 1m30s"))
+    signed_duration(text)?.try_into().map_err(|_| no_duration(text))
+}
+
+/// The same, or one below zero.
+pub fn signed_duration(text: &str) -> Result<GoDuration, String> {
+    text.parse().map_err(|_| no_duration(text))
+}
+
+fn no_duration(text: &str) -> String {
+    format!("expected duration but got {text:?}: write it as 1m30s")
 }
 
 /// A number of things, at least one.
@@ -170,5 +200,35 @@ mod tests {
         let error = existing_file("/nowhere/xr.yaml").unwrap_err();
         assert_eq!(error, "stat /nowhere/xr.yaml: no such file or directory");
         assert_eq!(existing_file("/").unwrap_err(), r#""/" exists but is a directory"#);
+    }
+
+    /// CLI-11
+    #[test]
+    fn a_tilde_is_the_home_folder_of_the_line() {
+        let paths = |home: Option<&str>| {
+            let home = home.map(PathBuf::from);
+            with_home(home, || (at_home("~/a/b"), path("~/c").unwrap(), at_home("~x/y")))
+        };
+        let path = |text: &str| PathBuf::from(text);
+        assert_eq!(
+            paths(Some("/home/me")),
+            (path("/home/me/a/b"), path("/home/me/c"), path("~x/y"))
+        );
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(paths(None), (path("~/a/b"), here.join("~/c"), path("~x/y")));
+    }
+
+    /// CLI-11
+    #[test]
+    fn durations_have_units_and_only_some_may_be_negative() {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(signed_duration("-1s").map(Duration::try_from).unwrap().ok(), None);
+        for text in ["1", "soon", "", "-1s"] {
+            let error = format!("expected duration but got {text:?}: write it as 1m30s");
+            assert_eq!(duration(text), Err(error.clone()));
+            if text != "-1s" {
+                assert_eq!(signed_duration(text), Err(error));
+            }
+        }
     }
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use biplane_engine::FixedClock;
 use biplane_engine::render::{self, RenderError, Settings};
-use biplane_engine::sources::parse_duration;
 use biplane_proto::render::v1alpha1::RenderRequest;
 use clap::{Args, Subcommand};
 use prost::Message;
 
-use crate::cli::Exit;
 use biplane_console::Streams;
+
+use crate::cli::{Exit, values};
+use biplane_console::Log;
 
 /// The exit code when a function ended the pipeline and stdout holds what came before.
 const FATAL: u8 = 3;
@@ -29,6 +30,14 @@ pub enum Internal {
 }
 
 impl Internal {
+    /// What the command logs. A server tells of renders that died even when it is not asked to.
+    pub fn log(&self, verbose: bool) -> Log {
+        match self {
+            Self::Render(render) => Log::when_asked(verbose || render.common.debug),
+            Self::Serve(serve) => serve.log(verbose),
+        }
+    }
+
     /// Runs the command.
     pub fn run(self, streams: &mut Streams<'_>) -> Result<()> {
         match self {
@@ -42,7 +51,7 @@ impl Internal {
 #[derive(Clone, Debug, Args)]
 pub struct Common {
     /// How long a render may take
-    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = values::duration)]
     timeout: Duration,
     /// Render as if it were this time (RFC 3339) instead of the time of day
     #[arg(long, value_name = "TIME")]
@@ -50,10 +59,6 @@ pub struct Common {
     /// Log what is being done
     #[arg(short, long)]
     debug: bool,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a duration such as 30s, 2m or 1m30s".to_owned())
 }
 
 impl Common {
@@ -75,7 +80,6 @@ pub struct Render {
 
 impl Render {
     fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        streams.verbose |= self.common.debug;
         let mut data = Vec::new();
         let read = streams.stdin.read_to_end(&mut data);
         read.context("cannot read render request from stdin")?;

@@ -1,4 +1,4 @@
-//! `version`: which release this is.
+//! `version`: which release this is, and which of upstream it is compatible with.
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -10,10 +10,15 @@ Examples:
   # Which release this program is
   biplane version --client";
 
+/// The releases of upstream whose behaviour is recorded in `tests/conformance`, and compared with.
+pub const COMPATIBLE_WITH: [(&str, &str); 3] =
+    [("Crossplane", "v2.4"), ("its command line", "v2.6"), ("render of the v1 line", "v1.20")];
+
 /// Print the version of this program
 ///
-/// The version of the control plane in a cluster cannot be asked for yet: without --client the
-/// command prints what it knows and fails.
+/// The releases of Crossplane that it is compatible with are printed to stderr, so that scripts find on stdout
+/// what they know from upstream. The version of the control plane in a cluster cannot be asked for yet: without
+/// --client the command prints what it knows and fails.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Version {
@@ -26,7 +31,9 @@ impl Version {
     /// Prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
         writeln!(streams.stdout, "Client Version: v{}", env!("CARGO_PKG_VERSION"))
+            .and_then(|()| streams.stdout.flush())
             .context("cannot write version")?;
+        streams.say(&compatible_with());
         if self.client {
             return Ok(());
         }
@@ -34,4 +41,11 @@ impl Version {
             "unable to get crossplane version: clusters cannot be asked yet; pass --client for the version of this program"
         )
     }
+}
+
+/// The line about upstream.
+pub fn compatible_with() -> String {
+    let all: Vec<_> =
+        COMPATIBLE_WITH.iter().map(|(what, version)| format!("{what} {version}")).collect();
+    format!("Compatible with: {}", all.join(", "))
 }

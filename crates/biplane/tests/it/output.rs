@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 use biplane::cli::environment::Environment;
-use biplane_console::Progress;
-use biplane_console::Streams;
+use biplane_console::{Progress, Stderr, Streams};
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
 
@@ -193,17 +193,17 @@ fn a_reader_that_goes_away_ends_a_command_quietly_and_a_full_disk_does_not() {
         &["man"],
     ] {
         for (kind, code) in [(ErrorKind::BrokenPipe, 0), (ErrorKind::StorageFull, 1)] {
-            let mut stderr = Vec::new();
+            let stderr = Arc::new(Mutex::new(Vec::new()));
             let mut streams = Streams {
                 stdin: Box::new(std::io::empty()),
                 stdout: &mut Full(kind),
-                stderr: &mut stderr,
+                stderr: Stderr::to(stderr.clone()),
                 verbose: false,
                 progress: Progress::default(),
             };
             let line = std::iter::once(&"biplane").chain(line);
             let exit = biplane::cli::run_in(line, &Environment::default(), &mut streams);
-            let said = String::from_utf8(stderr).unwrap();
+            let said = String::from_utf8(stderr.lock().unwrap().clone()).unwrap();
             assert_eq!((exit, said.is_empty()), (code, code == 0), "{kind}: {said}");
         }
     }

@@ -1,10 +1,11 @@
 //! Runs command lines in process and shows what they printed.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use biplane::cli::environment::Environment;
-use biplane_console::Progress;
-use biplane_console::Streams;
+use biplane_console::{Progress, Stderr, Streams};
 
 /// What a command line came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,16 +54,22 @@ pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment)
 
 /// The same with standard input that need not be UTF-8.
 pub(crate) fn run_with_bytes(arguments: &[&str], stdin: &[u8], environment: &Environment) -> Ran {
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let arguments = std::iter::once(&"biplane").chain(arguments).map(OsString::from).collect();
+    run_words(arguments, stdin, environment)
+}
+
+/// The same with a program name, and with words that need not be text.
+pub(crate) fn run_words(arguments: Vec<OsString>, stdin: &[u8], environment: &Environment) -> Ran {
+    let (mut stdout, stderr) = (Vec::new(), Arc::new(Mutex::new(Vec::new())));
     let mut streams = Streams {
         stdin: Box::new(std::io::Cursor::new(stdin.to_owned())),
         stdout: &mut stdout,
-        stderr: &mut stderr,
+        stderr: Stderr::to(stderr.clone()),
         verbose: false,
         progress: Progress::default(),
     };
-    let arguments = std::iter::once("biplane").chain(arguments.iter().copied());
     let exit = biplane::cli::run_in(arguments, environment, &mut streams);
+    let stderr = stderr.lock().unwrap().clone();
     Ran {
         exit,
         stdout: String::from_utf8(stdout).unwrap(),

@@ -7,18 +7,22 @@ use biplane::cli::environment::Environment;
 
 use crate::support::{Folder, run, run_in};
 
-/// Every command that is shown to somebody, in the order of the tree.
-fn commands() -> Vec<(String, clap::Command)> {
-    fn add(name: &str, command: &clap::Command, found: &mut Vec<(String, clap::Command)>) {
-        found.push((name.to_owned(), command.clone()));
+/// Every command that is shown to somebody, with the words that lead to it, in the order of the tree.
+fn commands() -> Vec<(Vec<String>, clap::Command)> {
+    fn add(
+        words: &[String],
+        command: &clap::Command,
+        found: &mut Vec<(Vec<String>, clap::Command)>,
+    ) {
+        found.push((words.to_owned(), command.clone()));
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-            add(&format!("{name}-{}", below.get_name()), below, found);
+            add(&[words, &[below.get_name().to_owned()]].concat(), below, found);
         }
     }
     let mut tree = biplane::cli::command().term_width(100);
     tree.build();
     let mut found = Vec::new();
-    add("biplane", &tree, &mut found);
+    add(&["biplane".to_owned()], &tree, &mut found);
     assert!(found.len() > 10);
     found
 }
@@ -28,7 +32,8 @@ fn commands() -> Vec<(String, clap::Command)> {
 fn help_reads_as_it_is_written_down() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
     let mut expected = Vec::new();
-    for (name, mut command) in commands() {
+    for (words, mut command) in commands() {
+        let name = words.join("-");
         let help = command.render_long_help().to_string();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
         let help = lines.join("\n") + "\n";
@@ -131,11 +136,28 @@ fn the_configuration_is_shown_and_changed() {
 #[test]
 fn the_version_is_that_of_the_program() {
     let line = format!("Client Version: v{}\n", env!("CARGO_PKG_VERSION"));
+    let compatible =
+        "Compatible with: Crossplane v2.4, its command line v2.6, render of the v1 line v1.20\n";
     let ran = run(&["version", "--client"]);
-    assert_eq!((ran.exit, ran.stdout.as_str(), ran.stderr.as_str()), (0, line.as_str(), ""));
+    // Scripts take all of stdout for the version.
+    assert_eq!(
+        (ran.exit, ran.stdout.as_str(), ran.stderr.as_str()),
+        (0, line.as_str(), compatible)
+    );
     let ran = run(&["version"]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, line.as_str()));
-    assert!(ran.stderr.starts_with("biplane: error: unable to get crossplane version: "));
+    let error = ran.stderr.strip_prefix(compatible).unwrap();
+    assert!(error.starts_with("biplane: error: unable to get crossplane version: "), "{error}");
+}
+
+#[test]
+fn the_versions_of_upstream_are_those_that_were_recorded() {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/README.md");
+    let recorded = std::fs::read_to_string(recorded).unwrap();
+    let words: Vec<_> = recorded.split(|c: char| !c.is_alphanumeric() && c != '.').collect();
+    for (what, version) in biplane::commands::version::COMPATIBLE_WITH {
+        assert!(words.contains(&version), "{what} {version} is not in the page about recordings");
+    }
 }
 
 fn script(shell: &str) -> String {
@@ -270,7 +292,8 @@ fn every_command_has_a_manual_page_with_its_flags() {
     assert_eq!((ran.exit, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
     let commands = commands();
     assert_eq!(std::fs::read_dir(&pages).unwrap().count(), commands.len());
-    for (name, command) in &commands {
+    for (words, command) in &commands {
+        let name = words.join("-");
         let page = std::fs::read_to_string(pages.join(format!("{name}.1"))).unwrap();
         let plain = page.replace('\\', "");
         assert!(plain.contains(&format!(".TH {name} 1")), "{page}");
@@ -278,7 +301,7 @@ fn every_command_has_a_manual_page_with_its_flags() {
             let Some(long) = flag.get_long() else { continue };
             assert!(plain.contains(&format!("--{long}")), "{name} --{long}\n{page}");
         }
-        let words: Vec<_> = name.split('-').skip(1).collect();
+        let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
         let ran = run(&[&["man"], words.as_slice()].concat());
         assert_eq!((ran.exit, ran.stdout), (0, page));
     }

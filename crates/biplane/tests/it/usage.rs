@@ -1,9 +1,15 @@
 //! How command lines are read, and what is said about those that cannot be.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+
+use biplane::cli::environment::Environment;
+use biplane_function::Registry;
+use biplane_functions::dummy::Dummy;
 use biplane_model::Value;
 
 use crate::mistakes::{COMPOSITION, XR};
-use crate::support::{Folder, Ran, run};
+use crate::support::{Folder, Ran, run, run_in, run_words};
 
 const RENDER: &str = "biplane render [OPTIONS] <COMPOSITE-RESOURCE> [COMPOSITION] [FUNCTIONS]";
 
@@ -136,6 +142,168 @@ fn of_several_commands_the_nearest_is_guessed() {
             format!("biplane: error: unexpected argument {word}, did you mean {nearest:?}?");
         assert_eq!((ran.exit, first), (80, guess.as_str()));
     }
+}
+
+/// AR-1, FN-D7: flags of one function are not flags of all.
+#[test]
+fn a_flag_of_another_function_is_told_from_one_that_is_not_there() {
+    for (words, error, usage) in [
+        (
+            &["patch-and-transform", "--feature-gates=x"][..],
+            "unknown flag --feature-gates: it is a flag of `auto-ready` only",
+            "biplane function serve patch-and-transform [OPTIONS]",
+        ),
+        (
+            &["function-dummy", "--insecure", "--ttl", "10m"],
+            "unknown flag --ttl: it is a flag of `auto-ready` only",
+            "biplane function serve dummy [OPTIONS]",
+        ),
+        (
+            &["--ttl=10m", "auto-ready"],
+            "unknown flag --ttl: it is a flag of `auto-ready` only",
+            "biplane function serve [OPTIONS] <FUNCTION>",
+        ),
+        (
+            &["dummy", "--insecur"],
+            "unknown flag --insecur, did you mean \"--insecure\"?",
+            "biplane function serve dummy [OPTIONS]",
+        ),
+        (&["dummy", "more"], "unexpected argument more", "biplane function serve dummy [OPTIONS]"),
+        (
+            &["function-nope", "--insecure"],
+            "there is no function `function-nope`: choose from auto-ready, dummy, environment-configs, patch-and-transform",
+            "biplane function serve [OPTIONS] <FUNCTION>",
+        ),
+        (
+            &[],
+            "expected one of \"auto-ready\", \"dummy\", \"environment-configs\", \"patch-and-transform\"",
+            "biplane function serve [OPTIONS] <FUNCTION>",
+        ),
+    ] {
+        let ran = line(&[&["function", "serve"], words].concat());
+        let want = format!("biplane: error: {error}\nUsage: {usage}\n");
+        assert_eq!((ran.exit, ran.stderr), (80, want), "{words:?}");
+    }
+    let ran = run(&["function", "serve", "auto-ready", "--ttl=soon"]);
+    let error = "biplane: error: --ttl: expected duration but got \"soon\": write it as 1m30s\n";
+    assert_eq!((ran.exit, ran.stderr.as_str()), (80, error));
+    let ran = run(&["internal", "render", "--timeout=soon"]);
+    assert_eq!((ran.exit, ran.stderr), (80, error.replace("--ttl", "--timeout")));
+}
+
+/// Functions of one's own are commands like those in the box.
+#[test]
+fn help_knows_functions_of_ones_own() {
+    let own = Registry::default().with("function-mine", Dummy);
+    let environment = Environment { own, ..Environment::default() };
+    let ran = run_in(&["function", "serve", "--help"], "", &environment);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.contains("\n  mine "), "{}", ran.stdout);
+    let ran = run_in(&["function", "serve", "function-mine", "--help"], "", &environment);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    let ran = run_in(&["man", "function", "serve", "mine"], "", &environment);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+}
+
+/// CLI-1, CLI-2: every command of upstream's, in every spelling, is there or is known not to be.
+#[test]
+fn commands_of_upstream_that_are_not_there_are_known() {
+    let there = [
+        "completions",
+        "composition render",
+        "config set",
+        "config view",
+        "operation render",
+        "version",
+        "render",
+        "alpha render op",
+        "alpha render xr",
+        "beta render",
+    ];
+    for path in there {
+        let words: Vec<_> = path.split(' ').chain(["--help"]).collect();
+        assert_eq!(run(&words).exit, 0, "{path}");
+    }
+    let moved =
+        |to: &str, from: &str| format!("`crossplane {to}`, or `crossplane {from}` before v2.3");
+    let same = |path: &str| format!("`crossplane {path}`");
+    let absent = [
+        ("beta convert", moved("composition convert", "beta convert")),
+        ("beta top", moved("cluster top", "beta top")),
+        ("beta trace", moved("resource trace", "beta trace")),
+        ("beta validate", moved("resource validate", "beta validate")),
+        ("validate", moved("resource validate", "beta validate")),
+        ("beta upgrade check", "`crossplane beta upgrade check` of v1.20".to_owned()),
+        (
+            "xpkg login",
+            "`docker login` and `docker logout`, or `crossplane` before v2.3".to_owned(),
+        ),
+        (
+            "xpkg logout",
+            "`docker login` and `docker logout`, or `crossplane` before v2.3".to_owned(),
+        ),
+        ("configuration", "`crossplane xpkg`".to_owned()),
+        ("diff", "`crossplane-diff`".to_owned()),
+    ];
+    let alike = "cluster top|composition convert|composition generate|dependency add|dependency clean-cache|\
+        dependency update-cache|function generate|project build|project init|project push|project run|\
+        project stop|resource trace|resource validate|xpkg batch|xpkg build|xpkg extract|xpkg get-crds|\
+        xpkg init|xpkg install|xpkg push|xpkg update|xr generate|xr patch|xrd convert|xrd generate";
+    let alike = alike.split('|').map(|path| (path, same(path)));
+    for (path, instead) in absent.into_iter().chain(alike) {
+        let want = format!("biplane: error: biplane has no `{path}` yet: use {instead}\n");
+        for rest in [&[][..], &["a.yaml", "--flag"], &["--help"]] {
+            let words: Vec<_> = path.split(' ').chain(rest.iter().copied()).collect();
+            let ran = run(&words);
+            assert_eq!((ran.exit, ran.stdout.as_str(), &ran.stderr), (80, "", &want), "{words:?}");
+        }
+    }
+    let ran = run(&["--verbose", "beta", "--config=/nowhere", "validate"]);
+    assert!(ran.stderr.starts_with("biplane: error: biplane has no `beta validate` yet: "));
+    // What upstream does not have either is a mistake like any other.
+    let ran = run(&["xrds"]);
+    assert!(ran.stderr.starts_with("biplane: error: unexpected argument xrds"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_named() {
+    let odd = OsString::from_vec(b"xr-\xff.yaml".to_vec());
+    for command in [&["render"][..], &["composition", "render"]] {
+        let mut line: Vec<_> = command.iter().map(OsString::from).collect();
+        line.insert(0, "biplane".into());
+        line.extend([odd.clone(), "composition.yaml".into()]);
+        let ran = run_words(line, b"", &Environment::default());
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
+        let first = ran.stderr.lines().next();
+        assert_eq!(first, Some("biplane: error: not UTF-8: \"xr-\\xFF.yaml\""));
+    }
+}
+
+/// CLI-11
+#[test]
+fn a_tilde_is_the_home_folder_of_the_environment() {
+    let folder = Folder::new();
+    for (name, text) in [("xr.yaml", XR), ("composition.yaml", COMPOSITION)] {
+        folder.write(name, text);
+    }
+    folder.write("context.json", "7");
+    let line = [
+        "render",
+        "~/xr.yaml",
+        "~/composition.yaml",
+        "--project-file=~/none.yaml",
+        "--context-files=a=~/context.json",
+        "--output-format=json",
+        "-c",
+    ];
+    let home = Some(folder.path().to_owned());
+    let ran = run_in(&line, "", &Environment { home, ..Environment::default() });
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
+    assert!(ran.stdout.contains("\"a\":7"), "{}", ran.stdout);
+    // Whoever has no home folder has none, whatever that of the process is.
+    let ran = run_in(&line, "", &Environment::default());
+    assert_eq!(ran.exit, 80, "{}", ran.stderr);
+    assert!(ran.stderr.contains("/~/xr.yaml: no such file"), "{}", ran.stderr);
 }
 
 /// What the parser of the command line cannot know to be wrong.

@@ -14,14 +14,17 @@ use clap::Args;
 use prost::Message;
 use prost_types::Any;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Request, Response, Status};
+use tracing_subscriber::filter::LevelFilter;
 
 use super::Common;
 use biplane_console::Streams;
+use biplane_console::logging::{self, Log};
+use biplane_console::signals;
 
 /// Serves `biplane.render.v1alpha1.RenderService`.
 #[derive(Debug, Args)]
@@ -38,32 +41,32 @@ pub struct Serve {
 }
 
 impl Serve {
+    pub(super) fn log(&self, verbose: bool) -> Log {
+        let debug = verbose || self.common.debug;
+        Log::at(if debug { LevelFilter::DEBUG } else { LevelFilter::ERROR })
+    }
+
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = logging::on_threads(builder.enable_all()).build()?;
         runtime.block_on(self.serve(streams))
     }
 
     async fn serve(self, streams: &mut Streams<'_>) -> Result<()> {
-        // Asked for before listening, so that whoever sees the socket can also stop us.
-        let (mut interrupt, mut terminate) =
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let stop = async move {
-            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        };
+        // Before listening, so that a program that sees the socket can also stop the server.
+        let stop = signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
         let (health, health_service) = tonic_health::server::health_reporter();
         let engine = Engine { settings: self.common.settings(), runners: Arc::default() };
         let service = RenderServiceServer::new(engine)
             .max_decoding_message_size(self.max_recv_message_size.saturating_mul(1024 * 1024))
             .max_encoding_message_size(usize::MAX);
         health.set_serving::<RenderServiceServer<Engine>>().await;
-        let reflection = tonic_reflection::server::Builder::configure()
-            .register_encoded_file_descriptor_set(biplane_proto::DESCRIPTORS)
-            .build_v1()
-            .context("cannot describe the service")?;
+        let undescribed = "cannot describe the service";
         let router = Server::builder()
             .add_service(service)
             .add_service(health_service)
-            .add_service(reflection);
+            .add_service(reflection().build_v1().context(undescribed)?)
+            .add_service(reflection().build_v1alpha().context(undescribed)?);
         let address = &self.address;
         let cannot = || format!("cannot listen at {address}");
         if let Some(path) =
@@ -79,11 +82,40 @@ impl Serve {
         } else {
             let listener = TcpListener::bind(address.as_str()).await.with_context(cannot)?;
             streams.say(&format!("listening on {}", listener.local_addr()?));
-            let incoming = TcpListenerStream::new(listener);
-            router.serve_with_incoming_shutdown(incoming, stop).await.context("cannot serve")
+            router
+                .serve_with_incoming_shutdown(undelayed(listener), stop)
+                .await
+                .context("cannot serve")
         }
     }
 }
+
+/// Connections over TCP. Answers are sent at once: to wait for more to send, as TCP does by default, costs tens of
+/// milliseconds for each call.
+fn undelayed(listener: TcpListener) -> TcpIncoming {
+    TcpIncoming::from(listener).with_nodelay(Some(true))
+}
+
+/// Describes the services to clients that ask, in either version of reflection.
+fn reflection() -> tonic_reflection::server::Builder<'static> {
+    let mut builder = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(biplane_proto::DESCRIPTORS)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET)
+        .include_reflection_service(false);
+    for service in SERVICES {
+        builder = builder.with_service_name(service);
+    }
+    builder
+}
+
+const SERVICES: [&str; 4] = [
+    "biplane.render.v1alpha1.RenderService",
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+];
 
 struct Socket {
     listener: UnixListener,
@@ -152,19 +184,30 @@ impl RenderService for Engine {
         request: Request<RenderRequest>,
     ) -> Result<Response<RenderResponse>, Status> {
         let request = request.into_inner();
+        tracing::debug!(bytes = request.encoded_len(), "read render request");
         let functions: Arc<dyn FunctionRunner> = Arc::new(self.dial(&request)?);
         let settings = self.settings.clone();
         // A panic in one render is that render's alone, and a caller that goes away ends its own.
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { render(request, functions, &settings).await });
         match tasks.join_next().await {
-            Some(Ok(Ok(response))) => Ok(Response::new(response)),
-            Some(Ok(Err(RenderError::Fatal { text, partial, .. }))) => Err(fatal(&text, &partial)),
-            Some(Ok(Err(RenderError::Failed(text)))) => Err(Status::failed_precondition(text)),
-            died => {
-                tracing::error!(?died, "render died");
+            Some(Ok(Ok(response))) => {
+                tracing::debug!(bytes = response.encoded_len(), "rendered");
+                Ok(Response::new(response))
+            }
+            Some(Ok(Err(RenderError::Fatal { text, partial, .. }))) => {
+                tracing::debug!(error = text, "a function ended the render");
+                Err(fatal(&text, &partial))
+            }
+            Some(Ok(Err(RenderError::Failed(text)))) => {
+                tracing::debug!(error = text, "render failed");
+                Err(Status::failed_precondition(text))
+            }
+            Some(Err(error)) => {
+                tracing::error!(%error, "render died");
                 Err(Status::internal("the render engine failed unexpectedly"))
             }
+            None => Err(Status::internal("the render engine did not start")),
         }
     }
 }
@@ -181,3 +224,6 @@ fn fatal(text: &str, partial: &RenderResponse) -> Status {
     };
     Status::with_details(Code::Aborted, text, details.encode_to_vec().into())
 }
+
+#[cfg(test)]
+mod tests;

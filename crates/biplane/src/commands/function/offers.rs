@@ -1,0 +1,112 @@
+//! What can be served: each function with its description and the flags that it alone has.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use biplane_function::{Function, Registry};
+use biplane_functions::registry;
+use clap::{ArgMatches, Command};
+
+use super::auto_ready;
+
+/// What the names of functions begin with. It may be left out.
+const PREFIX: &str = "function-";
+
+/// Makes a function of the flags that it was given.
+type SetUp = fn(&ArgMatches) -> anyhow::Result<Arc<dyn Function>>;
+
+/// How a function in the box is described, and what flags it has beyond those that every function has.
+pub(super) struct Described {
+    /// Its whole name.
+    pub name: &'static str,
+    /// One line of help.
+    pub about: &'static str,
+    /// Further lines of example.
+    pub examples: &'static str,
+    /// Adds its flags.
+    pub declare: fn(Command) -> Command,
+    /// Makes the function of them; the one in the box if there are none.
+    pub set_up: Option<SetUp>,
+}
+
+const DESCRIBED: &[Described] = &[
+    auto_ready::DESCRIBED,
+    Described {
+        about: "Answers with what its input says, for examples and tests",
+        ..plain("function-dummy")
+    },
+    Described {
+        about: "Gathers EnvironmentConfigs into the environment that later steps see",
+        ..plain("function-environment-configs")
+    },
+    Described {
+        about: "Composes resources from templates and patches",
+        ..plain("function-patch-and-transform")
+    },
+];
+
+/// A function without flags of its own.
+const fn plain(name: &'static str) -> Described {
+    Described {
+        name,
+        about: "Serves a function of this program",
+        examples: "",
+        declare: std::convert::identity,
+        set_up: None,
+    }
+}
+
+/// A function that can be served.
+pub(super) struct Offer {
+    function: Arc<dyn Function>,
+    described: Option<&'static Described>,
+}
+
+impl Offer {
+    /// The function of a name, with or without its prefix. Those of one's own come first.
+    pub(super) fn find(name: &str, own: &Registry) -> anyhow::Result<Self> {
+        let functions = registry().and(own);
+        let names = [name.to_owned(), format!("{PREFIX}{name}")];
+        let found = names.iter().find_map(|name| Some((name, functions.get(name)?)));
+        let (name, function) = found.ok_or_else(|| anyhow!("there is no function `{name}`"))?;
+        Ok(Self { function: Arc::clone(function), described: described(name, own) })
+    }
+
+    /// The function, as its own flags want it.
+    pub(super) fn set_up(&self, own: &ArgMatches) -> anyhow::Result<Arc<dyn Function>> {
+        match self.described.and_then(|described| described.set_up) {
+            Some(set_up) => set_up(own),
+            None => Ok(Arc::clone(&self.function)),
+        }
+    }
+}
+
+/// What is known about a function in the box, unless it is replaced by one of the user's.
+fn described(name: &str, own: &Registry) -> Option<&'static Described> {
+    DESCRIBED.iter().find(|described| described.name == name && own.get(name).is_none())
+}
+
+/// The command with one command below it for each function.
+pub(super) fn with_own(serve: Command, own: &Registry) -> Command {
+    let functions = registry().and(own);
+    functions.names().fold(serve, |serve, name| {
+        let short = name.strip_prefix(PREFIX).filter(|short| functions.get(short).is_none());
+        let short = short.filter(|short| !short.is_empty()).unwrap_or(name);
+        let offered = offer(name, short, described(name, own));
+        if serve.find_subcommand(short).is_some() {
+            serve.mut_subcommand(short, |_| offered)
+        } else {
+            serve.subcommand(offered)
+        }
+    })
+}
+
+fn offer(name: &str, short: &str, described: Option<&Described>) -> Command {
+    let plain = plain("");
+    let Described { about, examples, declare, .. } = described.unwrap_or(&plain);
+    let command = Command::new(short.to_owned()).about(*about).after_help(format!(
+        "Examples:\n  # At port 9443, without certificates\n  biplane function serve {short} --insecure{examples}"
+    ));
+    let command = if short == name { command } else { command.alias(name.to_owned()) };
+    declare(command)
+}

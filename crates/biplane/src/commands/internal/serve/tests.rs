@@ -1,0 +1,99 @@
+//! Connections, and renders that die.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use biplane_engine::render::functions;
+use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
+use biplane_runner::{Call, RunError};
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio_stream::StreamExt as _;
+
+use super::*;
+use biplane_console::Progress;
+use biplane_console::Stderr;
+
+#[tokio::test]
+async fn answers_over_tcp_are_sent_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut incoming = undelayed(listener);
+    let (client, accepted) = tokio::join!(TcpStream::connect(address), incoming.next());
+    assert!(!client.unwrap().nodelay().unwrap(), "the system's default is to wait");
+    assert!(accepted.unwrap().unwrap().nodelay().unwrap());
+}
+
+/// Dies in every call.
+struct Dying;
+
+#[async_trait]
+impl FunctionRunner for Dying {
+    async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
+        panic!("out of luck")
+    }
+}
+
+fn request(address: &str) -> RenderRequest {
+    let pipeline = json!([{"step": "only", "functionRef": {"name": "function-dying"}}]);
+    let request = json!({"composite": {
+        "compositeResource": {
+            "apiVersion": "example.org/v1", "kind": "XThing", "metadata": {"name": "thing"},
+        },
+        "composition": {
+            "apiVersion": "apiextensions.crossplane.io/v1",
+            "kind": "Composition",
+            "metadata": {"name": "things"},
+            "spec": {
+                "compositeTypeRef": {"apiVersion": "example.org/v1", "kind": "XThing"},
+                "mode": "Pipeline",
+                "pipeline": pipeline,
+            },
+        },
+        "functions": [{"name": "function-dying", "address": address}],
+    }});
+    serde_json::from_value(request).unwrap()
+}
+
+fn serve(flags: &[&str]) -> Serve {
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: Serve,
+    }
+    let line = ["serve", "--address=unix:///run/x.sock"].into_iter().chain(flags.iter().copied());
+    <Line as clap::Parser>::try_parse_from(line).unwrap().serve
+}
+
+/// What a server with these flags logs about a render that dies.
+fn logged(flags: &[&str]) -> Vec<String> {
+    let out = Arc::new(Mutex::new(Vec::new()));
+    serve(flags).log(false).during(&Stderr::to(out.clone()), &Progress::default(), || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = logging::on_threads(builder.worker_threads(1).enable_all()).build().unwrap();
+        let engine = Engine { settings: Settings::default(), runners: Arc::default() };
+        let request = request("dns:///dying:9443");
+        assert_eq!(functions(&request).len(), 1);
+        let dying: Arc<dyn FunctionRunner> = Arc::new(Dying);
+        engine.runners.lock().unwrap().insert("dns:///dying:9443".to_owned(), dying);
+        // As the server does, on a thread of the runtime.
+        let answer = async move { engine.render(Request::new(request)).await };
+        let status = runtime.block_on(runtime.spawn(answer)).unwrap().unwrap_err();
+        assert_eq!(status.code(), Code::Internal);
+        assert_eq!(status.message(), "the render engine failed unexpectedly");
+    });
+    let text = String::from_utf8(out.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| line.split_once('\t').unwrap().1.to_owned()).collect()
+}
+
+#[test]
+fn a_render_that_dies_is_logged_also_when_nothing_else_is() {
+    let lines = logged(&[]);
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
+    assert!(line.starts_with("ERROR\trender died\t{\"error\":\"task "), "{line}");
+    assert!(line.contains("panicked with message \\\"out of luck\\\""), "{line}");
+
+    let lines = logged(&["--debug"]);
+    assert!(lines[0].starts_with("DEBUG\tread render request\t{\"bytes\":"), "{lines:?}");
+    assert!(lines.last().unwrap().starts_with("ERROR\trender died\t"), "{lines:?}");
+}
