@@ -69,7 +69,7 @@ fn invalid<E: Error>(token: impl fmt::Display) -> E {
 /// that, though they mean nothing.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
-    let padding = if text.len() % 4 == 0 {
+    let padding = if text.len().is_multiple_of(4) {
         DecodePaddingMode::RequireCanonical
     } else {
         DecodePaddingMode::RequireNone
