@@ -4,6 +4,7 @@
 //! read by Go's rules, with Go's errors, and written out anew with nothing left to interpretation.
 
 mod class;
+mod literal;
 mod translate;
 mod unicode;
 

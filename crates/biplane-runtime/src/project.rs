@@ -3,6 +3,7 @@
 mod embedded;
 mod file;
 mod rewrites;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ mod escapes;
 mod eval;
 mod functions;
 mod lex;
+mod outcome;
 mod parse;
 mod report;
 mod types;

@@ -2,10 +2,8 @@
 
 mod absent;
 mod booleans;
-pub mod environment;
 mod maturity;
 pub mod usage;
-pub mod values;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,11 +24,9 @@ use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
+use crate::environment::Environment;
+use crate::exit::{Exit, USAGE_ERROR};
 use biplane_console::Log;
-use environment::Environment;
-
-/// Exit code of a mistake on the command line.
-pub const USAGE_ERROR: u8 = 80;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -165,16 +161,6 @@ enum Beta {
     Render(Box<CompositionRender>),
 }
 
-/// A failure that other programs tell by its exit code.
-#[derive(Debug, thiserror::Error)]
-#[error("{text}")]
-pub struct Exit {
-    /// The exit code.
-    pub code: u8,
-    /// For people; empty if there is nothing to say.
-    pub text: String,
-}
-
 /// The command tree as data, for completions and manual pages: whatever the configuration hides is
 /// in it, with a word on how settled it is.
 pub fn command() -> clap::Command {
@@ -229,7 +215,9 @@ where
     T: Into<OsString> + Clone,
 {
     let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
-    values::with_home(environment.home.clone(), || run_line(&arguments, environment, streams))
+    crate::values::with_home(environment.home.clone(), || {
+        run_line(&arguments, environment, streams)
+    })
 }
 
 fn run_line(arguments: &[OsString], environment: &Environment, streams: &mut Streams<'_>) -> u8 {

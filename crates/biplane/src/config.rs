@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use biplane_model::{Value, yaml};
 use serde_json::Map;
 
-use crate::cli::environment::Environment;
-use crate::cli::values::reason;
+use crate::environment::Environment;
+use crate::values::reason;
 
 const VERSION: i64 = 1;
 

@@ -3,3 +3,6 @@
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod environment;
+pub mod exit;
+pub mod values;

@@ -1,15 +1,13 @@
 //! Character classes.
 
 use super::RegexError;
+use super::literal::NOTHING;
 use super::translate::{Translator, invalid};
 use super::unicode;
 
 const MISSING_BRACKET: &str = "missing closing ]";
 const BAD_RANGE: &str = "invalid character class range";
 const BAD_ESCAPE: &str = "invalid escape sequence";
-
-/// A class of no character at all.
-const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
 /// The content of a named ASCII class, and whether the name asks for everything else.
 fn posix(name: &str) -> Option<(&'static str, bool)> {
@@ -223,14 +221,5 @@ fn span(low: u32, high: u32) -> String {
         (low, high) if low > high => String::new(),
         (low, high) if low == high => format!(r"\x{{{low:X}}}"),
         (low, high) => format!(r"\x{{{low:X}}}-\x{{{high:X}}}"),
-    }
-}
-
-/// One character in the engine's spelling.
-pub(super) fn literal(code: u32) -> String {
-    match char::from_u32(code) {
-        Some(c) if c.is_ascii_alphanumeric() => c.to_string(),
-        Some(_) => format!(r"\x{{{code:X}}}"),
-        None => NOTHING.to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! Go's grammar, read and written out in the engine's spelling.
 
 use super::RegexError;
-use super::class::literal;
+use super::literal::literal;
 
 /// The largest repeat count, also of repeats within repeats.
 const MAX_REPEAT: u64 = 1000;

@@ -7,6 +7,7 @@ use biplane_go::fmt::quote;
 use biplane_model::{Object, Value, yaml};
 
 use super::rewrites::Rewrite;
+use super::values::{list, text_at};
 use biplane_console::os::reason;
 
 const API_VERSION: &str = "dev.crossplane.io/v1alpha1";
@@ -265,14 +266,6 @@ fn joined(problems: &[String]) -> Option<String> {
         [problem] => Some(problem.clone()),
         problems => Some(format!("[{}]", problems.join(", "))),
     }
-}
-
-pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
-pub(super) fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use biplane_model::Value;
 
-use super::file::{list, text_at};
+use super::values::{list, text_at};
 
 /// A rule for the beginnings of names.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,9 +7,8 @@ use biplane_go::regex::GoRegex;
 
 use super::ast::{Expr, Kind, Loop, RESULT};
 use super::functions;
+use super::outcome::{Outcome, index, no_such_overload};
 use super::value::Value;
-
-pub(super) type Outcome<'a> = Result<Value<'a>, String>;
 
 /// What the expression evaluates to.
 pub(super) fn run<'a>(
@@ -24,10 +23,6 @@ struct Runner<'a> {
     patterns: &'a BTreeMap<String, GoRegex>,
     /// Variables by name, the innermost last.
     scope: Vec<(&'a str, Value<'a>)>,
-}
-
-pub(super) fn no_such_overload<T>() -> Result<T, String> {
-    Err("no such overload".to_owned())
 }
 
 impl<'a> Runner<'a> {
@@ -180,25 +175,4 @@ impl<'a> Runner<'a> {
             _ => (true, Err(error)),
         }
     }
-}
-
-/// `operand[key]`, and `operand.key`.
-pub(super) fn index<'a>(operand: &Value<'a>, key: &Value<'_>) -> Outcome<'a> {
-    if let Some(mut items) = operand.items() {
-        let place = match key {
-            Value::Int(place) => *place,
-            Value::Uint(place) => i64::try_from(*place).unwrap_or(i64::MAX),
-            Value::Double(place) if place.fract() == 0.0 => *place as i64,
-            Value::Double(place) => {
-                let place = biplane_go::num::format_general(*place);
-                return Err(format!("unsupported index value {place} in list"));
-            }
-            other => {
-                return Err(format!("unsupported index type '{}' in list", other.type_name()));
-            }
-        };
-        let found = usize::try_from(place).ok().and_then(|place| items.nth(place));
-        return found.ok_or_else(|| format!("index out of bounds: {place}"));
-    }
-    operand.get(key).ok_or_else(|| format!("no such key: {}", functions::show(key)))
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use biplane_go::num;
 use biplane_go::regex::GoRegex;
 
-use super::eval::{Outcome, index, no_such_overload};
+use super::outcome::{Outcome, index, no_such_overload, show};
 use super::value::Value;
 
 /// Calls a function whose arguments are known.
@@ -179,18 +179,6 @@ fn knows(left: &Value<'_>, function: &str) -> bool {
         Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::JsonList(_) => function == "_+_",
         Value::Timestamp(_) | Value::Duration(_) => matches!(function, "_+_" | "_-_"),
         _ => false,
-    }
-}
-
-/// A key or number as error texts show it.
-pub(super) fn show(value: &Value<'_>) -> String {
-    match value {
-        Value::Text(text) => text.to_string(),
-        Value::Int(int) => int.to_string(),
-        Value::Uint(uint) => uint.to_string(),
-        Value::Double(double) => num::format_general(*double),
-        Value::Bool(bool) => bool.to_string(),
-        other => other.type_name().to_owned(),
     }
 }
 

@@ -26,6 +26,10 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
         ErrorKind::MissingRequiredArgument => {
             let shown = |s: &String| if s.starts_with('-') { name(s) } else { s.to_lowercase() };
             let missing: Vec<_> = invalid.iter().map(shown).collect();
+            let many = |argument: &OsString| argument.to_string_lossy().starts_with("--xrs");
+            if missing == ["<composite-resource>"] && arguments.iter().any(many) {
+                return "expected \"<composition>\": --xrs takes the place of the composite resource argument alone".to_owned();
+            }
             format!("expected \"{}\"", missing.join(" "))
         }
         ErrorKind::ArgumentConflict => {

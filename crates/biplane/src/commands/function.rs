@@ -1,6 +1,7 @@
 //! `biplane function`: the functions in the box as servers of their own.
 
 mod auto_ready;
+mod described;
 mod offers;
 
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use biplane_function::serve::{self, Config, Network};
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::cli::values;
+use crate::values;
 use biplane_console::logging::{self, Format, Log};
 use biplane_console::signals;
 

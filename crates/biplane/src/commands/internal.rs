@@ -14,7 +14,8 @@ use prost::Message;
 
 use biplane_console::Streams;
 
-use crate::cli::{Exit, values};
+use crate::exit::Exit;
+use crate::values;
 use biplane_console::Log;
 
 /// The exit code when a function ended the pipeline and stdout holds what came before.

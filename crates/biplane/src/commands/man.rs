@@ -7,7 +7,7 @@ use biplane_go::fmt::quote;
 use clap::Args;
 use clap_mangen::Man as Page;
 
-use crate::cli::values;
+use crate::values;
 use biplane_console::Streams;
 
 const EXAMPLES: &str = "\

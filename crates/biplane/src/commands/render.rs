@@ -12,7 +12,7 @@ pub use operation::OperationRender;
 use biplane_console::error::INTERRUPTED;
 use biplane_render::Watched;
 
-use crate::cli::{Exit, USAGE_ERROR};
+use crate::exit::{Exit, USAGE_ERROR};
 
 /// A usage error.
 fn refuse<T>(text: impl Into<String>) -> Result<T, Exit> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{PureFunction, Registry};
 use tonic::Status;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_console::{Progress, Stderr, Streams};
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
@@ -117,6 +117,10 @@ fn stdout_holds_nothing_but_documents() {
         ["-rc", "--context-values=b=2", "--summary", "--timing", "--verbose", "--timeout=1m"];
     for format in ["v2", "v1", "json"] {
         for command in [&command[..], &operation[..]] {
+            // Operations came after the v1 line.
+            if format == "v1" && command[0] == "operation" {
+                continue;
+            }
             let format = format!("--output-format={format}");
             let output = Command::new(env!("CARGO_BIN_EXE_biplane"))
                 .args(command)

@@ -1,6 +1,6 @@
 //! Secrets for functions: read as the reference reads them, and never shown.
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse, credentials};
 use biplane_function::{PureFunction, Registry};
 use tonic::Status;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_console::{Progress, Stderr, Streams};
 
 /// What a command line came to.

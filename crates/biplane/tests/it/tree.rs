@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 
 use crate::support::{Folder, run, run_in};
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_function::Registry;
 use biplane_functions::dummy::Dummy;
 use biplane_model::Value;
@@ -59,6 +59,11 @@ fn mistakes_are_told_with_the_usage_of_their_command() {
         ),
         (&["render"], "expected \"<composite-resource> <composition>\"", RENDER),
         (&["render", "XR"], "expected \"<composition>\"", RENDER),
+        (
+            &["render", "--xrs", "XR"],
+            "expected \"<composition>\": --xrs takes the place of the composite resource argument alone",
+            RENDER,
+        ),
         (&["render", "XR", "COMPOSITION", "f", "more"], "unexpected argument more", RENDER),
         (
             &["render", "XR", "COMPOSITION", "--summry"],

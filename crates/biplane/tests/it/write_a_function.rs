@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use biplane::cli::environment::Environment;
+use biplane::environment::Environment;
 use biplane_function::Registry;
 use biplane_function::serve::{self, Config};
 

@@ -2,7 +2,7 @@
 
 use biplane_go::time::{GoDuration, civil, strict_instant};
 
-use super::super::eval::{Outcome, no_such_overload};
+use super::super::outcome::{Outcome, no_such_overload};
 use super::super::value::Value;
 use super::overflow;
 

@@ -7,8 +7,8 @@ use biplane_function::Function;
 use biplane_functions::auto_ready::{AutoReady, GoDuration};
 use clap::{ArgMatches, Args, FromArgMatches as _};
 
-use super::offers::Described;
-use crate::cli::values;
+use super::described::Described;
+use crate::values;
 
 pub(super) const DESCRIBED: Described = Described {
     name: "function-auto-ready",

@@ -8,26 +8,10 @@ use biplane_functions::registry;
 use clap::{ArgMatches, Command};
 
 use super::auto_ready;
+use super::described::{Described, plain};
 
 /// What the names of functions begin with. It may be left out.
 const PREFIX: &str = "function-";
-
-/// Makes a function of the flags that it was given.
-type SetUp = fn(&ArgMatches) -> anyhow::Result<Arc<dyn Function>>;
-
-/// How a function in the box is described, and what flags it has beyond those that every function has.
-pub(super) struct Described {
-    /// Its whole name.
-    pub name: &'static str,
-    /// One line of help.
-    pub about: &'static str,
-    /// Further lines of example.
-    pub examples: &'static str,
-    /// Adds its flags.
-    pub declare: fn(Command) -> Command,
-    /// Makes the function of them; the one in the box if there are none.
-    pub set_up: Option<SetUp>,
-}
 
 const DESCRIBED: &[Described] = &[
     auto_ready::DESCRIBED,
@@ -44,17 +28,6 @@ const DESCRIBED: &[Described] = &[
         ..plain("function-patch-and-transform")
     },
 ];
-
-/// A function without flags of its own.
-const fn plain(name: &'static str) -> Described {
-    Described {
-        name,
-        about: "Serves a function of this program",
-        examples: "",
-        declare: std::convert::identity,
-        set_up: None,
-    }
-}
 
 /// A function that can be served.
 pub(super) struct Offer {

@@ -12,8 +12,9 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::{check_watch, end_of_watch, refuse};
-use crate::cli::environment::Environment;
-use crate::cli::{Exit, values};
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::values;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,9 +47,8 @@ Examples:
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct CompositionRender {
     /// The composite resource (XR), a YAML file; or a claim, with --xrd
-    #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file,
-        required_unless_present = "xrs")]
-    composite_resource: Option<PathBuf>,
+    #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
+    composite_resource: PathBuf,
     /// The Composition, a YAML file; must be of mode Pipeline
     #[arg(value_parser = values::existing_file, required_unless_present = "xrs")]
     composition: Option<PathBuf>,
@@ -143,18 +143,13 @@ impl CompositionRender {
             self.check_v1()?;
         }
         // Without a composite resource, the other arguments stand one place earlier.
-        let arguments = (&self.composite_resource, &self.composition, &self.functions);
-        let (composites, composition, functions) = match (&self.xrs, arguments) {
-            (None, (Some(composite), Some(composition), functions)) => {
-                (Composites::One(composite.clone()), composition, functions.clone())
+        let (composites, composition, functions) = match (&self.xrs, &self.composition) {
+            (None, Some(composition)) => {
+                let composite = self.composite_resource.clone();
+                (Composites::One(composite), composition, self.functions.clone())
             }
-            (Some(xrs), (Some(composition), functions, None)) => {
-                (Composites::Many(xrs.clone()), composition, functions.clone())
-            }
-            (Some(_), (None, ..)) => {
-                return refuse(
-                    "expected \"<composition>\": --xrs takes the place of the composite resource argument only",
-                );
+            (Some(xrs), functions) if self.functions.is_none() => {
+                (Composites::Many(xrs.clone()), &self.composite_resource, functions.clone())
             }
             _ => return refuse("--xrs takes the place of the composite resource argument"),
         };

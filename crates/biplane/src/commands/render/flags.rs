@@ -8,8 +8,8 @@ use biplane_runtime::docker::{self, PullPolicy};
 use biplane_runtime::{Engine, EngineOptions, Subject};
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::cli::environment::Environment;
-use crate::cli::values;
+use crate::environment::Environment;
+use crate::values;
 
 /// When to pull an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::{check_watch, end_of_watch};
-use crate::cli::environment::Environment;
-use crate::cli::values;
+use crate::environment::Environment;
+use crate::values;
 
 const EXAMPLES: &str = "\
 Examples:
