@@ -124,6 +124,7 @@ fn object(fields: &[(&str, &str)]) -> Map<String, Value> {
     fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect()
 }
 
+#[allow(clippy::disallowed_methods)] // the log tells the time of day
 fn line(level: tracing::Level, message: &str, fields: Map<String, Value>) -> String {
     let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
     let fields = Value::Object(fields);

@@ -105,6 +105,7 @@ pub struct Places {
 impl Places {
     /// `KUBEBUILDER_ASSETS`; `$XDG_CACHE_HOME/biplane/env/<versions>/bin` or the same below
     /// `~/.cache`.
+    #[allow(clippy::disallowed_methods)] // this is where it is read
     pub fn from_env() -> Result<Self, EnvError> {
         let folder = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = folder("XDG_CACHE_HOME")

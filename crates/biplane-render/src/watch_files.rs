@@ -110,6 +110,7 @@ pub(crate) fn watch(render: &dyn Repeatable, streams: &mut Streams<'_>) -> Resul
             Next::Changed(now) => now,
             Next::End(end) => return Ok(end),
         };
+        #[allow(clippy::disallowed_methods)] // for people who watch
         let time = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         streams.say(&format!("--- {time} changed: {}", changed(&stamps, &now)));
         stamps = now;

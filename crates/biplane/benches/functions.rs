@@ -3,6 +3,8 @@
 //! upstream's programs. All are asked the same, over the wire by the same client.
 //!
 //! Then whether memory grows with the number of calls. `-- speed` and `-- memory` do one of the two.
+
+#![allow(clippy::disallowed_methods)] // benchmarks are told by the environment what to compare with
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;

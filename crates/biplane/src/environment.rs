@@ -23,6 +23,7 @@ pub struct Environment {
 
 impl Environment {
     /// The environment of this process. A variable that is empty counts as not set.
+    #[allow(clippy::disallowed_methods)] // this is where it is read
     pub fn of_process() -> Self {
         let path =
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
