@@ -50,6 +50,7 @@ fn main() {
     }
     // One after the other: they count what is left in the engine.
     arguments.test_threads = Some(1);
+    #[allow(clippy::disallowed_methods)] // set by the process that started this one
     let started = if std::env::var_os(INSIDE).is_some() { Daemon::start() } else { go_inside() };
     let daemon = match started {
         Ok(daemon) => Some(Arc::new(daemon)),

@@ -38,6 +38,7 @@ fn help_reads_as_it_is_written_down() {
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
         let help = lines.join("\n") + "\n";
         let file = folder.join(format!("{name}.txt"));
+        #[allow(clippy::disallowed_methods)] // set by `just bless`
         if std::env::var_os("BIPLANE_BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&file, &help).unwrap();

@@ -19,6 +19,7 @@ pub(super) fn program(name: &str) -> PathBuf {
         let folder = cache().join("rust");
         // Not through a macro, whose words tests swallow.
         let _ = writeln!(std::io::stderr(), "building the Rust peers in {}", folder.display());
+        #[allow(clippy::disallowed_methods)] // set by Cargo
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["build", "--locked", "--bins", "--target-dir"]).arg(&folder);
         let status = command.current_dir(source("function-rust")).status().unwrap();
