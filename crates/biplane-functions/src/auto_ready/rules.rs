@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use biplane_model::Object;
-
 use biplane_schema::cel::{self, CompileError, EvaluateError, Program, Type, Value};
 
 /// More rules than a control plane has. Beyond, all are compiled anew.
