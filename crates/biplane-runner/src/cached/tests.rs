@@ -279,19 +279,49 @@ async fn the_cache_holds_the_answer_after_requirements_were_met() {
 #[test]
 fn metrics_go_by_the_names_of_the_field() {
     let metrics = Metrics::default();
-    CacheMetrics::new(&metrics).hit("fn", Duration::from_millis(30));
+    let cache = CacheMetrics::new(&metrics);
+    // A metric is printed once it has a value.
+    cache.hit("fn", Duration::from_millis(30));
+    cache.miss("fn");
+    cache.error("fn");
+    cache.write("fn", 70, Duration::from_millis(30));
+    cache.delete("fn", 80);
     let text = metrics.text();
-    let kinds: BTreeMap<&str, &str> =
-        text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' ')).collect();
-    assert_eq!(kinds.len(), 9);
-    assert_eq!(kinds["function_run_function_response_cache_hits"], "counter");
-    assert_eq!(kinds["function_run_function_response_cache_read_seconds"], "histogram");
-    for line in [
-        "# HELP function_run_function_response_cache_hits Total number of RunFunctionResponse \
-         cache hits.",
-        "function_run_function_response_cache_hits_total{function_name=\"fn\"} 1",
-        "function_run_function_response_cache_read_seconds_count{function_name=\"fn\"} 1",
+    let kinds: BTreeMap<&str, &str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE function_run_function_response_cache_"))
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    assert_eq!(
+        kinds,
+        BTreeMap::from([
+            ("hits", "counter"),
+            ("misses", "counter"),
+            ("errors", "counter"),
+            ("writes", "counter"),
+            ("deletes", "counter"),
+            ("bytes_written", "counter"),
+            ("bytes_deleted", "counter"),
+            ("read_seconds", "histogram"),
+            ("write_seconds", "histogram"),
+        ])
+    );
+    let help = "# HELP function_run_function_response_cache_hits \
+                Total number of RunFunctionResponse cache hits.";
+    assert!(text.lines().any(|l| l == help), "{help} is not in\n{text}");
+    for (name, value) in [
+        ("hits_total", "1"),
+        ("misses_total", "1"),
+        ("errors_total", "1"),
+        ("writes_total", "1"),
+        ("deletes_total", "1"),
+        ("bytes_written_total", "70"),
+        ("bytes_deleted_total", "80"),
+        ("read_seconds_count", "1"),
+        ("write_seconds_count", "1"),
     ] {
+        let line =
+            format!("function_run_function_response_cache_{name}{{function_name=\"fn\"}} {value}");
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     }
 }
