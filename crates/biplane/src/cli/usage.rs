@@ -58,7 +58,8 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
         }
         ErrorKind::InvalidUtf8 => {
             let odd = arguments.iter().skip(1).filter(|argument| argument.to_str().is_none());
-            let odd: Vec<_> = odd.map(|argument| format!("{argument:?}")).collect();
+            let shown = |bytes: &[u8]| format!("\"{}\"", bytes.escape_ascii());
+            let odd: Vec<_> = odd.map(|argument| shown(argument.as_encoded_bytes())).collect();
             format!("not UTF-8: {}", odd.join(", "))
         }
         _ => {
@@ -100,9 +101,8 @@ fn path<'a>(error: &clap::Error, tree: &'a clap::Command) -> Vec<&'a clap::Comma
 /// has the flag.
 fn of_functions(found: &str, path: &[&clap::Command]) -> Option<String> {
     let names: Vec<_> = path.iter().skip(1).map(|command| command.get_name()).collect();
-    let serve = match (names.as_slice(), path) {
-        (["function", "serve"] | ["function", "serve", _], [_, _, serve, ..]) => serve,
-        _ => return None,
+    let (["function", "serve", ..], [_, _, serve, ..]) = (names.as_slice(), path) else {
+        return None;
     };
     if !found.starts_with('-') {
         let names: Vec<_> = serve.get_subcommands().map(clap::Command::get_name).collect();

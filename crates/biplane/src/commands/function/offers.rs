@@ -23,8 +23,11 @@ pub(super) struct Described {
     /// Adds its flags.
     pub declare: fn(Command) -> Command,
     /// Makes the function of them; the one in the box if there are none.
-    pub set_up: Option<fn(&ArgMatches) -> anyhow::Result<Arc<dyn Function>>>,
+    pub set_up: Option<SetUp>,
 }
+
+/// Makes a function of the flags that only it has.
+type SetUp = fn(&ArgMatches) -> anyhow::Result<Arc<dyn Function>>;
 
 const DESCRIBED: &[Described] = &[
     auto_ready::DESCRIBED,
