@@ -62,8 +62,8 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
         }
         ErrorKind::InvalidUtf8 => {
             let odd = arguments.iter().skip(1).filter(|argument| argument.to_str().is_none());
-            #[allow(clippy::unnecessary_debug_formatting)] // it shows which bytes are not text
-            let odd: Vec<_> = odd.map(|argument| format!("{argument:?}")).collect();
+            let shown = |bytes: &[u8]| format!("\"{}\"", bytes.escape_ascii());
+            let odd: Vec<_> = odd.map(|argument| shown(argument.as_encoded_bytes())).collect();
             format!("not UTF-8: {}", odd.join(", "))
         }
         _ => {
@@ -105,9 +105,7 @@ fn path<'a>(error: &clap::Error, tree: &'a clap::Command) -> Vec<&'a clap::Comma
 /// has the flag.
 fn of_functions(found: &str, path: &[&clap::Command]) -> Option<String> {
     let names: Vec<_> = path.iter().skip(1).map(|command| command.get_name()).collect();
-    let (["function", "serve"] | ["function", "serve", _], [_, _, serve, ..]) =
-        (names.as_slice(), path)
-    else {
+    let (["function", "serve", ..], [_, _, serve, ..]) = (names.as_slice(), path) else {
         return None;
     };
     if !found.starts_with('-') {

@@ -280,7 +280,7 @@ fn an_argument_that_is_not_utf_8_is_named() {
         let ran = run_words(line, b"", &Environment::default());
         assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""));
         let first = ran.stderr.lines().next();
-        assert_eq!(first, Some("biplane: error: not UTF-8: \"xr-\\xFF.yaml\""));
+        assert_eq!(first, Some("biplane: error: not UTF-8: \"xr-\\xff.yaml\""));
     }
 }
 
