@@ -76,7 +76,7 @@ fn broken_yaml_is_explained() {
         ),
         (
             "kind: A\nspec:\n\tname: b\n",
-            "yaml: line 3: found character that cannot start any token\n--> DIR/o.yaml, document 1, line 3, column 2: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   |  ^",
+            "yaml: line 3: found character that cannot start any token\n--> DIR/o.yaml, document 1, line 3, column 1: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   | ^",
         ),
         // Documents of a stream are read one by one, and nothing is said of their first line.
         (

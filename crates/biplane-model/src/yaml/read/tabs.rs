@@ -6,15 +6,23 @@
 
 use std::borrow::Cow;
 
-use granit_parser::{ScalarStyle, ScanError, Scanner, Span, StrInput, TokenType};
+use granit_parser::{ErrorKind, ScalarStyle, ScanError, Scanner, Span, StrInput, TokenType};
 
 use super::super::error::{Located, Problem, Words};
 use super::super::lines;
 use super::options;
 
-const TOKEN: &str = "found character that cannot start any token";
-const INDENTATION: &str = "found a tab character that violates indentation";
-const BLOCK: &str = "found a tab character where an indentation space is expected";
+/// What go-yaml says about a misplaced tab, and what our parser says.
+type Complaint = (&'static str, ErrorKind);
+
+const TOKEN: Complaint =
+    ("found character that cannot start any token", ErrorKind::TabInBlockIndentation);
+const INDENTATION: Complaint =
+    ("found a tab character that violates indentation", ErrorKind::TabInPlainScalar);
+const BLOCK: Complaint = (
+    "found a tab character where an indentation space is expected",
+    ErrorKind::TabAtBlockScalarStart,
+);
 
 /// Why a text has been looked at in part only.
 pub(super) enum Stop {
@@ -58,7 +66,7 @@ pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
             break;
         }
     }
-    let misplaced = misplaced.map(|(at, words)| Stop::Misplaced(refused(text, at, words)));
+    let misplaced = misplaced.map(|(at, complaint)| Stop::Misplaced(refused(text, at, complaint)));
     let stop = misplaced.or(broken);
     if stop.is_some() {
         (tabs.at..text.len())
@@ -68,16 +76,16 @@ pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
     (String::from_utf8(tabs.settled).map_or(Cow::Borrowed(text), Cow::Owned), stop)
 }
 
-fn refused(text: &str, at: usize, words: &str) -> Located {
+fn refused(text: &str, at: usize, (words, kind): Complaint) -> Located {
     let before = text.get(..at).unwrap_or_default();
     let line = lines::starts(before).count() + 1;
     let column = before.rsplit(['\r', '\n']).next().unwrap_or_default().chars().count() + 1;
     let words = Box::new(Words::scanned(words, line));
-    Located { problem: Problem::Syntax(words.text().to_owned()), line, column, words }
+    Located { problem: Problem::Syntax(kind.to_string()), line, column, words }
 }
 
 /// The place of a tab that must not be there, and what is said about it.
-type Misplaced = (usize, &'static str);
+type Misplaced = (usize, Complaint);
 
 /// What go-yaml's scanner knows when it meets a tab.
 struct Tabs<'text> {
