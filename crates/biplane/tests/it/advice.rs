@@ -1,0 +1,114 @@
+//! Failures for want of something in the input name the flag that supplies it, and time that runs out is told.
+
+use std::process::Command;
+
+use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, fails, render};
+use crate::support::{Folder, run_on};
+
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(str::trim_start).collect()
+}
+
+/// A Composition whose step needs a Secret.
+fn with_credentials() -> String {
+    COMPOSITION.replace(
+        "      name: function-auto-ready\n",
+        "      name: function-auto-ready\n    credentials:\n    - name: login\n      source: Secret\n      secretRef: {namespace: default, name: keys}\n",
+    )
+}
+
+#[test]
+fn a_missing_secret_names_the_flag() {
+    for flags in [&[][..], &["--output-format=v1"]] {
+        let ran = render(&[("composition.yaml", &with_credentials())], flags);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        let hint = "Secret default/keys is missing: pass it with --function-credentials.";
+        assert_eq!(lines(&ran.stderr).last(), Some(&hint), "{ran:?}");
+    }
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: default}\n";
+    let files = [("composition.yaml", &*with_credentials()), ("s.yaml", secret)];
+    let ran = render(&files, &["--function-credentials=DIR/s.yaml"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "the advice works");
+}
+
+#[test]
+fn a_missing_environment_config_names_the_flag() {
+    let step = "  - step: environment
+    functionRef:
+      name: function-environment-configs
+    input:
+      apiVersion: environmentconfigs.fn.crossplane.io/v1beta1
+      kind: Input
+      spec:
+        environmentConfigs:
+        - type: Reference
+          ref: {name: region}
+";
+    let composition = COMPOSITION.replace("  - step: ready\n", &format!("{step}  - step: ready\n"));
+    let files = [("xr.yaml", XR), ("composition.yaml", &*composition)];
+    let line = ["render", "DIR/xr.yaml", "DIR/composition.yaml"];
+    let ran = run_on(&files, &line);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    let hint = "EnvironmentConfig region is missing: pass it with --required-resources.";
+    assert_eq!(lines(&ran.stderr).last(), Some(&hint), "{ran:?}");
+
+    let config = "apiVersion: apiextensions.crossplane.io/v1beta1\nkind: EnvironmentConfig\nmetadata: {name: region}\ndata: {}\n";
+    let files = [files[0], files[1], ("e.yaml", config)];
+    let ran = run_on(&files, &[&line[..], &["-e=DIR/e.yaml"]].concat());
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "the advice works");
+}
+
+#[test]
+fn resources_of_a_nested_composite_resource_need_it_beside_them() {
+    let observed = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: part-a\n  namespace: default\n  ownerReferences:\n  - {apiVersion: example.org/v1, kind: XPart, name: part, uid: u, controller: true}\n";
+    let ran = render(&[("o.yaml", observed)], &["-o=DIR/o.yaml"]);
+    let advice = "Leave out what belongs to XPart part. If the XR composes XPart part, render both with --until-stable and --compositions, and add XPart part itself to the observed resources.";
+    assert!(lines(&ran.stderr).last().unwrap().ends_with(advice), "{ran:?}");
+    let ran = render(&[("o.yaml", observed)], &["-o=DIR/o.yaml", "--until-stable"]);
+    let advice = "If it composes XPart part, add XPart part itself to the observed resources; otherwise leave out what belongs to XPart part.";
+    assert!(lines(&ran.stderr).last().unwrap().ends_with(advice), "{ran:?}");
+}
+
+#[test]
+fn a_file_that_is_no_definition_is_named() {
+    let ran = render(&[], &["--xrd=DIR/composition.yaml"]);
+    let warning = "biplane: warning: DIR/composition.yaml is no CompositeResourceDefinition: its kind is \"Composition\"";
+    assert_eq!(ran.stderr.lines().next(), Some(warning), "{ran:?}");
+    assert_eq!(ran.exit, 1);
+}
+
+/// Files are read first, as upstream does it.
+#[test]
+fn no_time_at_all_is_too_little() {
+    for flags in [&["--timeout=0"][..], &["--timeout=0s", "--output-format=json"]] {
+        fails(&[], flags, 1, "cannot render composite resource: context deadline exceeded");
+    }
+    let error = "composition's compositeTypeRef.kind (XApp) does not match XR's kind (XOther)";
+    fails(&[("xr.yaml", &XR.replace("XApp", "XOther"))], &["--timeout=0"], 1, error);
+}
+
+#[test]
+fn the_time_bounds_what_is_read_too() {
+    let folder = Folder::new();
+    let xr = folder.write("xr.yaml", XR);
+    let functions = folder.write("functions.yaml", FUNCTIONS);
+    let pipe = folder.at("composition.yaml");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    // Without a writer, opening the pipe would wait for ever.
+    let output = Command::new(env!("CARGO_BIN_EXE_biplane"))
+        .args(["render", &xr, pipe.to_str().unwrap(), &functions, "--timeout=100ms"])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.trim_end().ends_with(": context deadline exceeded"), "{stderr}");
+}
+
+#[test]
+fn operations_know_no_v1_line() {
+    let folder = Folder::new();
+    let operation = folder.write("operation.yaml", "apiVersion: ops.crossplane.io/v1alpha1\n");
+    let ran = crate::support::run(&["operation", "render", &operation, "--output-format=v1"]);
+    let error = "biplane: error: --output-format must be one of \"v2\",\"json\" but got \"v1\"";
+    assert_eq!((ran.exit, ran.stderr.lines().next()), (80, Some(error)));
+}
