@@ -22,6 +22,7 @@ pub use options::{Format, FunctionOptions, OutputOptions};
 pub use watch_files::Watched;
 
 use anyhow::Context as _;
+use biplane_console::logging;
 use biplane_model::Object;
 use biplane_proto::Struct;
 
@@ -44,5 +45,5 @@ fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
     } else {
         tokio::runtime::Builder::new_current_thread()
     };
-    builder.enable_all().build().context("cannot start the asynchronous runtime")
+    logging::on_threads(&mut builder).enable_all().build().context("cannot start the asynchronous runtime")
 }

@@ -44,7 +44,7 @@ const SAME_LEVEL: &[(&str, &str)] = &[
 const BANS: &[(&str, &[&str])] = &[
     ("kube", &["biplane-cluster"]),
     ("bollard", &["biplane", "biplane-runtime"]),
-    ("oci-client", &["biplane", "biplane-package"]),
+    ("oci-client", &["biplane-package"]),
     // Libraries take values, not flags.
     (
         "clap",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
 
+mod advice;
 mod claims;
 mod conformance;
 mod documented;

@@ -72,7 +72,7 @@ fn broken_yaml_is_explained() {
     for (text, problem) in [
         (
             "kind: A\n\tname: b\n",
-            "yaml: line 2: found a tab character that violates indentation\n--> DIR/o.yaml, document 1, line 2, column 1\n 2 |  name: b\n   | ^",
+            "yaml: line 2: found a tab character that violates indentation\n--> DIR/o.yaml, document 1, line 2, column 1: while scanning a plain scalar, found a tab\n 2 |  name: b\n   | ^",
         ),
         (
             "kind: A\nspec:\n\tname: b\n",
