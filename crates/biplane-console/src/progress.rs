@@ -9,6 +9,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use unicode_width::UnicodeWidthChar as _;
+
 use crate::terminal;
 
 /// How long something takes before anybody is told.
@@ -141,7 +143,7 @@ impl State {
         let text = format!("waiting for {what} ({} s)", now.duration_since(*since).as_secs());
         // A line that wraps could not be erased, and some do as soon as they are full.
         let room = (self.width)().unwrap_or(WIDTH).saturating_sub(1);
-        Some(terminal::harmless(&text).chars().take(room).collect())
+        Some(fitting(&terminal::harmless(&text), room))
     }
 
     // There is nobody to tell when writing fails.
@@ -157,6 +159,19 @@ impl State {
             self.shown = false;
         }
     }
+}
+
+/// As much of a text as fits into some columns.
+fn fitting(text: &str, columns: usize) -> String {
+    let mut left = columns;
+    text.chars()
+        .take_while(|c| {
+            let width = c.width().unwrap_or_default();
+            let fits = width <= left;
+            left = left.saturating_sub(width);
+            fits
+        })
+        .collect()
 }
 
 impl fmt::Debug for Progress {
@@ -217,5 +232,10 @@ mod tests {
         assert_eq!(length(|| Some(30)), 29);
         assert_eq!(length(|| Some(120)), 119);
         assert_eq!(length(|| Some(0)), 0);
+        // Wide characters take two columns each, and never half of one.
+        state.waits = BTreeMap::from([(0, (start, "数".repeat(200)))]);
+        state.width = || Some(30);
+        let line = state.text(start + PATIENCE).unwrap();
+        assert_eq!(line, format!("waiting for {}", "数".repeat(8)));
     }
 }

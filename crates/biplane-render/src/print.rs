@@ -91,19 +91,6 @@ pub(crate) fn sort(composed: &mut [Object]) {
     composed.sort_by(|a, b| a.annotation(RESOURCE_NAME).cmp(b.annotation(RESOURCE_NAME)));
 }
 
-/// Lays one object over another: objects are merged, everything else is replaced.
-pub(crate) fn overlay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => overlay(below, above),
-            (Some(below), _) => below.clone_from(value),
-            (None, _) => {
-                below.insert(key.clone(), value.clone());
-            }
-        }
-    }
-}
-
 /// A Result document.
 pub(crate) fn result(event: &Event) -> Value {
     json!({
@@ -127,15 +114,6 @@ pub(crate) fn write(documents: &[Value], format: Format, out: &mut dyn Write) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// RX-22, T-19
-    #[test]
-    fn objects_merge_and_everything_else_is_replaced() {
-        let mut below = json!({"a": {"b": 1, "c": [1, 2]}, "d": 1, "e": {"f": 1}});
-        let above = json!({"a": {"c": [3], "g": 1}, "d": null, "e": "text"});
-        overlay(below.as_object_mut().unwrap(), above.as_object().unwrap());
-        assert_eq!(below, json!({"a": {"b": 1, "c": [3], "g": 1}, "d": null, "e": "text"}));
-    }
 
     #[allow(clippy::needless_pass_by_value)] // literals read best as they are
     fn with(status: Value) -> Object {

@@ -3,6 +3,7 @@
 use anyhow::{Error, Result, anyhow, bail};
 use biplane_console::{Deadline, Interrupted};
 use biplane_manifest::Line;
+use biplane_model::object::overlay;
 use biplane_model::{Object, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
@@ -151,9 +152,8 @@ impl CompositionRender {
         })?;
         let mut composite = rendered.into_object();
         if self.include_full_xr {
-            let mut full = input.clone();
-            print::overlay(full.make_mut(), &composite);
-            composite = full;
+            let full = overlay(input.clone().into_map(), composite.into_map());
+            composite = Object::from(full);
         }
         print::settle_conditions(&mut composite);
         Ok(composite)

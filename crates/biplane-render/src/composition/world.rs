@@ -10,19 +10,18 @@ use anyhow::{Context as _, Result, bail};
 use biplane_manifest::defaults;
 use biplane_model::labels::{COMPOSITE, RESOURCE_NAME};
 use biplane_model::layout::Layout;
+use biplane_model::object::overlay;
 use biplane_model::owner::controller_of;
 use biplane_model::{Object, ObjectId, Value};
 use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::CompositeOutput;
-use biplane_schema::merge::ManagedFields;
+use biplane_schema::merge::{BEFORE_FIRST_APPLY, ManagedFields};
 
 use super::nested::Nested;
 use crate::{apply, print};
 
 /// How deep composite resources may nest before it is taken for a mistake.
 pub(super) const DEEPEST: usize = 10;
-/// Who a server thinks has set what was there before anybody applied.
-const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Objects by what they are found by.
 pub(super) type Objects = BTreeMap<ObjectId, Object>;
@@ -149,12 +148,11 @@ impl<'a> World<'a> {
             composite.set_at(&[machinery, &["compositionRef", "name"]].concat(), composition);
         }
         if let Some(Value::Object(spec)) = after.get("spec") {
-            let mut below = match composite.get("spec") {
+            let below = match composite.get("spec") {
                 Some(Value::Object(below)) => below.clone(),
                 _ => biplane_model::Map::new(),
             };
-            print::overlay(&mut below, spec);
-            composite.set_at(&["spec"], below);
+            composite.set_at(&["spec"], overlay(below, spec.clone()));
         }
         match after.get("status") {
             Some(status) => composite.set_at(&["status"], status.clone()),
