@@ -1,6 +1,6 @@
 //! Bad input, and what is said about it.
 
-use crate::files::{composition, function, project};
+use crate::fixtures::{composition, function, project};
 use crate::support::{Folder, Ran, run, run_on, run_with};
 
 pub(crate) const XR: &str =

@@ -10,7 +10,7 @@ use biplane_console::{Progress, Stderr, Streams};
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
 
-use crate::files::{composition, function};
+use crate::fixtures::{composition, function};
 use crate::mistakes::render;
 use crate::support::{Folder, example, run_on};
 

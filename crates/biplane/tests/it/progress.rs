@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc};
 use tonic::Status;
 
-use crate::files::{composition, development};
+use crate::fixtures::{composition, development};
 use crate::support::Folder;
 
 const XR: &str = "{apiVersion: example.org/v1, kind: XApp, metadata: {name: app}}";

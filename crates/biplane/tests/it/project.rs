@@ -1,6 +1,6 @@
 //! Rendering inside a project, without a functions argument.
 
-use crate::files::project;
+use crate::fixtures::project;
 use crate::registry::Registry;
 use crate::support::{Folder, Ran, run};
 

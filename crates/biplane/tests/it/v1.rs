@@ -3,7 +3,7 @@
 use biplane_model::yaml::parse_documents;
 use serde_json::{Value, json};
 
-use crate::files::{composition, function};
+use crate::fixtures::{composition, function};
 use crate::mistakes::{COMPOSITION, fails, render};
 
 const V1: &str = "--output-format=v1";

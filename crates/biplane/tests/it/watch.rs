@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use crate::files::{composition, development, process, project};
+use crate::fixtures::{composition, development, process, project};
 use crate::support::{Folder, run};
 
 pub(crate) const XR: &str = "

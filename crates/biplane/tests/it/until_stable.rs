@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::files::{composition, development};
+use crate::fixtures::{composition, development};
 use crate::support::{Folder, Ran, example, render_on, run, shown};
 
 const XR: &str = "

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::files::process;
+use crate::fixtures::process;
 use crate::support::Folder;
 use crate::watch::{COMPOSITION, XR};
 

@@ -1,6 +1,6 @@
 //! Files that are fine by themselves but do not fit each other are shown where they differ.
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, render};
 use crate::support::{Ran, run_on};
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::support::{Folder, Ran, render_on};
 
 const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata: {name: one}\nspec: {size: 3}\n";

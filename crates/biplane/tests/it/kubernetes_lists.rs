@@ -1,6 +1,6 @@
 //! Lists, as `kubectl get -o yaml` prints several objects: each object counts.
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::mistakes::{COMPOSITION, XR, render};
 use crate::support::{Folder, run, run_on};
 

@@ -1,6 +1,6 @@
 //! Functions that stay up while others are started anew.
 
-use crate::files::{composition, process, project};
+use crate::fixtures::{composition, process, project};
 use crate::support::Folder;
 use crate::watch::{Watching, XR};
 
