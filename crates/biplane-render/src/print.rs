@@ -1,4 +1,4 @@
-//! From the engine's answer to documents on stdout.
+//! Turns the engine's response into documents and writes them to stdout.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::options::Format;
 use crate::{API_VERSION, RENDER_TIME};
 
-/// Replaces the times of an object's conditions that have one. Other engines use the time of day.
+/// Replaces the times of an object's conditions, if set. Other engines use the current time.
 pub(crate) fn settle_times(object: &mut Object) {
     let Some(Value::Array(conditions)) = object.at(&["status", "conditions"]) else { return };
     let mut conditions = conditions.clone();
@@ -24,9 +24,9 @@ pub(crate) fn settle_times(object: &mut Object) {
     object.set_at(&["status", "conditions"], conditions);
 }
 
-/// Writes an object's conditions as upstream prints them: read into its type of a condition, with
-/// their times replaced. A status without conditions gets `conditions: null`; conditions that do not
-/// fit the type are left alone.
+/// Normalises an object's conditions as upstream prints them: decoded into the Go type, with their
+/// times replaced. A status without conditions gets `conditions: null`. Conditions that do not fit
+/// the type are not changed.
 pub(crate) fn settle_conditions(object: &mut Object) {
     let conditions = match object.at(&["status"]) {
         Some(Value::Object(status)) => status.get("conditions").cloned().unwrap_or_default(),
@@ -48,7 +48,7 @@ pub(crate) fn settle_conditions(object: &mut Object) {
     object.set_at(&["status", "conditions"], settled);
 }
 
-/// A condition as its Go type is printed; `None` if it cannot be read into the type.
+/// A condition as printed from its Go type; `None` if it cannot be decoded.
 fn settled_condition(condition: &Value) -> Option<Value> {
     let empty = Map::new();
     let fields = match condition {
@@ -86,12 +86,12 @@ fn settled_condition(condition: &Value) -> Option<Value> {
     Some(settled)
 }
 
-/// Sorts composed resources by the name that the pipeline gave them.
+/// Sorts composed resources by their names in the pipeline.
 pub(crate) fn sort(composed: &mut [Object]) {
     composed.sort_by(|a, b| a.annotation(RESOURCE_NAME).cmp(b.annotation(RESOURCE_NAME)));
 }
 
-/// Lays one object over another: objects are merged, everything else is replaced.
+/// Overlays one object on another: objects are merged, all other values are replaced.
 pub(crate) fn overlay(below: &mut Map<String, Value>, above: &Map<String, Value>) {
     for (key, value) in above {
         match (below.get_mut(key), value) {
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(below, json!({"a": {"b": 1, "c": [3], "g": 1}, "d": null, "e": "text"}));
     }
 
-    #[allow(clippy::needless_pass_by_value)] // literals read best as they are
+    #[allow(clippy::needless_pass_by_value)] // literals are easier to read
     fn with(status: Value) -> Object {
         Object::from_value(json!({"status": status})).unwrap()
     }

@@ -1,4 +1,5 @@
-//! One composite resource: from its inputs to the engine's answer, and from there to documents.
+//! Reconciles one composite resource: turns its inputs into a request to the engine, and the
+//! response into documents.
 
 use anyhow::{Error, Result, anyhow, bail};
 use biplane_console::{Deadline, Interrupted};
@@ -14,18 +15,18 @@ use biplane_runtime::{Runners, Running, Subject};
 use super::{CompositionRender, Inputs, Say, foreign_owner};
 use crate::{context, engine, hints, print, structs, summary, v1};
 
-/// What the engine made of a composite resource.
+/// The result of a reconcile.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) output: CompositeOutput,
-    /// The pipeline's context in the end, if it was captured.
+    /// The final context of the pipeline, if it was captured.
     pub(super) context: Option<Object>,
-    /// How long each call took, if someone wants to know.
+    /// The duration of each call, if requested.
     pub(super) timing: Vec<String>,
 }
 
 impl CompositionRender {
-    /// The documents of one composite resource, after one reconcile or as many as it takes.
+    /// The documents of one composite resource, after one reconcile or until it is stable.
     pub(super) async fn render(
         &self,
         inputs: Inputs,
@@ -64,8 +65,8 @@ impl CompositionRender {
         self.documents(answer, &composite)
     }
 
-    /// Has the engine reconcile a composite resource once. How long its calls took is printed if that
-    /// fails, and part of the answer otherwise.
+    /// Calls the engine to reconcile a composite resource once. Call durations are printed if that
+    /// fails; otherwise they are part of the result.
     pub(super) async fn reconcile(
         &self,
         inputs: Inputs,
@@ -90,7 +91,8 @@ impl CompositionRender {
                 composition: Some(Struct::from(composition)),
                 functions: Vec::new(),
                 observed_resources: structs(inputs.observed),
-                // It exists anyway, and some engines would use this copy instead.
+                // The composite resource exists anyway, and some engines would use this copy
+                // instead.
                 required_resources: structs(
                     inputs.required.into_iter().filter(|object| object.id() != composite),
                 ),

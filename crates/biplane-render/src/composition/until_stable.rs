@@ -1,7 +1,8 @@
-//! Until stable: applies what a reconcile came to and reconciles again, until nothing changes.
+//! Renders until stable: applies the result of a reconcile and reconciles again, until nothing
+//! changes.
 //!
-//! Every round has the engine reconcile each composite resource that has a Composition, parents
-//! first, on what the rounds before it left behind.
+//! In every round, the engine reconciles each composite resource that has a Composition, parents
+//! first, on the state left by earlier rounds.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_console::Deadline;
@@ -17,11 +18,11 @@ use super::world::{Objects, World};
 use super::{CompositionRender, Inputs, Say, UntilStable};
 use crate::{context, print, summary};
 
-/// What the last round came to, for each composite resource.
+/// The results of the last round, for each composite resource.
 type Answers = Vec<(ObjectId, Answer)>;
 
 impl CompositionRender {
-    /// The documents of a composite resource once nothing changes any more.
+    /// The documents of a composite resource once it is stable.
     pub(super) async fn settle(
         &self,
         until_stable: &UntilStable,
@@ -77,7 +78,7 @@ impl CompositionRender {
         bail!("there is no round to render in")
     }
 
-    /// Reconciles every composite resource that exists when the round begins.
+    /// Reconciles every composite resource that exists at the start of the round.
     async fn round(
         &self,
         inputs: &Inputs,
@@ -90,7 +91,7 @@ impl CompositionRender {
         let composites = world.composites()?;
         check_reached(inputs, world, &composites)?;
         for id in composites {
-            // A composite resource above may have deleted it.
+            // A parent may have deleted it.
             let Some(composite) = world.get(&id).cloned() else { continue };
             let nested = id != inputs.composite.id();
             let attempted = || format!("cannot render nested {id}");
@@ -103,7 +104,7 @@ impl CompositionRender {
                 inputs.definition = inputs.nested.definition(&id.gvk).cloned();
             }
             inputs.observed = world.composed(&id);
-            // Whatever exists may be required, in its present state.
+            // Functions may require any existing object, in its current state.
             inputs.required.extend(world.others(&id).cloned());
             let composition = inputs.composition.name().to_owned();
             if deadline.check().is_err() {
@@ -118,7 +119,7 @@ impl CompositionRender {
         Ok(answers)
     }
 
-    /// The documents of what exists in the end.
+    /// The documents of the final state.
     fn settled(
         &self,
         world: &World<'_>,
@@ -144,7 +145,7 @@ impl CompositionRender {
     }
 }
 
-/// Fails if there is a composite resource whose functions are not started.
+/// Fails if the functions of an existing composite resource have not been started.
 fn check_reached(inputs: &Inputs, world: &World<'_>, composites: &[ObjectId]) -> Result<()> {
     let mut unreached = Vec::new();
     for composite in composites.iter().skip(1).filter_map(|id| world.get(id)) {
@@ -158,7 +159,7 @@ fn check_reached(inputs: &Inputs, world: &World<'_>, composites: &[ObjectId]) ->
     if unreached.is_empty() { Ok(()) } else { Err(Unreached(unreached).into()) }
 }
 
-/// What functions and the control plane had to say in a round, with the round and whom it is about.
+/// The events and results of a round, with the round and the object that they are about.
 fn said(round: u32, (id, answer): &(ObjectId, Answer)) -> impl Iterator<Item = Value> {
     answer.output.events.iter().map(move |event| {
         let mut result = print::result(event);
@@ -183,7 +184,7 @@ fn readiness(world: &World<'_>) -> Result<String> {
     Ok(if names.is_empty() { "ready".to_owned() } else { format!("not ready: {names}") })
 }
 
-/// What became of what was given, and what is not ready and why.
+/// Summarises what changed since the first state, and what is not ready and why.
 fn summarise(first: &Objects, world: &World<'_>, root: &ObjectId) -> Result<Vec<String>> {
     let changes = Changes::between(first, world.objects());
     let mut lines: Vec<_> = changes.created.iter().map(|id| format!("create {id}")).collect();

@@ -1,6 +1,6 @@
-//! What a reconcile does to the world, and what it leaves alone.
+//! Tests what a reconcile changes in the simulated cluster.
 
-#![allow(clippy::needless_pass_by_value)] // literals read best as they are
+#![allow(clippy::needless_pass_by_value)] // literals are easier to read
 
 use serde_json::json;
 
@@ -92,7 +92,7 @@ fn what_exists_belongs_to_its_owner() {
     let names = |world: &World<'_>, id: &ObjectId| -> Vec<String> {
         world.composed(id).iter().map(|object| object.name().to_owned()).collect()
     };
-    // What nobody here owns is shown to the engine, which refuses it.
+    // Resources without a known owner are passed to the engine, which rejects them.
     assert_eq!(names(&world, &xr("a").id()), ["branch", "stray"]);
     assert_eq!(names(&world, &branch.id()), ["twig"]);
 
