@@ -29,7 +29,7 @@ struct Shared {
     at_once: Mutex<bool>,
     progress: Progress,
     /// The message written to stderr when a signal ends the process.
-    last_words: Option<String>,
+    exit_message: Option<String>,
     /// The listening thread ends when this is dropped.
     _alive: oneshot::Sender<()>,
 }
@@ -51,7 +51,7 @@ impl Interrupts {
         let shared = Arc::new(Shared {
             at_once: Mutex::new(true),
             progress: progress.clone(),
-            last_words: (!silently).then(|| error_text(&Interrupted.into())),
+            exit_message: (!silently).then(|| error_text(&Interrupted.into())),
             _alive: alive,
         });
         let listeners = Arc::downgrade(&shared);
@@ -134,10 +134,10 @@ impl Shared {
 
     fn end_process(&self) -> ! {
         self.progress.aside(|| {
-            if let Some(words) = &self.last_words {
+            if let Some(message) = &self.exit_message {
                 // A failure to write to stderr cannot be reported.
                 let _ =
-                    std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{words}\n"));
+                    std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{message}\n"));
             }
             std::process::exit(error::INTERRUPTED.into())
         })

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::credentials::{self, Credentials};
-use crate::tag_cache::{Answer, TagCache};
+use crate::tag_cache::{CachedTags, TagCache};
 use crate::versions::{self, Range};
 
 /// The number of tags per request.
@@ -98,7 +98,7 @@ async fn ask_all(
 impl Client {
     async fn ask(&self, repository: &str, range: &Range) -> Tags {
         let before = self.cache.read(repository);
-        let will_do = |answer: &&Answer| {
+        let will_do = |answer: &&CachedTags| {
             answer.is_fresh(now()) && versions::newest(&answer.tags, range).is_some()
         };
         if let Some(answer) = before.as_ref().filter(will_do) {
@@ -107,7 +107,7 @@ impl Client {
         }
         match (self.list(repository).await, before) {
             (Ok(tags), _) => {
-                self.cache.write(&Answer::new(repository, now(), tags.clone()));
+                self.cache.write(&CachedTags::new(repository, now(), tags.clone()));
                 Tags { tags: Ok(tags), asked: None, stale: None }
             }
             // Without a network, an old response is better than none.

@@ -23,13 +23,13 @@ pub struct TagCache(Option<PathBuf>);
 
 /// The tags of a repository, and when the registry reported them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CachedTags {
     repository: String,
     pub asked: Timestamp,
     pub tags: Vec<String>,
 }
 
-impl Answer {
+impl CachedTags {
     /// An entry with the time of the response.
     pub fn new(repository: &str, asked: Timestamp, tags: Vec<String>) -> Self {
         Self { repository: repository.to_owned(), asked, tags }
@@ -51,18 +51,18 @@ impl TagCache {
     }
 
     /// The latest entry of a repository.
-    pub fn read(&self, repository: &str) -> Option<Answer> {
+    pub fn read(&self, repository: &str) -> Option<CachedTags> {
         let text = std::fs::read(self.file(repository)?).ok()?;
-        let answer: Answer = serde_json::from_slice(&text).ok()?;
+        let answer: CachedTags = serde_json::from_slice(&text).ok()?;
         (answer.repository == repository).then_some(answer)
     }
 
     /// Writes an entry.
-    pub fn write(&self, answer: &Answer) {
+    pub fn write(&self, answer: &CachedTags) {
         let _ = self.try_write(answer);
     }
 
-    fn try_write(&self, answer: &Answer) -> Option<()> {
+    fn try_write(&self, answer: &CachedTags) -> Option<()> {
         let file = self.file(&answer.repository)?;
         let folder = file.parent()?;
         // The dependencies of a user are private, so only the owner may read them.
@@ -91,8 +91,8 @@ impl TagCache {
 mod tests {
     use super::*;
 
-    fn answer(repository: &str) -> Answer {
-        Answer::new(
+    fn answer(repository: &str) -> CachedTags {
+        CachedTags::new(
             repository,
             Timestamp::UNIX_EPOCH,
             vec!["v1.0.0".to_owned(), "latest".to_owned()],

@@ -37,7 +37,7 @@ pub(crate) fn changes(composite: &Object, live: &Object, intent: &Object) -> boo
     let mut before = live.clone();
     for object in [&mut before, &mut after] {
         object.remove_at(&["metadata", "managedFields"]);
-        print::settle_times(object);
+        print::fix_times(object);
     }
     before != after
 }

@@ -46,5 +46,8 @@ fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
     } else {
         tokio::runtime::Builder::new_current_thread()
     };
-    logging::on_threads(&mut builder).enable_all().build().context("cannot start the asynchronous runtime")
+    logging::on_threads(&mut builder)
+        .enable_all()
+        .build()
+        .context("cannot start the asynchronous runtime")
 }

@@ -262,11 +262,11 @@ impl OperationRender {
         {
             operation.set_at(&["spec"], spec.clone());
         }
-        print::settle_times(&mut operation);
+        print::fix_times(&mut operation);
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
             let mut applied = applied.into_object();
-            print::settle_conditions(&mut applied);
+            print::fix_conditions(&mut applied);
             documents.push(applied.into_value());
         }
         if self.output.results {

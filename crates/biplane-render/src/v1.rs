@@ -101,7 +101,7 @@ struct Pipeline<'a> {
 }
 
 /// The result of the pipeline.
-struct End {
+struct V1Outcome {
     composite: Object,
     composed: Vec<Object>,
     /// The pipeline's names of the resources that are not ready.
@@ -110,7 +110,7 @@ struct End {
     context: Value,
 }
 
-impl End {
+impl V1Outcome {
     /// What would be created and updated, and what is not ready. Nothing was ever deleted.
     fn summary(&self, observed: &[Object]) -> Vec<String> {
         let waits = |name: &String| Event {
@@ -128,7 +128,7 @@ impl End {
 }
 
 impl Pipeline<'_> {
-    async fn run(&self) -> Result<End> {
+    async fn run(&self) -> Result<V1Outcome> {
         let observed = self.observed();
         let mut desired = State::default();
         let mut context = Some(Struct::from(seed(self.inputs.context)?));
@@ -176,7 +176,7 @@ impl Pipeline<'_> {
         }
         let unready = desired.resources.iter().filter(|(_, r)| r.ready != READY_TRUE);
         let unready: Vec<_> = unready.map(|(name, _)| name.clone()).collect();
-        Ok(End {
+        Ok(V1Outcome {
             composite: self.composite(desired.composite.unwrap_or_default(), &unready, conditions),
             composed: self.composed(&desired.resources)?,
             unready,

@@ -20,7 +20,7 @@ const PLACEHOLDER: &str = "{address}";
 /// The maximum length of a log line that is kept.
 const LINE: usize = 8 * 1024;
 /// How many ports are remembered.
-const MOST_GIVEN: usize = 256;
+const MAX_RECENT_PORTS: usize = 256;
 
 type Log = Arc<Mutex<VecDeque<String>>>;
 
@@ -113,16 +113,16 @@ fn free_port(host: &str) -> io::Result<u16> {
         let port = listener.local_addr()?.port();
         Ok((listener, port))
     };
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
+    RECENT_PORTS.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
 }
 
 /// Ports that were recently assigned to processes. The system considers such a port free until the
 /// process listens on it.
-struct Given(VecDeque<u16>);
+struct RecentPorts(VecDeque<u16>);
 
-static GIVEN: Mutex<Given> = Mutex::new(Given(VecDeque::new()));
+static RECENT_PORTS: Mutex<RecentPorts> = Mutex::new(RecentPorts(VecDeque::new()));
 
-impl Given {
+impl RecentPorts {
     /// A free port that has not been assigned recently.
     fn next<T>(&mut self, mut bind: impl FnMut() -> io::Result<(T, u16)>) -> io::Result<u16> {
         // The system does not offer ports that are bound.
@@ -130,7 +130,7 @@ impl Given {
         loop {
             let (listener, port) = bind()?;
             if !self.0.contains(&port) {
-                if self.0.len() == MOST_GIVEN {
+                if self.0.len() == MAX_RECENT_PORTS {
                     self.0.pop_front();
                 }
                 self.0.push_back(port);
@@ -170,15 +170,15 @@ mod tests {
 
     #[test]
     fn no_two_programs_are_told_the_same_port() {
-        let mut given = Given(VecDeque::new());
+        let mut recent = RecentPorts(VecDeque::new());
         let mut offered = [7, 7, 7, 8, 7, 9].into_iter();
-        let mut next = || given.next(|| Ok(((), offered.next().unwrap()))).unwrap();
+        let mut next = || recent.next(|| Ok(((), offered.next().unwrap()))).unwrap();
         assert_eq!([next(), next(), next()], [7, 8, 9]);
         for port in 0..1000 {
-            given.next(|| Ok(((), 1000 + port))).unwrap();
+            recent.next(|| Ok(((), 1000 + port))).unwrap();
         }
-        assert_eq!(given.0.len(), MOST_GIVEN);
-        assert_eq!(given.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
+        assert_eq!(recent.0.len(), MAX_RECENT_PORTS);
+        assert_eq!(recent.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
     }
 
     #[tokio::test]

@@ -65,14 +65,14 @@ pub fn sources(path: &Path) -> Vec<PathBuf> {
 }
 
 /// A notice that cached versions of a repository were used.
-struct Note {
+struct CacheNotice {
     repository: String,
     asked: Timestamp,
     /// The error, if the cached versions are old.
     stale: Option<Error>,
 }
 
-impl Note {
+impl CacheNotice {
     fn say(self, streams: &mut Streams<'_>) {
         let (repository, asked) = (&self.repository, self.asked.strftime("%Y-%m-%dT%H:%M:%SZ"));
         match self.stale {
@@ -92,7 +92,7 @@ fn dependencies(
     called: &[String],
     options: &Options,
     deadline: Deadline,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<CacheNotice>,
 ) -> Result<Vec<Function>> {
     let mut functions: Vec<Function> = Vec::new();
     // By index among the functions.
@@ -155,10 +155,10 @@ fn newest(
     version: &str,
     range: &Range,
     known: Tags,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<CacheNotice>,
 ) -> Result<String> {
     if let Some(asked) = known.asked {
-        notes.push(Note { repository: repository.to_owned(), asked, stale: known.stale });
+        notes.push(CacheNotice { repository: repository.to_owned(), asked, stale: known.stale });
     }
     let tags = known.tags.with_context(|| format!("cannot list versions for {repository}"))?;
     versions::newest(&tags, range)

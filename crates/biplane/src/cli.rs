@@ -91,7 +91,7 @@ enum Command {
 /// render a little.
 #[derive(Debug, Parser)]
 #[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true)]
-struct Alone<C: Subcommand> {
+struct SingleCommand<C: Subcommand> {
     #[arg(long, global = true)]
     config: Option<PathBuf>,
     #[arg(long, global = true)]
@@ -106,7 +106,7 @@ enum Rendering {
 }
 
 #[derive(Debug, Subcommand)]
-enum ForPrograms {
+enum InternalCommands {
     #[command(subcommand)]
     Internal(Internal),
 }
@@ -117,13 +117,13 @@ impl From<Rendering> for Command {
     }
 }
 
-impl From<ForPrograms> for Command {
-    fn from(ForPrograms::Internal(internal): ForPrograms) -> Self {
+impl From<InternalCommands> for Command {
+    fn from(InternalCommands::Internal(internal): InternalCommands) -> Self {
         Self::Internal(internal)
     }
 }
 
-impl<C: Subcommand + Into<Command>> Alone<C> {
+impl<C: Subcommand + Into<Command>> SingleCommand<C> {
     /// Nothing if the arguments are not understood: only the whole tree can say what is wrong.
     fn parse_line(arguments: &[OsString]) -> Option<Cli> {
         let matches = booleans::with_values(Self::command()).try_get_matches_from(arguments);
@@ -274,8 +274,8 @@ impl Command {
 
 fn parse(arguments: &[OsString], features: Features, own: &Registry) -> Result<Cli, clap::Error> {
     let alone = match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("render") => Alone::<Rendering>::parse_line(arguments),
-        Some("internal") => Alone::<ForPrograms>::parse_line(arguments),
+        Some("render") => SingleCommand::<Rendering>::parse_line(arguments),
+        Some("internal") => SingleCommand::<InternalCommands>::parse_line(arguments),
         _ => None,
     };
     if let Some(cli) = alone {

@@ -17,7 +17,7 @@ use crate::{context, engine, hints, print, structs, summary, v1};
 
 /// The result of a reconcile.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RenderedXr {
     pub(super) output: CompositeOutput,
     /// The final context of the pipeline, if it was captured.
     pub(super) context: Option<Object>,
@@ -35,7 +35,7 @@ impl CompositionRender {
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
         if let Some(until_stable) = &self.until_stable {
-            return self.settle(until_stable, inputs, runners, deadline, say).await;
+            return self.render_until_stable(until_stable, inputs, runners, deadline, say).await;
         }
         if self.output.line == Line::V1 {
             let prefix = self.prefix(&inputs.composite);
@@ -73,7 +73,7 @@ impl CompositionRender {
         runners: &Runners,
         deadline: Deadline,
         say: Say<'_>,
-    ) -> Result<Answer> {
+    ) -> Result<RenderedXr> {
         let composite = inputs.composite.id();
         let given = inputs.clone();
         let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
@@ -114,7 +114,7 @@ impl CompositionRender {
             bail!("render response does not contain a composite output");
         };
         let context = inputs.context.and_then(|helper| helper.captured());
-        Ok(Answer { output, context, timing: timing.report() })
+        Ok(RenderedXr { output, context, timing: timing.report() })
     }
 
     /// Adds advice to an error of the engine.
@@ -127,12 +127,12 @@ impl CompositionRender {
         hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
     }
 
-    fn documents(&self, answer: Answer, input: &Object) -> Result<Vec<Value>> {
-        let Answer { output, context, .. } = answer;
+    fn documents(&self, answer: RenderedXr, input: &Object) -> Result<Vec<Value>> {
+        let RenderedXr { output, context, .. } = answer;
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =
             output.composed_resources.into_iter().map(Struct::into_object).collect();
-        composed.iter_mut().for_each(print::settle_conditions);
+        composed.iter_mut().for_each(print::fix_conditions);
         print::sort(&mut composed);
 
         let mut documents = vec![composite.into_value()];
@@ -157,7 +157,7 @@ impl CompositionRender {
             print::overlay(full.make_mut(), &composite);
             composite = full;
         }
-        print::settle_conditions(&mut composite);
+        print::fix_conditions(&mut composite);
         Ok(composite)
     }
 }

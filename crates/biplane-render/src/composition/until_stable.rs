@@ -13,17 +13,17 @@ use biplane_runtime::Runners;
 
 use super::changes::{self, Changes};
 use super::reachable::Unreached;
-use super::reconcile::Answer;
+use super::reconcile::RenderedXr;
 use super::world::{Objects, World};
 use super::{CompositionRender, Inputs, Say, UntilStable};
 use crate::{context, print, summary};
 
 /// The results of the last round, for each composite resource.
-type Answers = Vec<(ObjectId, Answer)>;
+type RenderedXrs = Vec<(ObjectId, RenderedXr)>;
 
 impl CompositionRender {
     /// The documents of a composite resource once it is stable.
-    pub(super) async fn settle(
+    pub(super) async fn render_until_stable(
         &self,
         until_stable: &UntilStable,
         inputs: Inputs,
@@ -61,7 +61,7 @@ impl CompositionRender {
                         say(&format!("{summary_prefix}{line}"));
                     }
                 }
-                return self.settled(&world, answers, results);
+                return self.stable_documents(&world, answers, results);
             }
             if let Some(earlier) = states.iter().position(|state| state == world.objects()) {
                 bail!(
@@ -86,7 +86,7 @@ impl CompositionRender {
         deadline: Deadline,
         world: &mut World<'_>,
         say: &mut dyn FnMut(&ObjectId, &str),
-    ) -> Result<Answers> {
+    ) -> Result<RenderedXrs> {
         let mut answers = Vec::new();
         let composites = world.composites()?;
         check_reached(inputs, world, &composites)?;
@@ -120,10 +120,10 @@ impl CompositionRender {
     }
 
     /// The documents of the final state.
-    fn settled(
+    fn stable_documents(
         &self,
         world: &World<'_>,
-        mut answers: Answers,
+        mut answers: RenderedXrs,
         results: Vec<Value>,
     ) -> Result<Vec<Value>> {
         let root = answers.first_mut().and_then(|(id, answer)| {
@@ -135,7 +135,7 @@ impl CompositionRender {
             if self.include_full_xr { composite.clone() } else { world.changed(composite) };
         let mut objects = vec![composite];
         objects.extend(answers.iter().flat_map(|(id, _)| world.composed(id)));
-        objects.iter_mut().for_each(print::settle_conditions);
+        objects.iter_mut().for_each(print::fix_conditions);
         let mut documents: Vec<_> = objects.into_iter().map(Object::into_value).collect();
         documents.extend(results);
         if self.output.context {
@@ -160,7 +160,7 @@ fn check_reached(inputs: &Inputs, world: &World<'_>, composites: &[ObjectId]) ->
 }
 
 /// The events and results of a round, with the round and the object that they are about.
-fn said(round: u32, (id, answer): &(ObjectId, Answer)) -> impl Iterator<Item = Value> {
+fn said(round: u32, (id, answer): &(ObjectId, RenderedXr)) -> impl Iterator<Item = Value> {
     answer.output.events.iter().map(move |event| {
         let mut result = print::result(event);
         if let Value::Object(result) = &mut result {

@@ -249,7 +249,7 @@ impl<'a> World<'a> {
     }
 
     fn keep(&mut self, mut object: Object) {
-        print::settle_times(&mut object);
+        print::fix_times(&mut object);
         self.objects.insert(object.id(), object);
     }
 }
