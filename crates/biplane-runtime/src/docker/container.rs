@@ -104,7 +104,7 @@ impl Session {
         loop {
             attempts += 1;
             match self.docker().inspect_container(id, None::<InspectContainerOptions>).await {
-                // Podman uses a status of its own for containers that have just exited.
+                // Podman reports an unknown status for containers that have just exited.
                 Err(Error::JsonDataError { .. }) if attempts < ATTEMPTS => {
                     tokio::time::sleep(PAUSE).await;
                 }

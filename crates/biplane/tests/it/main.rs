@@ -1,6 +1,6 @@
-//! The command line, run as users run it.
+//! Tests the command line as users run it.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 mod advice;
 mod claims;
