@@ -8,9 +8,9 @@ mod nested;
 mod ownership;
 mod reachable;
 mod reconcile;
+mod simulated_cluster;
 mod until_stable;
 mod watched_files;
-mod world;
 
 use std::path::PathBuf;
 use std::time::Duration;

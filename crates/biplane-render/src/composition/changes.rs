@@ -2,7 +2,7 @@
 
 use biplane_model::{ObjectId, Value};
 
-use super::world::Objects;
+use super::simulated_cluster::Objects;
 
 /// How many objects of each kind of change are named. The rest are counted.
 const NAMED: usize = 5;

@@ -45,7 +45,7 @@ impl Function for Gated {
 }
 
 /// A render whose function waits for the test.
-struct World {
+struct Fixture {
     runtime: Runtime,
     folder: Folder,
     called: mpsc::UnboundedReceiver<()>,
@@ -53,7 +53,7 @@ struct World {
     _running: Running,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let runtime = Runtime::new().unwrap();
         let (send, called) = mpsc::unbounded_channel();
@@ -126,14 +126,14 @@ fn nothing_is_left(seen: &str) {
 
 #[test]
 fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     // The render without a terminal waits longer than the other one.
-    let quiet = world.render(Stdio::piped());
+    let quiet = fixture.render(Stdio::piped());
     let pty = openpty(None, None).unwrap();
-    let shown = world.render(Stdio::from(pty.slave));
+    let shown = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
-    world.gate.add_permits(2);
+    fixture.gate.add_permits(2);
     for child in [quiet, shown] {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success());
@@ -146,13 +146,13 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
 
 #[test]
 fn the_line_is_as_long_as_the_terminal_allows() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let size = Winsize { ws_row: 10, ws_col: 30, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = openpty(Some(&size), None).unwrap();
-    let child = world.render(Stdio::from(pty.slave));
+    let child = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in ");
-    world.gate.add_permits(1);
+    fixture.gate.add_permits(1);
     assert!(child.wait_with_output().unwrap().status.success());
     read_rest(&mut terminal, &mut seen);
     let lines = seen.split(ERASE).filter(|line| !line.is_empty());
@@ -162,9 +162,9 @@ fn the_line_is_as_long_as_the_terminal_allows() {
 
 #[test]
 fn an_interrupt_takes_the_line_away() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let pty = openpty(None, None).unwrap();
-    let child = world.render(Stdio::from(pty.slave));
+    let child = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();

@@ -30,7 +30,7 @@ pub(super) type Objects = BTreeMap<ObjectId, Object>;
 
 /// All objects of the simulated cluster.
 #[derive(Debug)]
-pub(super) struct World<'a> {
+pub(super) struct SimulatedCluster<'a> {
     nested: &'a Nested,
     root: ObjectId,
     objects: Objects,
@@ -40,10 +40,10 @@ pub(super) struct World<'a> {
     composers: BTreeMap<ObjectId, ObjectId>,
 }
 
-impl<'a> World<'a> {
+impl<'a> SimulatedCluster<'a> {
     /// A cluster with the composite resource and the observed resources.
     pub(super) fn new(root: &Object, observed: &[Object], nested: &'a Nested) -> Self {
-        let mut world = Self {
+        let mut cluster = Self {
             nested,
             root: root.id(),
             objects: BTreeMap::from([(root.id(), root.clone())]),
@@ -64,11 +64,11 @@ impl<'a> World<'a> {
                 };
                 observed.iter().find(is_owner).map(Object::id)
             });
-            let composer = composer.unwrap_or_else(|| world.root.clone());
-            world.composers.insert(object.id(), composer);
-            world.keep(object.clone());
+            let composer = composer.unwrap_or_else(|| cluster.root.clone());
+            cluster.composers.insert(object.id(), composer);
+            cluster.keep(object.clone());
         }
-        world
+        cluster
     }
 
     /// All objects, without times.
