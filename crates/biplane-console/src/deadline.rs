@@ -1,15 +1,15 @@
-//! When a command must be done.
+//! The deadline of a command: set once at the start, then passed to everything that may take long.
 
 use std::time::{Duration, Instant};
 
-/// The words for work that was not done in time, as Go's contexts say it.
+/// The message for work that missed its deadline, as in Go's `context` package.
 pub const EXCEEDED: &str = "context deadline exceeded";
 
-/// The moment by which a command must be done. It is set once, when the command starts, and handed
-/// to everything that can take long.
+/// The point in time by which a command must finish. It is set once, when the command starts, and
+/// passed to everything that may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// `None` is so far away that the clock cannot tell it.
+    /// `None` if the deadline is too far away to be represented by the clock.
     at: Option<Instant>,
     allowed: Duration,
 }
@@ -20,7 +20,7 @@ pub struct Deadline {
 pub struct DeadlineExceeded;
 
 impl Deadline {
-    /// A deadline that is this long away.
+    /// A deadline this far in the future.
     pub fn after(allowed: Duration) -> Self {
         Self { at: Instant::now().checked_add(allowed), allowed }
     }
@@ -30,7 +30,7 @@ impl Deadline {
         self.allowed
     }
 
-    /// The moment itself; `None` if it is too far away for the clock to tell.
+    /// The point in time; `None` if it is too far away to be represented by the clock.
     pub fn at(self) -> Option<Instant> {
         self.at
     }

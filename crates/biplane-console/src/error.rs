@@ -1,15 +1,15 @@
-//! How the program reports that a command failed.
+//! How the program reports errors: their text, and the exit code of an interrupted command.
 
 /// Exit code of a command that was interrupted.
 pub const INTERRUPTED: u8 = 130;
 const PREFIX: &str = "biplane: error: ";
 
-/// The report of an error with its causes.
+/// The text of an error with its causes.
 pub fn error_text(error: &anyhow::Error) -> String {
     error_line(format!("{error:#}").trim_end_matches('\n'))
 }
 
-/// The report of a message. Later lines are indented below the first.
+/// The text of an error message. Lines after the first are indented.
 pub fn error_line(message: &str) -> String {
     let indent = format!("\n{}", " ".repeat(PREFIX.len()));
     format!("{PREFIX}{}", message.replace('\n', &indent))

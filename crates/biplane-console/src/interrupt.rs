@@ -1,4 +1,4 @@
-//! Notices that a command should stop, so that it can clean up first.
+//! Handles signals such as Ctrl-C, so that an interrupted command can clean up before it exits.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,12 +11,12 @@ use crate::error::{self, error_text};
 use crate::progress::Progress;
 use crate::signals;
 
-/// The command was asked to stop.
+/// The command was interrupted.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted")]
 pub struct Interrupted;
 
-/// Receives the signals that ask this process to stop, in place of the system's default action.
+/// Receives the signals that interrupt this process and replaces their default action.
 #[derive(Clone, Debug)]
 pub struct Interrupts {
     asked: watch::Receiver<bool>,
@@ -25,21 +25,21 @@ pub struct Interrupts {
 
 #[derive(Debug)]
 struct Shared {
-    /// Whether a signal ends the process at once, because there is nothing to clean up.
+    /// Whether a signal ends the process immediately, because there is nothing to clean up.
     at_once: Mutex<bool>,
     progress: Progress,
-    /// What is written to stderr when a signal ends the process.
-    last_words: Option<String>,
+    /// The message written to stderr when a signal ends the process.
+    exit_message: Option<String>,
     /// The listening thread ends when this is dropped.
     _alive: oneshot::Sender<()>,
 }
 
 impl Interrupts {
-    /// Listens until the last clone is dropped. When a signal ends the process, it says so on stderr
-    /// unless `silently` is set.
+    /// Listens until the last clone is dropped. When a signal ends the process, this is reported on
+    /// stderr unless `silently` is set.
     pub fn listen(progress: &Progress, silently: bool) -> Result<Self> {
         let attempted = "cannot listen for signals";
-        // A thread of its own receives signals while the others are busy.
+        // A separate thread receives signals while the others are busy.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         let runtime = runtime.context(attempted)?;
         let stop = {
@@ -51,7 +51,7 @@ impl Interrupts {
         let shared = Arc::new(Shared {
             at_once: Mutex::new(true),
             progress: progress.clone(),
-            last_words: (!silently).then(|| error_text(&Interrupted.into())),
+            exit_message: (!silently).then(|| error_text(&Interrupted.into())),
             _alive: alive,
         });
         let listeners = Arc::downgrade(&shared);
@@ -63,7 +63,7 @@ impl Interrupts {
                 }
             });
             if let Some(shared) = listeners.upgrade().filter(|_| heard) {
-                // While this lock is held, nothing starts that would need cleaning up.
+                // While this lock is held, nothing starts that would need to be cleaned up.
                 let at_once = shared.at_once();
                 if *at_once {
                     shared.end_process();
@@ -75,13 +75,13 @@ impl Interrupts {
         Ok(Self { asked, shared })
     }
 
-    /// From now on a signal does not end the process: the command cleans up and ends by itself.
+    /// From now on a signal does not end the process. The command cleans up and exits by itself.
     pub fn leave_to_command(&self) {
         *self.shared.at_once() = false;
     }
 
-    /// From now on a signal ends the process again: there is nothing left to clean up. A signal that
-    /// has arrived already ends it now.
+    /// From now on a signal ends the process again, because there is nothing left to clean up. If a
+    /// signal has already arrived, the process ends now.
     pub fn end_at_once(&self) {
         let mut at_once = self.shared.at_once();
         *at_once = true;
@@ -90,15 +90,15 @@ impl Interrupts {
         }
     }
 
-    /// Returns once the command was asked to stop.
+    /// Returns once the command is interrupted.
     pub async fn requested(&self) {
         if self.asked.clone().wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Runs `work`, which may block for ever, for example to read or to write. A signal meanwhile
-    /// runs `clean_up` on `held` and ends the process; otherwise `held` is returned.
+    /// Runs `work`, which may block forever, for example on a read or a write. A signal in the
+    /// meantime runs `clean_up` on `held` and ends the process; otherwise `held` is returned.
     pub fn run_interruptible<T, H: Send, F: Future<Output = ()> + Send>(
         &self,
         runtime: &Runtime,
@@ -134,17 +134,17 @@ impl Shared {
 
     fn end_process(&self) -> ! {
         self.progress.aside(|| {
-            if let Some(words) = &self.last_words {
+            if let Some(message) = &self.exit_message {
                 // A failure to write to stderr cannot be reported.
                 let _ =
-                    std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{words}\n"));
+                    std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("{message}\n"));
             }
             std::process::exit(error::INTERRUPTED.into())
         })
     }
 }
 
-/// Returns once the command was asked to stop; never if it does not listen.
+/// Returns once the command is interrupted; never returns if it does not listen for signals.
 pub async fn requested(interrupts: Option<&Interrupts>) {
     match interrupts {
         Some(interrupts) => interrupts.requested().await,
@@ -152,9 +152,9 @@ pub async fn requested(interrupts: Option<&Interrupts>) {
     }
 }
 
-/// The signals that ask a program to stop. A hangup or quit that the parent process made us ignore
-/// stays ignored (`nohup` does that). An interrupt is always received: shells ignore it in background
-/// jobs, yet scripts send it to them.
+/// The signals that interrupt a command. A hangup or quit that the parent process set to ignored
+/// stays ignored (`nohup` does that). An interrupt is always received: shells ignore it in
+/// background jobs, but scripts still send it to them.
 fn kinds() -> Vec<SignalKind> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];

@@ -1,5 +1,5 @@
-//! What every command shares: where it reads and writes, how it reports progress and errors, how
-//! long it may take, and how it notices that it should stop.
+//! What all commands share: their input and output streams, logging, progress and error reports,
+//! deadlines, and the handling of interrupts.
 
 pub mod deadline;
 pub mod error;

@@ -1,5 +1,5 @@
-//! The log, set up in one place for every command. It goes to the stderr of the run that logs, so that several
-//! runs in one process do not mix.
+//! Sets up logging, in one place for every command. Log lines go to the stderr of the run that logs
+//! them, so that several runs in one process do not mix.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -17,28 +17,28 @@ use tracing_subscriber::registry;
 use crate::progress::Progress;
 use crate::stderr::Stderr;
 
-/// What is logged, and how.
+/// The log level and the format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Log {
     /// The least important level that is logged.
     pub level: LevelFilter,
-    /// How lines look.
+    /// The format of log lines.
     pub format: Format,
 }
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Time, level, message and fields as JSON, separated by tabs.
     Tabs,
-    /// Lines for people, with the module that logs.
+    /// Human-readable lines, with the module that logs.
     Text,
     /// One JSON object per line.
     Json,
 }
 
 impl Log {
-    /// A command that logs only when asked to.
+    /// A log that is silent unless debug output is requested.
     pub fn when_asked(debug: bool) -> Self {
         Self::at(if debug { LevelFilter::DEBUG } else { LevelFilter::OFF })
     }
@@ -53,7 +53,7 @@ impl Log {
         self.level >= LevelFilter::DEBUG
     }
 
-    /// Runs something on this thread. What it logs goes to `stderr`.
+    /// Runs a closure on this thread and sends its log lines to `stderr`.
     pub fn during<T>(self, stderr: &Stderr, progress: &Progress, run: impl FnOnce() -> T) -> T {
         if self.level == LevelFilter::OFF {
             return run();
@@ -85,15 +85,15 @@ impl Log {
     }
 }
 
-/// Libraries that log so much about frames and connections that nothing else would be seen.
+/// Libraries that log so much about frames and connections that other lines would be lost.
 const QUIET: [&str; 9] =
     ["bollard", "h2", "hyper", "hyper_util", "oci_client", "reqwest", "rustls", "tonic", "tower"];
 
-/// Where a request is said to be malformed, such as one whose authority is the path of a socket. The client is only
-/// told that there was a protocol error.
+/// Logs why a request is malformed, for example because its authority is the path of a socket. The
+/// client only receives a protocol error.
 const REFUSALS: &str = "h2::server";
 
-/// Makes the threads of a runtime log where the current thread does.
+/// Makes the threads of a runtime log to the same place as the current thread.
 pub fn on_threads(builder: &mut tokio::runtime::Builder) -> &mut tokio::runtime::Builder {
     thread_local! {
         static LOGGING: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
@@ -104,10 +104,10 @@ pub fn on_threads(builder: &mut tokio::runtime::Builder) -> &mut tokio::runtime:
         .on_thread_stop(|| drop(LOGGING.take()))
 }
 
-/// The field with those fields whose names are not known to the compiler, as a JSON object.
+/// The field that holds all fields whose names are not known at compile time, as a JSON object.
 const FIELDS: &str = "fields";
 
-/// Logs a line whose fields have any names.
+/// Logs a line with arbitrary field names.
 pub(crate) fn debug(message: &str, fields: &[(&str, &str)]) {
     if tracing::enabled!(target: "biplane", tracing::Level::DEBUG) {
         let fields = Value::Object(object(fields)).to_string();
@@ -115,7 +115,7 @@ pub(crate) fn debug(message: &str, fields: &[(&str, &str)]) {
     }
 }
 
-/// A debug line separated by tabs, for code that logs after the run.
+/// Formats a debug line separated by tabs, for code that logs after the run.
 pub fn debug_line(message: &str, fields: &[(&str, &str)]) -> String {
     line(tracing::Level::DEBUG, message, object(fields))
 }
@@ -124,7 +124,7 @@ fn object(fields: &[(&str, &str)]) -> Map<String, Value> {
     fields.iter().map(|(key, value)| ((*key).to_owned(), (*value).into())).collect()
 }
 
-#[allow(clippy::disallowed_methods)] // the log tells the time of day
+#[allow(clippy::disallowed_methods)] // log lines have timestamps
 fn line(level: tracing::Level, message: &str, fields: Map<String, Value>) -> String {
     let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
     let fields = Value::Object(fields);

@@ -1,4 +1,4 @@
-//! Lines for stderr from tasks that run concurrently.
+//! A channel for stderr lines from tasks that run concurrently.
 
 use tokio::sync::mpsc;
 

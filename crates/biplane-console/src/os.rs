@@ -1,8 +1,8 @@
-//! Errors of the operating system, in the words that Go programs use.
+//! Formats errors of the operating system with Go's error messages.
 
 use std::io::{Error, ErrorKind};
 
-/// The reason alone, without Rust's error number.
+/// The reason without Rust's error number.
 pub fn reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),

@@ -1,6 +1,6 @@
-//! One line on a terminal that says what is waited for, while that takes long.
+//! A progress line on the terminal that shows what the command is waiting for when that takes long.
 //!
-//! It is drawn by a thread of its own, so that whoever waits may block, and it is gone before
+//! A separate thread draws the line, so that the waiting code may block. The line is erased before
 //! anything else is written.
 
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use unicode_width::UnicodeWidthChar as _;
 
 use crate::terminal;
 
-/// How long something takes before anybody is told.
+/// How long something takes before the line appears.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// How often the line is brought up to date.
+/// How often the line is updated.
 const TICK: Duration = Duration::from_secs(1);
 const ERASE: &[u8] = b"\r\x1b[2K";
-/// How many columns a terminal has that does not say.
+/// The assumed number of columns when the terminal does not report it.
 const WIDTH: usize = 80;
 
-/// Where to say what is waited for; by default nowhere.
+/// Shows what the command is waiting for. The default shows nothing.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<Line>>);
 
-/// How many columns there are at the moment, if anybody knows.
+/// Returns the current number of columns, if known.
 type Width = fn() -> Option<usize>;
 
 struct Line {
@@ -36,19 +36,19 @@ struct Line {
 struct State {
     out: Box<dyn Write + Send>,
     width: Width,
-    /// What is waited for and since when, by order of appearance.
+    /// What is waited for and since when, in the order in which the waits began.
     waits: BTreeMap<u64, (Instant, String)>,
     next: u64,
     shown: bool,
     drawn_by_thread: bool,
 }
 
-/// Something that is waited for, until this is dropped.
+/// A wait that is in progress until this is dropped.
 #[must_use]
 pub struct Waiting(Option<(Arc<Line>, u64)>);
 
 impl Progress {
-    /// On stderr if that is a terminal.
+    /// Shows progress on stderr if that is a terminal.
     pub fn on_terminal() -> Self {
         let stderr = std::io::stderr();
         if !stderr.is_terminal() {
@@ -60,12 +60,12 @@ impl Progress {
         Self(Some(Arc::new(Line { state: Mutex::new(state), changed: Condvar::new() })))
     }
 
-    /// Whether anything is ever said.
+    /// Whether anything is ever shown.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Says that something is waited for if that takes long.
+    /// Shows that something is waited for if it takes long.
     pub fn wait(&self, what: impl FnOnce() -> String) -> Waiting {
         let Some(line) = &self.0 else { return Waiting(None) };
         let mut state = line.state();
@@ -75,14 +75,14 @@ impl Progress {
         if !state.drawn_by_thread {
             let line = line.clone();
             let thread = std::thread::Builder::new().name("progress".to_owned());
-            // Without the thread there is no line, and nothing else is lost.
+            // Without the thread there is no progress line; everything else still works.
             state.drawn_by_thread = thread.spawn(move || line.draw()).is_ok();
         }
         line.changed.notify_all();
         Waiting(Some((line.clone(), key)))
     }
 
-    /// Writes something else, with the line out of its way.
+    /// Writes something else while the line is erased.
     pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         let Some(line) = &self.0 else { return write() };
         let mut state = line.state();
@@ -102,12 +102,12 @@ impl Drop for Waiting {
 }
 
 impl Line {
-    // What is drawn is no invariant that a panic could break.
+    // A panic cannot break the state: it only describes what is drawn.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps the line up to date for as long as the process lives.
+    /// Keeps the line up to date for the lifetime of the process.
     fn draw(&self) {
         let mut state = self.state();
         loop {
@@ -135,18 +135,19 @@ impl State {
         self.waits.values().map(|(since, _)| *since).min()
     }
 
-    /// The line, once something has taken long. What began last says most about what goes on.
+    /// The text of the line, once something has taken long. The latest wait is the most
+    /// informative.
     fn text(&self, now: Instant) -> Option<String> {
         let long = |since: &Instant| now.duration_since(*since) >= PATIENCE;
         let mut overdue = self.waits.values().rev().filter(|(since, _)| long(since));
         let (since, what) = overdue.next()?;
         let text = format!("waiting for {what} ({} s)", now.duration_since(*since).as_secs());
-        // A line that wraps could not be erased, and some do as soon as they are full.
+        // A line that wraps cannot be erased, and some terminals wrap as soon as a line is full.
         let room = (self.width)().unwrap_or(WIDTH).saturating_sub(1);
         Some(fitting(&terminal::harmless(&text), room))
     }
 
-    // There is nobody to tell when writing fails.
+    // A failure to write cannot be reported.
     fn show(&mut self, text: &str) {
         let _ = self.out.write_all(ERASE);
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());

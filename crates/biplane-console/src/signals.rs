@@ -1,4 +1,4 @@
-//! Signals that ask a program to stop.
+//! Waits for the signals that stop a server.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,13 +6,13 @@ use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a server listens for: an interrupt from a terminal, and termination by whatever started it.
+/// The signals that a server handles: interrupt (Ctrl-C) and terminate (from a supervisor).
 pub fn of_servers() -> [SignalKind; 2] {
     [SignalKind::interrupt(), SignalKind::terminate()]
 }
 
-/// Listens from now on. The future is ready once one of the signals has arrived; until then they no longer end the
-/// process. Call it within a runtime.
+/// Starts to listen. The future resolves once one of the signals has arrived; from now on the
+/// signals no longer end the process. Must be called within a runtime.
 pub fn first_of(
     kinds: impl IntoIterator<Item = SignalKind>,
 ) -> io::Result<impl Future<Output = ()> + Send + Sync + 'static> {
@@ -33,7 +33,7 @@ mod tests {
 
     use super::*;
 
-    /// With signals that nothing else in this process uses.
+    /// The test uses signals that nothing else in this process uses.
     #[tokio::test]
     async fn any_of_the_signals_is_enough() {
         for kind in [Kind::SIGUSR1, Kind::SIGUSR2] {

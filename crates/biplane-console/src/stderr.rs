@@ -1,4 +1,4 @@
-//! Where errors, warnings and the log go.
+//! The stderr of a command, which receives errors, warnings and the log.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::progress::Progress;
 use crate::terminal;
 
-/// Where errors, warnings and the log go. Copies write to the same place, from any thread.
+/// The destination of errors, warnings and the log. Clones write to the same place, from any
+/// thread.
 #[derive(Clone)]
 pub struct Stderr {
     out: Arc<Mutex<dyn Write + Send>>,
@@ -22,23 +23,23 @@ impl Stderr {
         Self { out: Arc::new(Mutex::new(stderr)), is_terminal }
     }
 
-    /// Something else, such as a buffer that a test reads.
+    /// Another destination, such as a buffer that a test reads.
     pub fn to(out: Arc<Mutex<impl Write + Send + 'static>>) -> Self {
         Self { out, is_terminal: false }
     }
 
-    /// Whether a person reads along.
+    /// Whether stderr is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Writes a line, or several, with the progress line out of its way.
+    /// Writes one or more lines while the progress line is erased.
     pub(crate) fn say(&self, progress: &Progress, line: &str) {
         let line = terminal::harmless(line);
         self.write(progress, format!("{line}\n").as_bytes());
     }
 
-    /// Writes bytes as they are.
+    /// Writes raw bytes.
     pub(crate) fn write(&self, progress: &Progress, bytes: &[u8]) {
         progress.aside(|| {
             let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Where a command reads from and writes to: documents on stdout, everything else on stderr.
+//! The input and output of a command: documents go to stdout, everything else goes to stderr.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -9,31 +9,31 @@ use crate::stderr::Stderr;
 
 /// The streams of one command.
 pub struct Streams<'a> {
-    /// What `-` reads.
+    /// The input for the path `-`.
     pub stdin: Box<dyn Read + Send>,
-    /// The product, and nothing but the product.
+    /// The documents, and nothing else.
     pub stdout: &'a mut dyn Write,
     /// Errors, warnings and the log.
     pub stderr: Stderr,
     /// Whether the log includes debug lines.
     pub verbose: bool,
-    /// Where to say what is waited for.
+    /// Shows what the command is waiting for.
     pub progress: Progress,
 }
 
 impl Streams<'_> {
-    /// Logs a line if the user asked for it. Fields are in the order of their keys.
+    /// Logs a line if debug output is on. Fields are sorted by key.
     pub fn debug(&mut self, message: &str, fields: &[(&str, &str)]) {
         logging::debug(message, fields);
     }
 
-    /// Writes a line, or several, to stderr. A failure to write cannot be reported.
+    /// Writes one or more lines to stderr. A failure to write cannot be reported.
     pub fn say(&mut self, line: &str) {
         self.stderr.say(&self.progress, line);
     }
 }
 
-/// A writer that remembers whether its reader has closed the pipe.
+/// A writer that records whether its reader has closed the pipe.
 pub struct PipeWatch<'a> {
     out: &'a mut dyn Write,
     /// Whether the reader has closed the pipe.
@@ -41,7 +41,7 @@ pub struct PipeWatch<'a> {
 }
 
 impl<'a> PipeWatch<'a> {
-    /// Watches a writer.
+    /// Wraps a writer.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self { out, closed: false }
     }

@@ -1,18 +1,18 @@
-//! What a terminal can show.
+//! The width of the terminal, and text that is safe to show on it.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use terminal_size::{Width, terminal_size_of};
 
-/// How many columns stderr has, if it is a terminal that knows.
+/// The number of columns of stderr, if it is a terminal that reports it.
 pub fn width() -> Option<usize> {
     let (Width(columns), _) = terminal_size_of(std::io::stderr())?;
     Some(columns.into())
 }
 
-/// A text with everything in it spelt out that would steer a terminal, apart from its lines: what comes
-/// from files and functions must not.
+/// Escapes all control characters except line breaks, because text from files and functions must
+/// not control the terminal.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(steers) {

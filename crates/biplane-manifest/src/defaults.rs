@@ -1,7 +1,7 @@
-//! Fills in what the definition of a composite resource says about fields that it leaves out.
+//! Applies the defaults of a definition (XRD) to fields that a composite resource leaves out.
 //!
-//! The schema is that of the CRD which the control plane would make from the definition: the
-//! definition decides about `spec` and `status` alone.
+//! The schema is that of the CRD which the control plane would generate from the definition. The
+//! definition only controls `spec` and `status`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::misfit::Misfit;
 
-/// What the control plane has below `spec` of a legacy composite resource, beside its update policy.
+/// The fields of the control plane below `spec` of a legacy composite resource, besides its update
+/// policy.
 const LEGACY_SPEC: [&str; 7] = [
     "claimRef",
     "compositionRef",
@@ -22,7 +23,7 @@ const LEGACY_SPEC: [&str; 7] = [
     "resourceRefs",
     "writeConnectionSecretToRef",
 ];
-/// What it has below `status`, beside conditions.
+/// The fields of the control plane below `status`, besides conditions.
 const LEGACY_STATUS: [&str; 2] = ["claimConditionTypes", "connectionDetails"];
 
 /// Applies the defaults of a definition to a composite resource.
@@ -30,11 +31,11 @@ pub fn apply(composite: &mut Object, definition: &Object) -> Result<(), Misfit> 
     Defaults::of(definition).apply(composite)
 }
 
-/// The defaults of a definition, for many composite resources.
+/// The defaults of a definition, to be applied to many composite resources.
 #[derive(Debug)]
 pub struct Defaults<'a> {
     definition: &'a Object,
-    /// By their versions, as far as they were asked for.
+    /// The schemas by version, built when they are first needed.
     schemas: BTreeMap<String, Schema>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Defaults<'a> {
         Self { definition, schemas: BTreeMap::new() }
     }
 
-    /// Applies them to a composite resource.
+    /// Applies the defaults to a composite resource.
     pub fn apply(&mut self, composite: &mut Object) -> Result<(), Misfit> {
         let version = composite.api_version();
         if !self.schemas.contains_key(version) {
@@ -90,7 +91,7 @@ fn schema(api_version: &str, definition: &Object) -> Result<Schema, Misfit> {
         properties.and_then(Value::as_object).cloned().unwrap_or_default()
     };
     let (mut spec, mut status) = (properties("spec"), properties("status"));
-    // Fields of the control plane win over fields of the same name, and only one has a default.
+    // Fields of the control plane override fields of the same name. Only one of them has a default.
     let policy = definition.at(&["spec", "defaultCompositionUpdatePolicy"]);
     let policy = match policy.filter(|policy| !policy.is_null()) {
         Some(policy) => json!({"type": "string", "default": policy}),
@@ -117,8 +118,8 @@ fn without_default(field: &str) -> (String, Value) {
     (field.to_owned(), json!({}))
 }
 
-/// Whether the fields of the control plane stand right below `spec`. The reference reads every
-/// definition as one of version 1 before it makes a CRD, and there they do if nothing is said.
+/// Whether the fields of the control plane are directly below `spec`. Upstream reads every
+/// definition as version 1 before it generates a CRD, and version 1 has them there by default.
 fn has_legacy_fields(definition: &Object) -> bool {
     match definition.at(&["spec", "scope"]) {
         None | Some(Value::Null) => true,

@@ -1,4 +1,4 @@
-//! Whether a composite resource and a Composition belong together.
+//! Checks that a composite resource and a Composition belong together.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::loader::Read;
 use crate::misfit::Misfit;
 use crate::v1_validation;
 
-/// Fails if two composite resources have the same id: it is not clear which one is meant.
+/// Fails if two composite resources have the same id, which would be ambiguous.
 pub fn distinct(composites: &[Read]) -> Result<(), anyhow::Error> {
     let mut seen = BTreeSet::new();
     for (composite, origin) in composites.iter().filter(|(one, _)| !one.name().is_empty()) {
@@ -25,7 +25,7 @@ pub fn distinct(composites: &[Read]) -> Result<(), anyhow::Error> {
     Ok(())
 }
 
-/// Fails with the first thing that does not fit.
+/// Fails with the first mismatch.
 pub fn check(composite: &Object, composition: &Object, line: Line) -> Result<(), Misfit> {
     for (key, found) in [("kind", composite.kind()), ("apiVersion", composite.api_version())] {
         let path = ["spec", "compositeTypeRef", key];

@@ -1,8 +1,8 @@
 //! Reads manifests from files, with errors that point at file, document, line and column.
 //!
-//! [`loader`] turns files into objects, [`fit`] tells whether a composite resource and a Composition
-//! belong together, [`defaults`] applies the defaults of a definition, and [`v1_validation`] holds a
-//! Composition to the rules of the v1 line.
+//! [`loader`] turns files into objects, [`fit`] checks that a composite resource and a Composition
+//! belong together, [`defaults`] applies the defaults of a definition, and [`v1_validation`]
+//! validates a Composition with the rules of Crossplane v1.
 
 pub mod defaults;
 pub mod fit;

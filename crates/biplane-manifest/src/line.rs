@@ -1,12 +1,12 @@
-//! The release lines of the control plane whose behaviour can be asked for.
+//! The major versions of Crossplane whose behaviour a render can follow.
 
-/// A release line. It decides how files are read and checked, what renders them, and which documents
-/// are printed.
+/// A major version of Crossplane. It decides how files are read and validated, what renders them,
+/// and which documents are printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Line {
-    /// The v1 line, whose command line ran the pipeline by itself.
+    /// Crossplane v1, whose command line ran the pipeline itself.
     V1,
-    /// The current line, which renders with the reconciler.
+    /// Crossplane v2, which renders with the reconciler.
     #[default]
     V2,
 }

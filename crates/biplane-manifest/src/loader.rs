@@ -1,4 +1,4 @@
-//! From files to objects, with errors that say which file and where in it.
+//! Loads objects from files. Errors name the file and the location in it.
 
 mod lists;
 mod observed;
@@ -28,13 +28,13 @@ const COMPOSITION_V1: Type = (tables::v1::COMPOSITION, Names::COMPOSITION_V1);
 const DEFINITION: Type = (tables::DEFINITION, Names::DEFINITION);
 const FUNCTION: Type = (tables::FUNCTION, Names::FUNCTION);
 const SECRET: Type = (tables::SECRET, Names::SECRET);
-/// The group of Compositions and of definitions.
+/// The API group of Compositions and definitions.
 const API_GROUP: &str = "apiextensions.crossplane.io";
 
-/// An object, and where it is from.
+/// An object and its origin.
 pub type Read = (Object, Origin);
 
-/// Reads input files. `-` is read once, however often it is named.
+/// Reads input files. Standard input (`-`) is read once, even if it is named several times.
 #[derive(Debug)]
 pub struct Loader<'a, 'b> {
     streams: &'a mut Streams<'b>,
@@ -43,17 +43,17 @@ pub struct Loader<'a, 'b> {
 }
 
 impl<'a, 'b> Loader<'a, 'b> {
-    /// A loader that must be done by a deadline.
+    /// A loader that must finish by a deadline.
     pub fn new(streams: &'a mut Streams<'b>, deadline: Deadline) -> Self {
         Self { streams, deadline, stdin: None }
     }
 
-    /// Where to say what is waited for.
+    /// Shows what the command is waiting for.
     pub fn progress(&self) -> Progress {
         self.streams.progress.clone()
     }
 
-    /// When the command must be done.
+    /// The deadline of the command.
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }
@@ -96,7 +96,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         load(self).with_context(|| format!("cannot load Composition from {}", quoted(path)))
     }
 
-    /// The Compositions and the definitions among everything below a path.
+    /// The Compositions and the definitions in all files below a path.
     pub fn compositions(&mut self, path: &Path) -> Result<(Vec<Object>, Vec<Object>)> {
         let load = |loader: &mut Self| -> Result<(Vec<Object>, Vec<Object>)> {
             let mut files = Vec::new();
@@ -168,7 +168,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         load(self).with_context(|| format!("cannot load functions from {}", quoted(path)))
     }
 
-    /// Secrets, whatever kind they say they are.
+    /// Secrets. Their declared kind is not checked.
     pub fn secrets(&mut self, path: &Path, what: &str) -> Result<Vec<Object>> {
         let attempted = "cannot parse YAML secret manifest";
         let check = |object: &mut Object, source: &Source<'_>| {
@@ -188,7 +188,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         Ok(secrets)
     }
 
-    /// Composed resources that exist.
+    /// Composed resources that already exist.
     pub fn observed(&mut self, path: &Path) -> Result<Vec<Object>> {
         let mut observed = Observed::default();
         let attempted = "cannot parse YAML composed resource manifest";
@@ -207,7 +207,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         self.any(path, what).map(objects)
     }
 
-    /// Composite resources, of which there must be some.
+    /// Composite resources; at least one is required.
     pub fn composites(&mut self, path: &Path) -> Result<Vec<Read>> {
         let what = "composite resources";
         let found = self.any(path, what)?;
@@ -249,7 +249,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         load().with_context(|| format!("cannot load required schemas from {}", quoted(directory)))
     }
 
-    /// The first document of an Operation's file, of whatever kind, with the file's text.
+    /// The first document of an Operation's file, of any kind, with the file's text.
     pub fn operation(&mut self, path: &Path) -> Result<(Object, String)> {
         let text = self
             .read(path)
@@ -261,8 +261,8 @@ impl<'a, 'b> Loader<'a, 'b> {
         Ok((object, text))
     }
 
-    /// The first document of a text, if there is an object in it. Others are passed over, but not
-    /// in silence.
+    /// The first document of a text, if it holds an object. Other documents are ignored with a
+    /// warning.
     fn first<'t>(
         &mut self,
         path: &'t Path,
@@ -281,9 +281,9 @@ impl<'a, 'b> Loader<'a, 'b> {
         Ok((object(document, names, &source)?, source))
     }
 
-    /// Warns if a text of which the first document is used has others.
+    /// Warns if a text has further documents besides the first, which is the only one used.
     pub fn warn_of_more(&mut self, name: &str, text: &str) {
-        // One that is broken is one more, too.
+        // A document that cannot be parsed also counts.
         let more = |text: &str| match yaml::parse_documents(name, text) {
             Ok(all) => all.len() > 1,
             Err(error) => error.document > 1,
@@ -293,7 +293,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         }
     }
 
-    /// Says what is odd but can be worked with.
+    /// Prints a warning about input that is unusual but usable.
     pub fn warn(&mut self, warning: &str) {
         self.streams.say(&format!("biplane: warning: {warning}"));
     }
@@ -326,7 +326,7 @@ impl<'a, 'b> Loader<'a, 'b> {
         self.documents(path, attempted, (names, false), check).map(objects)
     }
 
-    /// The same with where they are from, and a word on whether the text holds secrets.
+    /// The same with their origins. `secret` is set if the text holds secrets.
     fn documents(
         &mut self,
         path: &Path,
@@ -344,7 +344,7 @@ impl<'a, 'b> Loader<'a, 'b> {
                 let place = document.index;
                 let source = Source { secret, ..Source::new(&file, &text, place) };
                 let object = object(document, names, &source);
-                // What is nothing is passed over, as what has no content is.
+                // A null document is skipped, like an empty one.
                 let Some(object) = object.with_context(|| attempted.to_owned())? else {
                     continue;
                 };
@@ -365,7 +365,7 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 }
 
-/// The text that a file holds.
+/// Decodes the text of a file.
 fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
     yaml::decode_text(bytes).map_err(|NotText { encoding, place }| {
         let file = name(path);
@@ -382,7 +382,7 @@ fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Er
     error.context(attempted.to_owned())
 }
 
-/// The file itself, or the YAML files right in the directory, by name.
+/// The file itself, or the YAML files directly in the directory, sorted by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if path == Path::new(STDIN) {
         return Ok(vec![path.to_owned()]);
@@ -412,7 +412,7 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        // A link may lead back up; it is not followed.
+        // A link is not followed, since it may lead back to a parent.
         entries.push((entry.path(), entry.file_type().map_err(failed)?.is_dir()));
     }
     entries.sort();
@@ -426,7 +426,7 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
     Ok(())
 }
 
-/// The object of a document; none if that says null.
+/// The object of a document; `None` if the document is null.
 fn object(document: Document, names: Names, source: &Source<'_>) -> Result<Option<Object>> {
     if document.value.is_null() {
         return Ok(None);
@@ -439,12 +439,13 @@ fn object(document: Document, names: Names, source: &Source<'_>) -> Result<Optio
     }
 }
 
-/// Makes an object from the first document of a text fit a type, or says where it does not.
+/// Converts an object from the first document of a text to a type, or reports where it does not
+/// fit.
 pub fn fit(path: &Path, text: &str, object: &mut Object, kind: Type) -> Result<()> {
     shape::fit(object, kind, &Source::new(path, text, 0))
 }
 
-/// A complaint about a part of the first document of a text.
+/// An error about a part of the first document of a text.
 pub fn complain(path: &Path, text: &str, part: &str, problem: String) -> anyhow::Error {
     Source::new(path, text, 0).complain(&[part], problem)
 }

@@ -1,15 +1,15 @@
-//! Two manifests that do not fit each other, and where to look.
+//! An error about two manifests that do not fit each other, with the locations in both.
 
 use crate::loader::Origin;
 
-/// What does not fit, and which part of either to look at.
+/// Describes the mismatch and which parts of the manifests to look at.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Misfit {
     pub text: String,
-    /// Of the composite resource, if it may be that.
+    /// The path in the composite resource, if the cause may be there.
     pub composite: Option<Vec<String>>,
-    /// Of what it does not fit, if it may be that.
+    /// The path in the other manifest, if the cause may be there.
     pub other: Option<Vec<String>>,
 }
 
@@ -19,7 +19,7 @@ impl Misfit {
         Self { text, composite: composite.map(owned), other: other.map(owned) }
     }
 
-    /// What does not fit, with the places.
+    /// The error with both locations.
     pub fn shown(&self, composite: &Origin, other: &Origin) -> anyhow::Error {
         let mut error = anyhow::anyhow!("{}", self.text);
         for (path, origin) in [(&self.composite, composite), (&self.other, other)] {

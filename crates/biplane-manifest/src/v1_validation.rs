@@ -1,14 +1,14 @@
-//! What the v1 line refused in a Composition before it rendered it.
+//! Validates a Composition with the rules that Crossplane v1 applied before rendering.
 //!
-//! A Composition of mode Pipeline may still carry the patch sets and resources of the mode before
-//! it, and those were held to their rules too.
+//! A Composition of mode Pipeline may still have the patch sets and resources of the older mode.
+//! These were also validated.
 
 use anyhow::{Result, bail};
 use biplane_go::fmt::quote;
 use biplane_go::regex::GoRegex;
 use biplane_model::{Object, Value};
 
-/// Fails with everything that is wrong.
+/// Fails with all errors.
 pub fn validate(composition: &Object) -> Result<()> {
     let spec = composition.get("spec").unwrap_or(&Value::Null);
     let mut wrong = Findings::default();
@@ -30,7 +30,7 @@ pub fn validate(composition: &Object) -> Result<()> {
     }
 }
 
-/// What is wrong, in the order in which it was found.
+/// The errors, in the order in which they were found.
 #[derive(Default)]
 struct Findings(Vec<String>);
 
@@ -38,7 +38,7 @@ type Finding = Option<String>;
 
 impl Findings {
     fn mode(&mut self, spec: &Value) {
-        // The field came after the mode.
+        // The field was added after the mode.
         match spec.get("mode").and_then(Value::as_str).unwrap_or("Resources") {
             "Resources" if items(spec, "resources").is_empty() => self.0.push(required(
                 "spec.resources",

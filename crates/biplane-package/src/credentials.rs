@@ -1,5 +1,5 @@
-//! Credentials for registries, from where Docker keeps them: its configuration file, or the programs
-//! that the file names.
+//! Finds credentials for registries where Docker stores them: in its configuration file, or in the
+//! credential helpers that the file names.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use tokio::io::AsyncWriteExt;
 
 use crate::reference::HUB;
 
-/// The name under which credentials of the default registry are kept.
+/// The key of the default registry's credentials.
 const HUB_KEY: &str = "https://index.docker.io/v1/";
-/// The user name that says that the secret is a token.
+/// The user name that marks the secret as a token.
 const TOKEN: &str = "<token>";
 
 /// The login for a registry.
@@ -25,15 +25,15 @@ pub struct Credentials {
     pub username: Option<String>,
     /// The user's password.
     pub password: Option<String>,
-    /// A token to exchange for another one.
+    /// A token that is exchanged for another one.
     pub identity_token: Option<String>,
-    /// A token that the registry takes as it is.
+    /// A token that the registry accepts directly.
     pub registry_token: Option<String>,
-    /// Under which name the login is kept.
+    /// The key of the login in the file.
     pub server_address: Option<String>,
 }
 
-/// Tells what there is, never what it is.
+/// Shows which fields are set, never their values.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials")
@@ -43,7 +43,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The file with logins, by the variables that Docker and Podman heed.
+/// The file with logins, found with the variables that Docker and Podman read.
 pub fn auth_file(
     variable: impl Fn(&str) -> Option<String>,
     exists: impl Fn(&Path) -> bool,
@@ -59,12 +59,12 @@ pub fn auth_file(
     files.into_iter().flatten().find(|path| exists(path))
 }
 
-/// Finds the login for a registry in such a file.
+/// Finds the login for a registry in a file.
 pub async fn find(file: Option<&Path>, registry: &str) -> Result<Option<Credentials>> {
     let Some(file) = file else { return Ok(None) };
     let text = tokio::fs::read_to_string(file).await;
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    // The parser's complaint would quote the file.
+    // The parser's error would quote the file.
     let config: Value = serde_json::from_str(&text)
         .map_err(|e| anyhow!("{} is not JSON (line {})", file.display(), e.line()))?;
     match source(&config, registry) {
@@ -99,7 +99,7 @@ fn source<'a>(config: &'a Value, registry: &str) -> Source<'a> {
     };
     let exact = entries.get(key);
     let found = exact.or_else(|| {
-        // Some programs write addresses where others write hosts.
+        // Some programs store URLs, others store hosts.
         entries.iter().find(|(entry, _)| host(entry) == registry).map(|(_, value)| value)
     });
     found.map_or(Source::Nowhere, Source::File)
@@ -140,7 +140,7 @@ fn from_entry(entry: &Value, registry: &str) -> Result<Option<Credentials>> {
     Ok(Some(Credentials { server_address: Some(key(registry).to_owned()), ..credentials }))
 }
 
-/// Asks one of the programs that keep credentials.
+/// Runs a credential helper.
 async fn ask(name: &str, server: &str) -> Result<Option<Credentials>> {
     let program = format!("docker-credential-{name}");
     if name.contains('/') {
@@ -156,7 +156,7 @@ async fn ask(name: &str, server: &str) -> Result<Option<Credentials>> {
         .spawn()
         .with_context(attempted)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not listen says so by its status.
+        // A helper that does not read stdin reports that by its exit status.
         let _ = stdin.write_all(server.as_bytes()).await;
     }
     let output = child.wait_with_output().await.with_context(attempted)?;

@@ -1,8 +1,8 @@
-//! Packages and the registries that they come from.
+//! Packages and their registries.
 //!
-//! A package is an OCI image. [`reference`] takes its name apart, [`versions`] knows the ranges that
-//! projects write, [`registry`] asks which versions there are, [`tag_cache`] remembers the answers for a
-//! while, and [`credentials`] finds the login that `docker login` left.
+//! A package is an OCI image. [`reference`] parses its name, [`versions`] implements the version
+//! ranges of projects, [`registry`] lists the versions that exist, [`tag_cache`] keeps these lists
+//! for a while, and [`credentials`] finds the login stored by `docker login`.
 
 pub mod credentials;
 pub mod reference;

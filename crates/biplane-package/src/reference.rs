@@ -1,23 +1,23 @@
-//! Names of images.
+//! Parses the names of images: registry, repository, tag and digest.
 
 use anyhow::{Result, bail};
 
-/// The registry that is meant when a name says none, as it calls itself.
+/// The default registry, by the name that it uses for itself.
 pub const HUB: &str = "index.docker.io";
 
-/// The name of an image, in its parts.
+/// The parsed name of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Host and port.
     pub registry: String,
-    /// The name without tag and digest, as it was written.
+    /// The name without tag and digest, as written.
     pub name: String,
-    /// What is wanted of that name: a digest or a tag.
+    /// The tag or digest.
     pub version: String,
 }
 
 impl Reference {
-    /// Parses a name. The container engine checks the rest of it.
+    /// Parses a name. The container engine validates the rest.
     pub fn parse(image: &str) -> Result<Self> {
         let (tagged, digest) = match image.split_once('@') {
             Some((tagged, digest)) => (tagged, Some(digest)),
@@ -61,7 +61,7 @@ impl Reference {
     }
 }
 
-/// Whether the first part of a name is a registry: it has a dot or a port, or is this machine.
+/// Whether the first part of a name is a registry: it has a dot or a port, or is `localhost`.
 fn is_host(text: &str) -> bool {
     text.contains(['.', ':']) || text == "localhost"
 }
@@ -74,7 +74,8 @@ pub fn repository_path(repository: &str) -> &str {
     }
 }
 
-/// The organisation and the base name of a package: its repository without registry, tag and digest.
+/// The organisation and base name of a package, from its repository without registry, tag and
+/// digest.
 pub fn organisation_and_name(package: &str) -> (&str, &str) {
     let repository = package.split('@').next().unwrap_or_default();
     let base = repository.rfind('/').map_or(0, |at| at + 1);
@@ -88,8 +89,8 @@ pub fn organisation_and_name(package: &str) -> (&str, &str) {
     (organisation, base)
 }
 
-/// The name that the package manager gives to what it installs from a repository: lower case letters,
-/// digits and dashes, at most 63 bytes.
+/// The name that the package manager gives to objects installed from a repository: lower case
+/// letters, digits and dashes, at most 63 bytes.
 pub fn dns_label(text: &str) -> String {
     let last = text.len().saturating_sub(1);
     let mut label = String::new();

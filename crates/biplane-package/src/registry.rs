@@ -1,4 +1,4 @@
-//! Asks a registry which versions of a package there are.
+//! Lists the versions of packages in a registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,37 +15,37 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::credentials::{self, Credentials};
-use crate::tag_cache::{Answer, TagCache};
+use crate::tag_cache::{CachedTags, TagCache};
 use crate::versions::{self, Range};
 
-/// How many tags to ask for at a time.
+/// The number of tags per request.
 const PAGE: usize = 1000;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How to ask registries.
+/// How to query registries.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Where answers are kept.
+    /// The cache of earlier responses.
     pub cache: TagCache,
     /// The file with logins, if there is one.
     pub auth_file: Option<PathBuf>,
-    /// How many questions are under way at a time.
+    /// The maximum number of concurrent requests.
     pub max_concurrency: usize,
 }
 
-/// The tags of some repositories, each with its own result. A registry is not asked again when a recent
-/// answer has a tag in the range. What takes longer than the limit is an error.
+/// The tags of several repositories, each with its own result. A repository is not queried if a
+/// recent cached response has a tag in the range. A query that exceeds the time limit is an error.
 pub fn tags(
     client: &Client,
     repositories: &BTreeMap<&str, &Range>,
     limit: Duration,
 ) -> Result<BTreeMap<String, Tags>> {
-    // On a thread of its own, since the caller may already be inside an asynchronous runtime.
+    // On a separate thread, since the caller may already be inside an asynchronous runtime.
     let ask = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let known = runtime.block_on(ask_all(client, repositories, limit));
-        // A name server that does not answer is not waited for.
+        // Does not wait for a name server that does not respond.
         runtime.shutdown_background();
         known
     };
@@ -53,14 +53,14 @@ pub fn tags(
         .map_err(|_| anyhow!("asking the registry ended early"))?
 }
 
-/// The tags of a repository, as far as they are known.
+/// The known tags of a repository.
 #[derive(Debug)]
 pub struct Tags {
     /// The tags.
     pub tags: Result<Vec<String>>,
-    /// When the registry was asked, unless that was just now.
+    /// When the registry was queried, if the tags are from the cache.
     pub asked: Option<Timestamp>,
-    /// Why an old answer is used.
+    /// The error because of which an old response is used.
     pub stale: Option<Error>,
 }
 
@@ -98,7 +98,7 @@ async fn ask_all(
 impl Client {
     async fn ask(&self, repository: &str, range: &Range) -> Tags {
         let before = self.cache.read(repository);
-        let will_do = |answer: &&Answer| {
+        let will_do = |answer: &&CachedTags| {
             answer.is_fresh(now()) && versions::newest(&answer.tags, range).is_some()
         };
         if let Some(answer) = before.as_ref().filter(will_do) {
@@ -107,10 +107,10 @@ impl Client {
         }
         match (self.list(repository).await, before) {
             (Ok(tags), _) => {
-                self.cache.write(&Answer::new(repository, now(), tags.clone()));
+                self.cache.write(&CachedTags::new(repository, now(), tags.clone()));
                 Tags { tags: Ok(tags), asked: None, stale: None }
             }
-            // Without a network, an old answer is better than none.
+            // Without a network, an old response is better than none.
             (Err(error), Some(answer)) if is_out_of_reach(&error) => {
                 Tags { tags: Ok(answer.tags), asked: Some(answer.asked), stale: Some(error) }
             }
@@ -141,7 +141,7 @@ impl Client {
             last = page.last().cloned();
             let known = tags.len();
             tags.extend(page);
-            // A registry that has no more, or that does not know pages, has nothing new.
+            // The registry has no more tags, or it does not support pages.
             if tags.len() == known {
                 return Ok(tags.into_iter().collect());
             }
@@ -156,13 +156,13 @@ impl Client {
     }
 }
 
-/// The time of day: it decides how long an answer is kept, never what is rendered.
+/// The current time. It decides how long a response is cached, never what is rendered.
 #[allow(clippy::disallowed_methods)] // see above
 fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// Whether the registry could not be reached, as opposed to a refusal.
+/// Whether the registry is unreachable, as opposed to a rejected request.
 fn is_out_of_reach(error: &Error) -> bool {
     match error.downcast_ref() {
         Some(OciDistributionError::RequestError(error)) => error.is_connect() || error.is_timeout(),
@@ -170,14 +170,14 @@ fn is_out_of_reach(error: &Error) -> bool {
     }
 }
 
-/// Registries on this machine have no certificates.
+/// Local registries have no certificates.
 fn is_loopback(registry: &str) -> bool {
     let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host);
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-/// The login that Docker keeps for a registry. Without one, or where it cannot be read, whatever is
-/// open to everyone may still do.
+/// The login that Docker stores for a registry. If it is missing or unreadable, public packages are
+/// still available.
 fn auth(found: Credentials) -> RegistryAuth {
     match (found.registry_token, found.username, found.password) {
         (Some(token), _, _) => RegistryAuth::Bearer(token),

@@ -1,7 +1,8 @@
-//! Keeps the answers of registries for a while.
+//! Caches the tags that registries report.
 //!
-//! Nothing here fails: an answer that cannot be read counts as missing, and one that cannot be written is
-//! asked for again. Files are replaced as a whole, so that concurrent commands never see half of one.
+//! Nothing here fails: an unreadable entry counts as missing, and an entry that cannot be written
+//! is requested again. Files are replaced atomically, so that concurrent commands never read a
+//! partial file.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,31 +12,31 @@ use std::path::{Path, PathBuf};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How long an answer is as good as a new one.
+/// How long an entry is as good as a new response.
 const FRESH: SignedDuration = SignedDuration::from_mins(5);
-/// Beside what other programs keep in the folder.
+/// The folder of this cache within the common cache folder.
 const FOLDER: &str = "biplane-tags";
 
-/// A folder of answers; none if there is no place for one.
+/// A folder of cached responses. Without a folder, nothing is cached.
 #[derive(Clone, Debug, Default)]
 pub struct TagCache(Option<PathBuf>);
 
-/// What a registry said about a repository, and when.
+/// The tags of a repository, and when the registry reported them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CachedTags {
     repository: String,
     pub asked: Timestamp,
     pub tags: Vec<String>,
 }
 
-impl Answer {
-    /// An answer that was given at a time.
+impl CachedTags {
+    /// An entry with the time of the response.
     pub fn new(repository: &str, asked: Timestamp, tags: Vec<String>) -> Self {
         Self { repository: repository.to_owned(), asked, tags }
     }
 
-    /// Whether there is no need to ask again. One from the future tells of a clock that cannot be
-    /// trusted.
+    /// Whether the registry need not be queried again. An entry from the future means that the
+    /// clock is wrong, so it is not fresh.
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         let age = now.duration_since(self.asked);
         !age.is_negative() && age < FRESH
@@ -43,35 +44,35 @@ impl Answer {
 }
 
 impl TagCache {
-    /// A cache in a folder; without one, nothing is kept.
+    /// A cache in a folder. Without a folder, nothing is cached.
     pub fn at(folder: Option<&Path>) -> Self {
         let given = folder.filter(|folder| !folder.as_os_str().is_empty());
         Self(given.map(|folder| folder.join(FOLDER)))
     }
 
-    /// What was last said about a repository.
-    pub fn read(&self, repository: &str) -> Option<Answer> {
+    /// The latest entry of a repository.
+    pub fn read(&self, repository: &str) -> Option<CachedTags> {
         let text = std::fs::read(self.file(repository)?).ok()?;
-        let answer: Answer = serde_json::from_slice(&text).ok()?;
+        let answer: CachedTags = serde_json::from_slice(&text).ok()?;
         (answer.repository == repository).then_some(answer)
     }
 
-    /// Keeps an answer.
-    pub fn write(&self, answer: &Answer) {
+    /// Writes an entry.
+    pub fn write(&self, answer: &CachedTags) {
         let _ = self.try_write(answer);
     }
 
-    fn try_write(&self, answer: &Answer) -> Option<()> {
+    fn try_write(&self, answer: &CachedTags) -> Option<()> {
         let file = self.file(&answer.repository)?;
         let folder = file.parent()?;
-        // Which packages a user depends on is private, so only the owner may read it.
+        // The dependencies of a user are private, so only the owner may read them.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
         let mut unfinished = tempfile::NamedTempFile::new_in(folder).ok()?;
         unfinished.write_all(&serde_json::to_vec(answer).ok()?).ok()?;
         unfinished.persist(file).ok().map(drop)
     }
 
-    /// A file of the folder itself, whatever the repository is called.
+    /// The path of an entry. It is always directly in the folder, whatever the repository's name.
     fn file(&self, repository: &str) -> Option<PathBuf> {
         let mut name = String::new();
         for byte in repository.bytes() {
@@ -90,8 +91,8 @@ impl TagCache {
 mod tests {
     use super::*;
 
-    fn answer(repository: &str) -> Answer {
-        Answer::new(
+    fn answer(repository: &str) -> CachedTags {
+        CachedTags::new(
             repository,
             Timestamp::UNIX_EPOCH,
             vec!["v1.0.0".to_owned(), "latest".to_owned()],

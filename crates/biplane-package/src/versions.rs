@@ -1,7 +1,7 @@
-//! What a project says about the version of a package, and which of those that exist is meant.
+//! Version ranges of a project's packages, and the selection of the newest matching version.
 //!
-//! Versions and ranges are read as leniently as package managers of this world do: a `v` may stand
-//! before a version, and parts of it may be missing.
+//! Versions and ranges are parsed leniently, like in other package managers: a version may start
+//! with `v`, and parts of it may be missing.
 
 use std::cmp::Ordering;
 
@@ -12,12 +12,12 @@ pub fn is_digest(version: &str) -> bool {
     })
 }
 
-/// Whether a version is all that it can mean.
+/// Whether a version has all three numbers, so that no lookup is needed.
 pub fn is_exact(version: &str) -> bool {
     parse_partial(version).is_some_and(|partial| partial.precision == 3)
 }
 
-/// The newest of some tags that a range allows, as the registry spells it.
+/// The newest tag in a range, as spelled by the registry.
 pub fn newest<'a>(tags: &'a [String], range: &Range) -> Option<&'a str> {
     tags.iter()
         .filter_map(|tag| Some((Version::parse(tag)?, tag.as_str())))
@@ -26,11 +26,11 @@ pub fn newest<'a>(tags: &'a [String], range: &Range) -> Option<&'a str> {
         .map(|(_, tag)| tag)
 }
 
-/// A version, without its build.
+/// A version without build metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Version {
     numbers: [u64; 3],
-    /// What comes before the release, such as `rc.1`.
+    /// The pre-release part, such as `rc.1`.
     early: Vec<String>,
 }
 
@@ -60,7 +60,8 @@ impl Ord for Version {
     }
 }
 
-/// Numbers compare as such and come before words; the longer one wins if all else is equal.
+/// Numbers are compared numerically and sort before words. If all else is equal, the longer one
+/// wins.
 fn compare_early(a: &[String], b: &[String]) -> Ordering {
     for (a, b) in a.iter().zip(b) {
         let order = match (a.parse::<u64>(), b.parse::<u64>()) {
@@ -76,11 +77,11 @@ fn compare_early(a: &[String], b: &[String]) -> Ordering {
     a.len().cmp(&b.len())
 }
 
-/// A version of which parts may be missing or stand for any.
+/// A version whose parts may be missing or wildcards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Partial {
     version: Version,
-    /// How many numbers were given.
+    /// How many numbers are given.
     precision: usize,
 }
 
@@ -106,18 +107,18 @@ fn parse_partial(text: &str) -> Option<Partial> {
             any = true;
         } else {
             *slot = part.parse().ok().filter(|_| part.bytes().all(|b| b.is_ascii_digit()))?;
-            // What stands after a part that may be any may be any too.
+            // Everything after a wildcard is also a wildcard.
             precision += usize::from(!any);
         }
     }
     Some(Partial { version: Version { numbers, early }, precision })
 }
 
-/// Which versions are allowed: any of several lists of bounds, each of which must hold.
+/// The allowed versions: alternatives, each a list of bounds that must all hold.
 #[derive(Clone, Debug)]
 pub struct Range(Vec<Vec<Bound>>);
 
-/// An operator and what it is about.
+/// An operator and its version.
 #[derive(Clone, Debug)]
 struct Bound {
     operator: Operator,
@@ -136,7 +137,7 @@ enum Operator {
     Caret,
 }
 
-/// Longer ones first, so that none is taken for its beginning.
+/// Longer operators first, so that none is mistaken for its prefix.
 const OPERATORS: &[(&str, Operator)] = &[
     (">=", Operator::GreaterOrEqual),
     ("=>", Operator::GreaterOrEqual),
@@ -153,7 +154,8 @@ const OPERATORS: &[(&str, Operator)] = &[
 ];
 
 impl Range {
-    /// Reads a range such as `>=v1.2.0, <2`. What is none is a tag that means itself.
+    /// Parses a range such as `>=v1.2.0, <2`. Returns `None` for anything else, which is then a
+    /// literal tag.
     pub fn parse(text: &str) -> Option<Self> {
         text.split("||").map(bounds).collect::<Option<_>>().map(Self)
     }
@@ -163,7 +165,7 @@ impl Range {
     }
 }
 
-/// Bounds are separated by commas or spaces; a dash between spaces is a range of its own.
+/// Bounds are separated by commas or spaces. A dash between spaces denotes a range.
 fn bounds(text: &str) -> Option<Vec<Bound>> {
     if let Some((from, to)) = text.split_once(" - ") {
         return Some(vec![
@@ -174,7 +176,7 @@ fn bounds(text: &str) -> Option<Vec<Bound>> {
     let mut bounds = Vec::new();
     let mut operator = "";
     for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
-        // An operator may stand apart from what it is about.
+        // An operator may be separated from its version by a space.
         if OPERATORS.iter().any(|(symbol, _)| *symbol == word) {
             operator = word;
             continue;
@@ -194,7 +196,7 @@ fn bound(text: &str) -> Option<Bound> {
 impl Bound {
     fn allows(&self, version: &Version) -> bool {
         let Partial { version: than, precision } = &self.than;
-        // Versions before a release are only meant where one is named.
+        // Pre-releases match only if the bound names one.
         if !version.early.is_empty() && than.early.is_empty() {
             return false;
         }

@@ -1,4 +1,5 @@
-//! Applies a composed resource to what exists, as an API server does it for a composite resource.
+//! Applies a composed resource to the existing object, as an API server does with server-side
+//! apply.
 
 use biplane_engine::composite::composed_manager;
 use biplane_model::Object;
@@ -6,7 +7,7 @@ use biplane_schema::merge::{ApplyError, FieldManager, FieldSet, OneVersion, Type
 
 use crate::{RENDER_TIME, print};
 
-/// What becomes of an object, with its field managers.
+/// The object after the apply, with its field managers.
 pub(crate) fn apply(
     composite: &Object,
     live: Option<&Object>,
@@ -26,7 +27,7 @@ pub(crate) fn apply(
     Ok(manager.apply(live, intent, &composed_manager(composite), true)?.object)
 }
 
-/// Whether that makes a difference. What cannot be applied is taken to make one.
+/// Whether the apply changes the object. A failing apply counts as a change.
 pub(crate) fn changes(composite: &Object, live: &Object, intent: &Object) -> bool {
     let mut intent = intent.clone();
     if intent.namespace().is_empty() {
@@ -36,7 +37,7 @@ pub(crate) fn changes(composite: &Object, live: &Object, intent: &Object) -> boo
     let mut before = live.clone();
     for object in [&mut before, &mut after] {
         object.remove_at(&["metadata", "managedFields"]);
-        print::settle_times(object);
+        print::fix_times(object);
     }
     before != after
 }

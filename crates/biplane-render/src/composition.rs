@@ -1,4 +1,4 @@
-//! Renders composite resources: what the control plane would do about them.
+//! Renders composite resources from files: shows what the control plane would do with them.
 
 mod changes;
 mod foreign_owner;
@@ -8,9 +8,9 @@ mod nested;
 mod ownership;
 mod reachable;
 mod reconcile;
+mod simulated_cluster;
 mod until_stable;
 mod watched_files;
-mod world;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,24 +28,24 @@ use crate::{asynchronous, print};
 
 use inputs::Inputs;
 
-/// What to render, from which files, and how.
+/// The input files and the options of a render.
 #[derive(Clone, Debug)]
 pub struct CompositionRender {
     /// The composite resources.
     pub composites: Composites,
     /// The Composition.
     pub composition: PathBuf,
-    /// The Functions; if unset, those of the project and those in the box.
+    /// The Functions; if unset, those of the project and the built-in ones.
     pub functions: Option<PathBuf>,
-    /// What renders.
+    /// The engine that renders.
     pub engine: Engine,
-    /// How long it may take.
+    /// The time limit for the whole render.
     pub timeout: Duration,
-    /// What functions are and what they are given.
+    /// How functions are found and started, and their input.
     pub function: FunctionOptions,
-    /// Resources that functions may require, under the old name.
+    /// Resources that functions may require, given by the old flag.
     pub extra_resources: Vec<PathBuf>,
-    /// Composed resources that exist.
+    /// Composed resources that already exist.
     pub observed_resources: Option<PathBuf>,
     /// Definitions of composite resources.
     pub definitions: Vec<PathBuf>,
@@ -53,11 +53,11 @@ pub struct CompositionRender {
     pub until_stable: Option<UntilStable>,
     /// What is printed, and how.
     pub output: OutputOptions,
-    /// Whether the whole composite resource is printed, instead of what changes in it.
+    /// Whether the whole composite resource is printed, instead of only the changed fields.
     pub include_full_xr: bool,
 }
 
-/// Where the composite resources are.
+/// Where the composite resources are read from.
 #[derive(Clone, Debug)]
 pub enum Composites {
     /// The first document of a file.
@@ -69,13 +69,13 @@ pub enum Composites {
 /// How to render until nothing changes.
 #[derive(Clone, Debug)]
 pub struct UntilStable {
-    /// How many rounds it may take.
+    /// The maximum number of rounds.
     pub max_rounds: u32,
-    /// Compositions and definitions of composite resources that are composed.
+    /// Compositions and definitions of nested composite resources.
     pub compositions: Vec<PathBuf>,
 }
 
-/// Takes lines for stderr.
+/// Prints lines to stderr.
 pub(crate) type Say<'a> = &'a mut dyn FnMut(&str);
 
 impl CompositionRender {
@@ -84,7 +84,7 @@ impl CompositionRender {
         let deadline = Deadline::after(self.timeout);
         let mut runners = Runners::none(&streams.progress)?;
         let (mut inputs, composites) = self.load(&mut Loader::new(streams, deadline))?;
-        // Functions must end before the runtime that they run on.
+        // Functions must be dropped before the runtime that they run on.
         let runtime = asynchronous(composites.len() > 1)?;
         let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
             runners = runtime.block_on(self.start(inputs, deadline, runners.clone(), streams))?;
@@ -129,7 +129,7 @@ impl CompositionRender {
             streams,
         );
         runners.await.map_err(|error| match self.output.line {
-            // There, to start functions was part of rendering.
+            // In v1, starting functions was part of rendering.
             Line::V1 if !error.is::<Interrupted>() => error.context(Subject::Composite.attempted()),
             _ => error,
         })
@@ -140,13 +140,13 @@ impl CompositionRender {
         matches!(self.composites, Composites::Many(_))
     }
 
-    /// What a line about a composite resource begins with, where there may be several.
+    /// The prefix of lines about a composite resource, if there may be several.
     fn prefix(&self, composite: &Object) -> String {
         if self.is_many() { format!("{}: ", composite.id()) } else { String::new() }
     }
 
-    /// The documents of all composite resources, in their order. The first `said` lines about a single
-    /// one have been printed already.
+    /// The documents of all composite resources, in input order. The first `said` lines about a
+    /// single composite resource have already been printed.
     fn render_each(
         &self,
         runtime: &Runtime,

@@ -1,4 +1,5 @@
-//! The pipeline's context: from options to a helper function, and from there to a document.
+//! The pipeline's context: turns options into a helper function that seeds and captures it, and the
+//! captured context into a document.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(crate) fn document(fields: impl Into<Value>) -> Value {
     json!({"apiVersion": API_VERSION, "kind": "Context", "fields": fields.into()})
 }
 
-/// The texts that the options give or name files of, by key.
+/// The context values given by options or read from files, by key.
 pub(crate) fn texts(
     options: &FunctionOptions,
     loader: &mut Loader<'_, '_>,
@@ -45,7 +46,7 @@ pub(crate) fn texts(
     Ok(texts.into_iter().map(|(key, unparsed)| (key, unparsed.text)).collect())
 }
 
-/// A value that is yet to be parsed, and where it is from: a file, or the key itself.
+/// A value that has not been parsed yet, and its origin: a file, or the key itself.
 struct Unparsed {
     from: String,
     is_file: bool,

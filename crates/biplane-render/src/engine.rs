@@ -1,5 +1,5 @@
-//! Renders a request: with the engine built in, with another binary that speaks the protocol, or with
-//! such a binary in a container.
+//! Sends a request to the render engine: the built-in one, another binary that implements the
+//! protocol, or such a binary in a container.
 
 mod container;
 mod foreign;
@@ -19,7 +19,7 @@ use biplane_runtime::{Engine, Runners, Subject};
 
 use crate::RENDER_TIME;
 
-/// Renders with an engine, by a deadline.
+/// Renders with an engine before a deadline.
 pub(crate) async fn render(
     engine: &Engine,
     subject: Subject,
@@ -47,8 +47,8 @@ pub(crate) async fn render(
     }
 }
 
-/// Puts the events about composed resources that are not valid or ready into the order of their names.
-/// Other engines go through an unordered map there; everything else they print in order.
+/// Sorts the events about composed resources that are invalid or not ready by the names of the
+/// resources. Other engines iterate over an unordered map there; all their other output is ordered.
 fn with_ordered_events(mut response: RenderResponse) -> RenderResponse {
     fn key(event: &Event) -> Option<(&str, bool)> {
         let about = |what| event.message.strip_suffix(what);
@@ -73,7 +73,7 @@ async fn built_in(
     deadline: Deadline,
 ) -> Result<RenderResponse> {
     let clock = FixedClock(RENDER_TIME.parse()?);
-    // Random names are counted instead, so that the same input gives the same output.
+    // Random ids are replaced by a counter, so that the same input gives the same output.
     let ids = Arc::new(CountingIds::default());
     let settings = Settings { clock: Arc::new(clock), ids, timeout: deadline.remaining() };
     match biplane_engine::render::render(request, runner, &settings).await {

@@ -1,18 +1,18 @@
-//! The state of files: which ones there are, and whether one has changed.
+//! Records the state of files, to detect which ones have changed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Folders in the source of a function that its tools write to.
+/// Folders in the source of a function that build tools write to.
 const WRITTEN_BY_TOOLS: &[&str] = &["__pycache__", "node_modules", "target"];
 
-/// What tells one state of a file from another: time, size and inode.
+/// The modification time, size and inode of a file, which identify its state.
 pub(crate) type Stamp = Option<(SystemTime, u64, u64)>;
 pub(crate) type Stamps = BTreeMap<PathBuf, Stamp>;
 
-/// The source files of a project's functions, without the files that tools write.
+/// The source files of a project's functions, without files written by tools.
 pub(crate) fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -20,7 +20,7 @@ pub(crate) fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
         if name.starts_with('.') || WRITTEN_BY_TOOLS.contains(&name.as_ref()) {
             continue;
         }
-        // A link to a folder may lead anywhere, even back.
+        // A link to a folder may lead anywhere, even to a parent.
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => source_files(&entry.path(), files),
             _ => files.push(entry.path()),
@@ -28,7 +28,7 @@ pub(crate) fn source_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file, or the files right in a directory and the directory itself.
+/// A file, or a directory itself and the files directly in it.
 pub(crate) fn flat(path: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut files: Vec<_> =
@@ -37,7 +37,7 @@ pub(crate) fn flat(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file, or everything below a directory but for what links lead to.
+/// A file, or everything below a directory. Links are not followed.
 pub(crate) fn below(path: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {

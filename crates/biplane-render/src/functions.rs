@@ -1,4 +1,4 @@
-//! The functions of the input.
+//! Loads the functions of a render.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use biplane_runtime::project;
 
 use crate::options::FunctionOptions;
 
-/// The functions of the input: those that a file lists, or else those that the pipeline calls.
+/// The functions of a render: those that a file lists, otherwise those that the pipeline calls.
 pub(crate) fn load(
     path: Option<&Path>,
     pipeline: &Object,
@@ -34,7 +34,7 @@ pub(crate) fn load(
     Ok(functions)
 }
 
-/// Fails if two Functions of the same name differ: it is not clear which one is meant.
+/// Fails if two different Functions have the same name, which would be ambiguous.
 fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
     let mut by_name: BTreeMap<String, Function> = BTreeMap::new();
     let mut out = Vec::new();
@@ -51,8 +51,8 @@ fn distinct(functions: Vec<Function>) -> Result<Vec<Function>> {
     Ok(out)
 }
 
-/// The functions that a pipeline calls when no file lists them: those of the project, if there is one,
-/// and those in the box.
+/// The functions that a pipeline calls when no file lists them: those of the project, if there is
+/// one, and the built-in ones.
 fn unlisted(
     pipeline: &Object,
     options: &biplane_runtime::Options,

@@ -1,12 +1,13 @@
-//! Advice for renders that fail because something is missing in the input.
+//! Adds advice to errors that are caused by missing input.
 
 use anyhow::{Error, anyhow};
 use biplane_model::{Object, Value};
 
-/// The kind of input that names environment configs.
+/// The API group of the input that refers to environment configs.
 const ENVIRONMENT_INPUT: &str = "environmentconfigs.fn.crossplane.io/";
 
-/// Adds to an error what the pipeline refers to and the input lacks, with the flag that supplies it.
+/// Adds to an error the objects that the pipeline refers to but the input lacks, with the flags
+/// that supply them.
 pub(crate) fn explain(
     error: Error,
     pipeline: &Object,

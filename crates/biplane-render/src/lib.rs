@@ -1,7 +1,8 @@
-//! Renders composite resources and Operations from files: what the control plane would do about them.
+//! Renders composite resources and Operations from files: shows what the control plane would do
+//! with them.
 //!
-//! Files become a request to the render engine, functions become something that can be called, and the
-//! engine's answer becomes documents. [`composition`] and [`operation`] are the two ways in.
+//! Files become a request to the render engine, functions are started, and the engine's response
+//! becomes documents. [`composition`] and [`operation`] are the two entry points.
 
 mod apply;
 pub mod composition;
@@ -26,17 +27,17 @@ use biplane_console::logging;
 use biplane_model::Object;
 use biplane_proto::Struct;
 
-/// The moment at which everything is rendered, so that the output is the same every time.
+/// The current time of every render, so that the output is the same every time.
 const RENDER_TIME: &str = "2024-01-01T00:00:00Z";
-/// The API version of printed documents that are no objects of the user's.
+/// The API version of printed documents that are not objects of the user.
 const API_VERSION: &str = "render.crossplane.io/v1beta1";
 
 fn structs(objects: impl IntoIterator<Item = Object>) -> Vec<Struct> {
     objects.into_iter().map(Struct::from).collect()
 }
 
-/// The asynchronous runtime of a render. One thread is enough for one composite resource; with
-/// `threads`, renders run on threads of their own and another one drives the runtime.
+/// The asynchronous runtime of a render. One thread is enough for one composite resource. With
+/// `threads`, renders run on their own threads and another thread drives the runtime.
 fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
     let mut builder = if threads {
         let mut builder = tokio::runtime::Builder::new_multi_thread();

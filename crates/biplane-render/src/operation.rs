@@ -1,4 +1,4 @@
-//! Renders an Operation: what the control plane would do about it.
+//! Renders an Operation from files: shows what the control plane would do with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,28 +26,28 @@ use crate::{asynchronous, context, engine, functions, hints, print, structs, sum
 
 const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
 
-/// What to render, from which files, and how.
+/// The input files and the options of a render.
 #[derive(Clone, Debug)]
 pub struct OperationRender {
     /// The Operation, CronOperation or WatchOperation.
     pub operation: PathBuf,
-    /// The Functions; if unset, those of the project and those in the box.
+    /// The Functions; if unset, those of the project and the built-in ones.
     pub functions: Option<PathBuf>,
-    /// What renders.
+    /// The engine that renders.
     pub engine: Engine,
-    /// How long it may take.
+    /// The time limit for the whole render.
     pub timeout: Duration,
-    /// What functions are and what they are given.
+    /// How functions are found and started, and their input.
     pub function: FunctionOptions,
-    /// The object that a WatchOperation has seen change.
+    /// The changed object that triggered a WatchOperation.
     pub watched_resource: Option<PathBuf>,
     /// What is printed, and how.
     pub output: OutputOptions,
-    /// Whether the spec is printed as it was given.
+    /// Whether the spec is printed as given.
     pub include_full_operation: bool,
 }
 
-/// Everything that a render of an Operation is made from.
+/// All inputs of the render of an Operation.
 struct Inputs {
     operation: Object,
     functions: Vec<Function>,
@@ -96,7 +96,7 @@ impl OperationRender {
         let deadline = Deadline::after(self.timeout);
         let none = Runners::none(&streams.progress)?;
         let inputs = self.load(&mut Loader::new(streams, deadline))?;
-        // Functions must end before the runtime that they run on.
+        // Functions must be dropped before the runtime that they run on.
         let runtime = asynchronous(false)?;
         let runners = runtime.block_on(self.start(&inputs, deadline, none, streams))?;
         let rendered = runtime.block_on(self.render(inputs, &runners, deadline, streams));
@@ -161,7 +161,7 @@ impl OperationRender {
         biplane_runtime::start(functions, operation, options, engine, deadline, up, streams).await
     }
 
-    /// Has the engine run the Operation once.
+    /// Calls the engine to run the Operation once.
     async fn render(
         &self,
         inputs: Inputs,
@@ -212,7 +212,7 @@ impl OperationRender {
         self.documents(output, &operation, inputs.helper.and_then(|helper| helper.captured()))
     }
 
-    /// The Operation itself, or the one that its parent would make.
+    /// The Operation itself, or the one that a CronOperation or WatchOperation would create.
     fn load_operation(&self, loader: &mut Loader<'_, '_>) -> Result<Object> {
         let (mut object, text) = loader.operation(&self.operation)?;
         let kind = match (object.api_version(), object.kind()) {
@@ -250,7 +250,7 @@ impl OperationRender {
         input: &Object,
         context: Option<Object>,
     ) -> Result<Vec<Value>> {
-        // An Operation that has nothing left to do is not returned. Scripts know this text.
+        // An Operation that has already finished is not returned. Scripts match on this message.
         let Some(operation) = output.operation else {
             bail!(
                 "cannot replace condition timestamps in operation: cannot convert object to unstructured: ToUnstructured requires a non-nil pointer to an object, got *v1alpha1.Operation"
@@ -262,11 +262,11 @@ impl OperationRender {
         {
             operation.set_at(&["spec"], spec.clone());
         }
-        print::settle_times(&mut operation);
+        print::fix_times(&mut operation);
         let mut documents = vec![operation.into_value()];
         for applied in output.applied_resources {
             let mut applied = applied.into_object();
-            print::settle_conditions(&mut applied);
+            print::fix_conditions(&mut applied);
             documents.push(applied.into_value());
         }
         if self.output.results {

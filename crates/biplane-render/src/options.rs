@@ -1,4 +1,4 @@
-//! What a user can ask of a render.
+//! The options of a render that composite resources and Operations share.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use biplane_manifest::Line;
 /// How documents are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// As YAML.
+    /// YAML.
     #[default]
     Yaml,
-    /// As one line of JSON per document.
+    /// One line of JSON per document.
     Json,
 }
 
-/// What functions are and what they are given.
+/// How functions are found and started, and their input.
 #[derive(Clone, Debug)]
 pub struct FunctionOptions {
     /// How they are found and started.
@@ -30,7 +30,7 @@ pub struct FunctionOptions {
     pub credentials: Option<PathBuf>,
     /// Resources that functions may require.
     pub required_resources: Vec<PathBuf>,
-    /// OpenAPI documents that functions may require schemas of.
+    /// OpenAPI documents with the schemas that functions may require.
     pub required_schemas: Option<PathBuf>,
 }
 
@@ -38,7 +38,7 @@ pub struct FunctionOptions {
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // each is independent of the others
 pub struct OutputOptions {
-    /// The release line whose documents are printed.
+    /// The major version of Crossplane whose documents are printed.
     pub line: Line,
     /// How documents are written.
     pub format: Format,
@@ -46,8 +46,8 @@ pub struct OutputOptions {
     pub context: bool,
     /// Whether the functions' results are printed.
     pub results: bool,
-    /// Whether stderr tells what would change and what is not ready.
+    /// Whether a summary of changes and unready resources is printed to stderr.
     pub summary: bool,
-    /// Whether stderr tells how long each call took.
+    /// Whether the duration of each call is printed to stderr.
     pub timing: bool,
 }

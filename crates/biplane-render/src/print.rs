@@ -1,4 +1,4 @@
-//! From the engine's answer to documents on stdout.
+//! Turns the engine's response into documents and writes them to stdout.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::options::Format;
 use crate::{API_VERSION, RENDER_TIME};
 
-/// Replaces the times of an object's conditions that have one. Other engines use the time of day.
-pub(crate) fn settle_times(object: &mut Object) {
+/// Replaces the times of an object's conditions, if set. Other engines use the current time.
+pub(crate) fn fix_times(object: &mut Object) {
     let Some(Value::Array(conditions)) = object.at(&["status", "conditions"]) else { return };
     let mut conditions = conditions.clone();
     for condition in &mut conditions {
@@ -24,32 +24,32 @@ pub(crate) fn settle_times(object: &mut Object) {
     object.set_at(&["status", "conditions"], conditions);
 }
 
-/// Writes an object's conditions as upstream prints them: read into its type of a condition, with
-/// their times replaced. A status without conditions gets `conditions: null`; conditions that do not
-/// fit the type are left alone.
-pub(crate) fn settle_conditions(object: &mut Object) {
+/// Normalises an object's conditions as upstream prints them: decoded into the Go type, with their
+/// times replaced. A status without conditions gets `conditions: null`. Conditions that do not fit
+/// the type are not changed.
+pub(crate) fn fix_conditions(object: &mut Object) {
     let conditions = match object.at(&["status"]) {
         Some(Value::Object(status)) => status.get("conditions").cloned().unwrap_or_default(),
         Some(Value::Null) => Value::Null,
         _ => return,
     };
-    let settled = match conditions {
+    let fixed = match conditions {
         Value::Null => Value::Null,
         Value::Array(conditions) => {
-            let settled: Option<Vec<_>> = conditions.iter().map(settled_condition).collect();
-            let Some(settled) = settled else { return };
-            settled.into()
+            let fixed: Option<Vec<_>> = conditions.iter().map(fixed_condition).collect();
+            let Some(fixed) = fixed else { return };
+            fixed.into()
         }
         _ => return,
     };
     if object.at(&["status"]) == Some(&Value::Null) {
         object.set_at(&["status"], Map::new());
     }
-    object.set_at(&["status", "conditions"], settled);
+    object.set_at(&["status", "conditions"], fixed);
 }
 
-/// A condition as its Go type is printed; `None` if it cannot be read into the type.
-fn settled_condition(condition: &Value) -> Option<Value> {
+/// A condition as printed from its Go type; `None` if it cannot be decoded.
+fn fixed_condition(condition: &Value) -> Option<Value> {
     let empty = Map::new();
     let fields = match condition {
         Value::Object(fields) => fields,
@@ -66,7 +66,7 @@ fn settled_condition(condition: &Value) -> Option<Value> {
             biplane_go::time::instant(time.as_str()?)?;
         }
     }
-    let mut settled = json!({
+    let mut fixed = json!({
         "type": text("type")?,
         "status": text("status")?,
         "lastTransitionTime": RENDER_TIME,
@@ -74,19 +74,19 @@ fn settled_condition(condition: &Value) -> Option<Value> {
     });
     match text("message")? {
         "" => {}
-        message => settled["message"] = message.into(),
+        message => fixed["message"] = message.into(),
     }
     match fields.get("observedGeneration") {
         None | Some(Value::Null) => {}
         Some(generation) => match generation.as_i64()? {
             0 => {}
-            generation => settled["observedGeneration"] = generation.into(),
+            generation => fixed["observedGeneration"] = generation.into(),
         },
     }
-    Some(settled)
+    Some(fixed)
 }
 
-/// Sorts composed resources by the name that the pipeline gave them.
+/// Sorts composed resources by their names in the pipeline.
 pub(crate) fn sort(composed: &mut [Object]) {
     composed.sort_by(|a, b| a.annotation(RESOURCE_NAME).cmp(b.annotation(RESOURCE_NAME)));
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn only_times_that_exist_are_settled() {
+    fn only_times_that_exist_are_fixed() {
         for (before, after) in [
             (json!({"phase": "x"}), json!({"phase": "x"})),
             (
@@ -132,7 +132,7 @@ mod tests {
             (json!({"conditions": "none"}), json!({"conditions": "none"})),
         ] {
             let mut object = with(before);
-            settle_times(&mut object);
+            fix_times(&mut object);
             assert_eq!(object, with(after));
         }
     }
@@ -164,7 +164,7 @@ mod tests {
             ),
         ] {
             let mut object = with(before.clone());
-            settle_conditions(&mut object);
+            fix_conditions(&mut object);
             assert_eq!(object, with(after), "{before}");
         }
         for unfit in [
@@ -176,11 +176,11 @@ mod tests {
             full("now", json!({})),
         ] {
             let mut object = with(unfit.clone());
-            settle_conditions(&mut object);
+            fix_conditions(&mut object);
             assert_eq!(object, with(unfit));
         }
         let mut without = Object::from_value(json!({"kind": "A"})).unwrap();
-        settle_conditions(&mut without);
+        fix_conditions(&mut without);
         assert_eq!(without, Object::from_value(json!({"kind": "A"})).unwrap());
     }
 }

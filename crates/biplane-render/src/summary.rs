@@ -1,5 +1,5 @@
-//! What a person wants to know beside the documents: what would change, what waits for what, and
-//! what took how long.
+//! Human-readable summaries for stderr: what would change, what is not ready and why, and how long
+//! each call took.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
     }
     for composed in &output.composed_resources {
         let id = composed.id();
-        // A namespace that only the server fills in makes no other object.
+        // A namespace that the server defaults does not make it a different object.
         let is_same =
             |other: &&&Object| id.namespace.is_empty() || other.namespace() == id.namespace;
         let others = existing.get(&(id.gvk.clone(), id.name.as_str())).into_iter().flatten();
@@ -31,7 +31,7 @@ pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
             Some(live) if apply::changes(&composite, live, composed) => "update",
             Some(_) => continue,
         };
-        // What has no name yet is known by its beginning.
+        // An object without a name is identified by its `generateName`.
         let name = match (id.name.as_str(), composed.str_at(&["metadata", "generateName"])) {
             ("", prefix) if !prefix.is_empty() => format!("{prefix}…"),
             _ => String::new(),
@@ -55,7 +55,7 @@ pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
     lines
 }
 
-/// What an object's conditions say that it is not, and why.
+/// The unmet conditions of an object, with reasons.
 pub(crate) fn shortcomings(object: &Object) -> Vec<String> {
     unmet(object).iter().map(|condition| format!("not {condition}")).collect()
 }
@@ -75,13 +75,13 @@ fn unmet(object: &Object) -> Vec<String> {
     conditions.collect()
 }
 
-/// The resource that an event says is not ready, by its name in the Composition.
+/// The resource that an event reports as not ready, by its name in the Composition.
 fn unready(message: &str) -> Option<String> {
     let name = message.strip_prefix("Composed resource ")?.strip_suffix(" is not yet ready")?;
     serde_json::from_str(name).ok()
 }
 
-/// What a resource that is not ready waits for, as far as it says so itself.
+/// Why a resource is not ready, according to its conditions.
 fn why(object: Option<&Object>) -> String {
     let Some(object) = object else { return "it does not exist yet".to_owned() };
     match unmet(object).as_slice() {
@@ -90,7 +90,7 @@ fn why(object: Option<&Object>) -> String {
     }
 }
 
-/// How long calls took, if the user asked for it.
+/// The durations of calls, if requested.
 #[derive(Clone, Debug)]
 pub(crate) struct Timing(Option<Timings>);
 
@@ -107,7 +107,7 @@ impl Timing {
         }
     }
 
-    /// A line per call. The helper that seeds and captures context is left out.
+    /// One line per call, without the helper that seeds and captures context.
     pub(crate) fn report(&self) -> Vec<String> {
         let calls = self.0.as_ref().map(Timings::calls).unwrap_or_default();
         let of_user = calls.iter().filter(|(call, _)| call.function != context::FUNCTION);

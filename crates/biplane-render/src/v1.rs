@@ -1,7 +1,7 @@
-//! Renders as the v1 line did, for snapshot tests that were written then.
+//! Renders like Crossplane v1, for snapshot tests that were written for it.
 //!
-//! That line did not reconcile: it ran the pipeline by itself and dressed up what came out. Nothing
-//! is collected, named or validated, and functions know fewer things to ask for.
+//! Crossplane v1 did not reconcile: it ran the pipeline itself and adjusted the output. Nothing is
+//! garbage collected, named or validated, and functions can request fewer things.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use serde_json::json;
 use crate::options::OutputOptions;
 use crate::{API_VERSION, RENDER_TIME, context, hints, structs, summary};
 
-/// A render as the v1 line did it: what it is made from, and what is printed.
+/// A render as in Crossplane v1: its inputs and output options.
 pub(crate) struct V1Render<'a> {
     pub composite: &'a Object,
     pub composition: &'a Object,
@@ -43,7 +43,7 @@ pub(crate) struct V1Render<'a> {
 }
 
 impl V1Render<'_> {
-    /// The documents that the v1 line would have printed.
+    /// The documents that Crossplane v1 would print.
     pub(crate) async fn run(
         &self,
         runners: &Runners,
@@ -95,22 +95,22 @@ impl V1Render<'_> {
 struct Pipeline<'a> {
     inputs: &'a V1Render<'a>,
     functions: Named,
-    /// Calls them.
+    /// Calls the functions.
     runner: Arc<dyn FunctionRunner>,
     deadline: Deadline,
 }
 
-/// What the pipeline came to.
-struct End {
+/// The result of the pipeline.
+struct V1Outcome {
     composite: Object,
     composed: Vec<Object>,
-    /// The names that the pipeline gives to what is not ready.
+    /// The pipeline's names of the resources that are not ready.
     unready: Vec<String>,
     results: Vec<Value>,
     context: Value,
 }
 
-impl End {
+impl V1Outcome {
     /// What would be created and updated, and what is not ready. Nothing was ever deleted.
     fn summary(&self, observed: &[Object]) -> Vec<String> {
         let waits = |name: &String| Event {
@@ -128,7 +128,7 @@ impl End {
 }
 
 impl Pipeline<'_> {
-    async fn run(&self) -> Result<End> {
+    async fn run(&self) -> Result<V1Outcome> {
         let observed = self.observed();
         let mut desired = State::default();
         let mut context = Some(Struct::from(seed(self.inputs.context)?));
@@ -152,7 +152,7 @@ impl Pipeline<'_> {
                 .with_context(|| format!("cannot run pipeline step {}", quote(&step.step)))?;
             desired = response.desired.unwrap_or_default();
             context = response.context;
-            // An empty context loses its fields on the wire.
+            // An empty context loses its fields when it is serialised.
             printed_context = context
                 .clone()
                 .map(|c| if c.is_empty() { Value::Null } else { c.into_object().into_value() });
@@ -176,7 +176,7 @@ impl Pipeline<'_> {
         }
         let unready = desired.resources.iter().filter(|(_, r)| r.ready != READY_TRUE);
         let unready: Vec<_> = unready.map(|(name, _)| name.clone()).collect();
-        Ok(End {
+        Ok(V1Outcome {
             composite: self.composite(desired.composite.unwrap_or_default(), &unready, conditions),
             composed: self.composed(&desired.resources)?,
             unready,
@@ -224,7 +224,7 @@ impl Pipeline<'_> {
         Ok(all)
     }
 
-    /// Calls a function until it has seen what it asks for by the old name.
+    /// Calls a function until its extra resources (the old name of required resources) are stable.
     async fn call(
         &self,
         step: &Step,
@@ -259,7 +259,7 @@ impl Pipeline<'_> {
         )
     }
 
-    /// The first object of a name in whatever namespace, or all objects with the labels.
+    /// The first object with a name in any namespace, or all objects with the labels.
     fn select(&self, selector: &ResourceSelector) -> Resources {
         let name = match &selector.r#match {
             Some(resource_selector::Match::MatchName(name)) => name.as_str(),
@@ -343,11 +343,11 @@ impl Pipeline<'_> {
     }
 }
 
-/// The conditions that are not for functions to set.
+/// The conditions that functions may not set.
 const SYSTEM: [&str; 3] = ["Ready", "Synced", "Healthy"];
 const READY_TRUE: i32 = biplane_function::v1::Ready::True as i32;
 
-/// The context to begin with. Its values were JSON.
+/// The initial context. Its values were JSON.
 fn seed(texts: &BTreeMap<String, String>) -> Result<Object> {
     let mut seed = Object::new();
     for (key, text) in texts {
@@ -362,18 +362,18 @@ fn seed(texts: &BTreeMap<String, String>) -> Result<Object> {
     Ok(seed)
 }
 
-/// Whether labels or annotations could be read: one null spoiled all of them.
+/// Whether labels or annotations can be decoded: a single null makes all of them invalid.
 fn all_texts(object: &Object, field: &str) -> bool {
     let map = object.at(&["metadata", field]).and_then(Value::as_object);
     map.is_some_and(|map| map.values().all(Value::is_string))
 }
 
-/// What the pipeline calls an observed resource.
+/// The pipeline's name of an observed resource.
 fn resource_name(object: &Object) -> &str {
     if all_texts(object, "annotations") { object.annotation(labels::RESOURCE_NAME) } else { "" }
 }
 
-/// Adds labels or annotations. Those that could not be read are lost.
+/// Adds labels or annotations. Those that cannot be decoded are lost.
 fn add_texts(object: &mut Object, field: &str, texts: &[(&str, &str)]) {
     if !all_texts(object, field) {
         object.remove_at(&["metadata", field]);

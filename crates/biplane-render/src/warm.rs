@@ -1,4 +1,4 @@
-//! Functions that stay up between renders, each until what it is started from changes.
+//! Keeps functions running between renders, each until its source or configuration changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,14 +13,14 @@ use tokio::runtime::Runtime;
 use crate::file_stamps::{Stamps, flat, source_files, stamps};
 use crate::options::FunctionOptions;
 
-/// Functions that stay up between renders.
+/// Functions that keep running between renders.
 pub(crate) struct WarmFunctions<'a> {
-    /// What renders run on.
+    /// The runtime of the renders.
     pub runtime: &'a Runtime,
-    /// The names of the Compositions beside that of the composite resource that call them.
+    /// The names of the Compositions that call them, besides that of the composite resource.
     pub reached: BTreeSet<String>,
     interrupted: Interrupts,
-    /// With what they were started from.
+    /// The running functions and the inputs that they were started from.
     started: Option<(StartedFrom, Runners)>,
 }
 
@@ -29,8 +29,8 @@ impl<'a> WarmFunctions<'a> {
         Self { runtime, reached: BTreeSet::new(), interrupted, started: None }
     }
 
-    /// Runs `work`, which may block for ever, for example to read. If the command is asked to stop
-    /// meanwhile, the functions are ended, and so is the process.
+    /// Runs `work`, which may block forever, for example on a read. If the command is interrupted
+    /// in the meantime, the functions are stopped and the process ends.
     pub(crate) fn run_interruptible<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (from, runners) = self.started.take().unzip();
         let runners = runners.unwrap_or_default();
@@ -40,8 +40,8 @@ impl<'a> WarmFunctions<'a> {
         worked
     }
 
-    /// The functions that a pipeline calls. Those are started that are not up, or are no longer
-    /// what they were started from.
+    /// The functions that a pipeline calls. Functions are started if they are not running or if
+    /// their inputs have changed.
     pub(crate) fn functions(
         &mut self,
         functions: &[Function],
@@ -56,7 +56,8 @@ impl<'a> WarmFunctions<'a> {
                 if before == now && now.called().all(|function| kept.contains(&function.name)) {
                     return Ok(&self.started.insert((now, runners)).1);
                 }
-                // The old ones go first, since the new ones may want their place.
+                // The old functions are stopped first, since the new ones may need their ports or
+                // names.
                 let up = self.runtime.block_on(runners.keep(&kept));
                 (kept, up)
             }
@@ -66,7 +67,7 @@ impl<'a> WarmFunctions<'a> {
         match start(self.runtime, up.clone()) {
             Ok(runners) => Ok(&self.started.insert((now, runners)).1),
             Err(error) => {
-                // What else was started is of no use without what was not.
+                // If one function cannot be started, the other new ones are not needed.
                 let up = self.runtime.block_on(up.keep(&kept));
                 self.started = Some((now, up));
                 Err(error)
@@ -75,17 +76,17 @@ impl<'a> WarmFunctions<'a> {
     }
 }
 
-/// What functions are started from.
+/// The inputs that functions are started from.
 #[derive(Debug, PartialEq, Eq)]
 struct StartedFrom {
     functions: Vec<Function>,
-    /// The names of those that are called.
+    /// The names of the functions that are called.
     used: Vec<String>,
-    /// The file that lists them, or that of the project.
+    /// The functions file, or the project file.
     listing: Stamps,
-    /// By function of the project, the files that are part of it.
+    /// By function of the project, the files that belong to it.
     own: BTreeMap<String, Stamps>,
-    /// The other files of the project: any of its functions may use them.
+    /// The other files of the project, which any of its functions may use.
     shared: Stamps,
 }
 
@@ -129,10 +130,10 @@ impl StartedFrom {
         self.functions.iter().filter(|function| self.used.contains(&function.name))
     }
 
-    /// The names of those functions that are up and can stay so.
+    /// The names of the running functions that can keep running.
     fn kept(&self, before: &Self, runners: &Runners) -> BTreeSet<String> {
         let touched = self.listing != before.listing && self.functions == before.functions;
-        // An engine in a container has to be where all functions are.
+        // An engine in a container must be on the same network as all functions.
         let moved = {
             let networks = self.functions.iter().filter_map(docker::network);
             !networks.eq(before.functions.iter().filter_map(docker::network))
@@ -147,7 +148,7 @@ impl StartedFrom {
                 && runners.is_up(&function.name)
         };
         let (stay, go): (Vec<_>, Vec<_>) = self.called().partition(stays);
-        // A container that functions share is gone for all of them.
+        // A container that several functions share is removed for all of them.
         let gone = before.functions.iter().filter(|function| !stay.contains(function));
         let gone: BTreeSet<_> = gone.chain(go).filter_map(docker::name).collect();
         let alone =
@@ -166,7 +167,7 @@ mod tests {
     use super::*;
     use biplane_runtime::Running;
 
-    /// What functions with annotations of their own are started from.
+    /// The inputs of functions with the given annotations.
     fn from(functions: &[(&str, &[(&str, &str)])]) -> StartedFrom {
         let function = |(name, annotations): &(&str, &[(&str, &str)])| {
             let annotations = annotations

@@ -1,8 +1,8 @@
-//! Watching: renders again whenever one of the files changes that a render is made from.
+//! Watches the input files of a render and renders again whenever one of them changes.
 //!
-//! Files are looked at a few times a second rather than watched by the operating system: there are
-//! only a handful, and looking works on every file system, network and container mounts included,
-//! and whichever way an editor replaces a file.
+//! Files are polled a few times a second instead of being watched by the operating system. There
+//! are only a few, and polling works on every file system, including network and container mounts,
+//! and regardless of how an editor replaces a file.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ use crate::options::{Format, FunctionOptions};
 use crate::warm::WarmFunctions;
 use crate::{asynchronous, print};
 
-/// How often files are looked at.
+/// How often files are polled.
 const LOOK: Duration = Duration::from_millis(200);
 /// A render that can be repeated.
 pub(crate) trait Repeatable {
-    /// The files that are read.
+    /// The files to watch.
     fn sources(&self) -> Sources;
 
-    /// Reads everything and renders, with functions that may be up already.
+    /// Reads everything and renders, with functions that may already be running.
     fn render_again(
         &self,
         warm: &mut WarmFunctions<'_>,
@@ -39,19 +39,19 @@ pub(crate) trait Repeatable {
     fn format(&self) -> Format;
 }
 
-/// The files that a render is made from.
+/// The input files of a render.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// Files, and folders of which the files right in them are read.
+    /// Files, and folders whose files are read without subfolders.
     pub flat: Vec<PathBuf>,
-    /// Folders that are read with everything below them.
+    /// Folders that are read recursively.
     pub deep: Vec<PathBuf>,
     /// The project, if functions are taken from one.
     pub project: Option<PathBuf>,
 }
 
 impl Sources {
-    /// The files that the options about functions name.
+    /// The files named by the options about functions.
     pub(crate) fn of(options: &FunctionOptions, function_file: Option<&Path>) -> Self {
         let mut flat: Vec<_> = function_file.into_iter().map(Path::to_owned).collect();
         flat.extend(options.credentials.clone());
@@ -62,7 +62,7 @@ impl Sources {
         Self { flat, deep, project }
     }
 
-    /// Whether standard input, which can be read only once, is among them.
+    /// Whether they include standard input, which can only be read once.
     pub(crate) fn has_stdin(&self) -> bool {
         self.flat.iter().any(|path| path == Path::new(STDIN))
     }
@@ -82,16 +82,16 @@ impl Sources {
     }
 }
 
-/// How watching files ended.
+/// Why watching ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// The command was asked to stop.
+    /// The command was interrupted.
     Interrupted,
-    /// The reader of stdout is gone.
+    /// The reader of stdout has closed the pipe.
     Unread,
 }
 
-/// Renders and prints, now and after every change, until the command is asked to stop.
+/// Renders and prints, now and after every change, until the command is interrupted.
 pub(crate) fn watch(render: &dyn Repeatable, streams: &mut Streams<'_>) -> Result<Watched> {
     let runtime = asynchronous(true)?;
     let interrupted = Interrupts::listen(&streams.progress, true)?;
@@ -110,18 +110,18 @@ pub(crate) fn watch(render: &dyn Repeatable, streams: &mut Streams<'_>) -> Resul
             Next::Changed(now) => now,
             Next::End(end) => return Ok(end),
         };
-        #[allow(clippy::disallowed_methods)] // for people who watch
+        #[allow(clippy::disallowed_methods)] // the time is shown to the user
         let time = jiff::Timestamp::now().strftime("%H:%M:%SZ");
         streams.say(&format!("--- {time} changed: {}", changed(&stamps, &now)));
         stamps = now;
     }
 }
 
-/// What comes after a render.
+/// What follows a render.
 enum Next {
-    /// The state of the files after a change, once it is over.
+    /// The state of the files after a change is complete.
     Changed(Stamps),
-    /// Watching is over.
+    /// Watching has ended.
     End(Watched),
 }
 
@@ -143,7 +143,8 @@ async fn change(render: &dyn Repeatable, before: &Stamps, interrupted: &Interrup
     }
 }
 
-/// Whether the reading end of a pipe is closed. The system reports that without any events asked for.
+/// Whether the reading end of a pipe is closed. The system reports that even if no events are
+/// requested.
 fn is_unread(out: impl AsFd) -> bool {
     let mut asked = [PollFd::new(out.as_fd(), PollFlags::empty())];
     let told = poll(&mut asked, PollTimeout::ZERO);

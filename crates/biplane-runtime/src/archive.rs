@@ -1,4 +1,4 @@
-//! Folders as archives, for containers.
+//! Packs folders into tar archives, to be copied into containers.
 
 use std::fs::Metadata;
 use std::io;
@@ -20,7 +20,7 @@ impl std::fmt::Debug for Archive {
     }
 }
 
-/// Packs files, each at a path of its own.
+/// Packs files, each at its own path.
 pub(crate) struct Packer {
     archive: Builder<Vec<u8>>,
     owner: Option<u64>,
@@ -31,14 +31,14 @@ impl Packer {
         Self { archive: Builder::new(Vec::new()), owner: None }
     }
 
-    /// Gives everything to a user, and the group of the same number, instead of whom it belongs to.
+    /// Sets the owner of all files to a user and the group of the same number.
     pub(crate) fn owned_by(mut self, owner: u64) -> Self {
         self.owner = Some(owner);
         self
     }
 
-    /// Adds what is in a folder, except what begins with `except`. What links lead to takes their
-    /// place, wherever it is; links that lead nowhere are left out.
+    /// Adds the content of a folder, except paths that begin with `except`. Links are replaced by
+    /// their targets, also outside the folder. Broken links are skipped.
     pub(crate) fn folder(mut self, folder: &Path, at: &str, except: Option<&str>) -> Result<Self> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Directory);
@@ -54,7 +54,7 @@ impl Packer {
         Ok(self)
     }
 
-    /// Adds a program.
+    /// Adds an executable.
     pub(crate) fn program(mut self, file: &Path, at: &str) -> Result<Self> {
         let content = std::fs::read(file).map_err(|error| cannot("read", file, &error))?;
         let mut header = Header::new_gnu();
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Path, mode and owner of what is in an archive, with the text of files.
+    /// Path, mode and owner of the files in an archive, with their text.
     fn unpacked(archive: &Archive) -> Vec<(String, u32, u64, String)> {
         let mut archive = tar::Archive::new(archive.0.as_slice());
         let entries = archive.entries().unwrap().map(|entry| {

@@ -1,10 +1,11 @@
-//! What the functions of a project are made of. Containers are made from these descriptions.
+//! Describes how the functions of a project are built. Containers are created from these
+//! descriptions.
 
 use std::path::{Path, PathBuf};
 
 use crate::archive::Archive;
 
-/// A function of the project could not be made ready to run.
+/// A function of the project could not be built.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot build embedded functions")]
 pub(crate) struct NotBuilt;
@@ -12,36 +13,36 @@ pub(crate) struct NotBuilt;
 /// A function of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BuildSpec {
-    /// What the project calls it.
+    /// The name of the function in the project.
     pub name: String,
     pub source: BuildSource,
 }
 
-/// What a function is made of.
+/// How a function is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuildSource {
-    /// Files that the function of another image works from.
+    /// Files for the image of another function, such as one that runs KCL.
     Files {
-        /// Where they are.
+        /// The folder of the files.
         folder: PathBuf,
-        /// What they are written in.
+        /// The language of the files.
         language: &'static str,
         base: String,
         env: &'static [&'static str],
-        /// Where they belong, seen from the root.
+        /// The files at their paths from the root.
         files: Archive,
     },
-    /// A Go module, to be compiled here.
+    /// A Go module, which is compiled locally.
     Go { folder: PathBuf, base: String },
-    /// A Python package, to be installed in a container.
+    /// A Python package, which is installed in a container.
     Python(Python),
-    /// Images in files.
+    /// Images in tar files.
     Tarball {
-        /// The folder of the project.
+        /// The root folder of the project.
         root: PathBuf,
-        /// How the path of the files below it begins.
+        /// The prefix of the files' paths within the project.
         prefix: String,
-        /// The name that they are given, without a tag.
+        /// The name that the images are given, without a tag.
         repository: String,
     },
 }
@@ -49,11 +50,11 @@ pub(crate) enum BuildSource {
 /// A Python package.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Python {
-    /// The folder of the project.
+    /// The root folder of the project.
     pub root: PathBuf,
-    /// The folder of the function, below that of the project.
+    /// The folder of the function, relative to the root.
     pub folder: String,
-    /// The folder of the types that it may use, below that of the project.
+    /// The folder of the generated types that it may use, relative to the root.
     pub schemas: String,
     /// The image in which it is installed.
     pub builder: String,
@@ -76,7 +77,7 @@ impl BuildSpec {
         }
     }
 
-    /// Whether there is a way to run it without Docker.
+    /// Whether it can run without Docker.
     pub(crate) fn is_program(&self) -> bool {
         matches!(self.source, BuildSource::Go { .. } | BuildSource::Python(_))
     }

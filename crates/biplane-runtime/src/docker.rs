@@ -1,5 +1,5 @@
-//! Containers for one command: whatever is started in a Docker engine is recorded here, and cleaned
-//! up when the record goes away, however the command ends.
+//! A session with a Docker engine for one command. Everything that is started is recorded here and
+//! cleaned up when the session is dropped, however the command ends.
 
 mod build;
 mod client;
@@ -32,12 +32,13 @@ pub use run::Ran;
 
 pub(crate) use options::Options;
 
-/// How long each part of cleaning up may take, whatever the command's own time is.
+/// The time limit for each part of the cleanup, independent of the command's deadline.
 const CLEANUP: Duration = Duration::from_secs(5);
-/// How long a container has to stop by itself, in seconds: so that there is time left to kill it.
+/// How long a container may take to stop by itself, in seconds. It leaves enough time to kill the
+/// container.
 const GRACE: i32 = 2;
 
-/// A Docker engine, and what one command has there.
+/// A connection to a Docker engine, with everything that one command has created there.
 #[derive(Debug)]
 pub struct Session {
     docker: Docker,
@@ -46,53 +47,53 @@ pub struct Session {
     left: Mutex<Left>,
     pulled: Mutex<BTreeMap<String, Arc<OnceCell<()>>>>,
     cancel: watch::Sender<Option<Cancelled>>,
-    /// What containers call this machine, once somebody wants to know.
+    /// The name of this machine inside containers, determined when it is first needed.
     host: OnceCell<&'static str>,
 }
 
-/// What is to be cleaned up.
+/// What needs to be cleaned up.
 #[derive(Debug, Default)]
 struct Left {
     containers: Vec<Container>,
-    /// Containers that the engine has been asked for, by name, and has not answered yet.
+    /// Names of containers that were requested but not confirmed by the engine yet.
     asked_for: BTreeMap<usize, String>,
-    /// The network of this command, if it has one of its own.
+    /// The network of this command, if it created one.
     network: Option<Network>,
 }
 
-/// A network, and whether the engine has said that it is there.
+/// A network, and whether the engine has confirmed that it exists.
 #[derive(Debug)]
 struct Network {
     name: String,
     exists: bool,
 }
 
-/// A container, and what becomes of it.
+/// A container, and how it is cleaned up.
 #[derive(Clone, Debug)]
 struct Container {
     id: String,
-    /// Whom it belongs to.
+    /// The function that it belongs to.
     function: String,
-    /// Where it is called.
+    /// The address at which it is called.
     target: String,
     cleanup: options::Cleanup,
-    /// Whether it is asked to stop before it is removed.
+    /// Whether it is stopped gracefully before it is removed.
     gently: bool,
 }
 
-/// Why work was given up.
+/// Why work was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// Someone asked to stop.
+    /// The command was interrupted.
     Interrupted,
-    /// There is no time left.
+    /// The deadline has passed.
     Deadline,
-    /// Something else failed, so that the work is of no use.
+    /// Something else failed, so that the result is not needed.
     Pointless,
 }
 
 impl Cancelled {
-    /// What there is to say about work that was given up.
+    /// The error for work that was cancelled.
     pub fn error(self) -> anyhow::Error {
         match self {
             Self::Interrupted => Interrupted.into(),
@@ -132,12 +133,12 @@ impl Session {
         self.pulled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends what takes long. What leaves something behind is always finished.
+    /// Cancels long-running work. Requests that create something are always completed.
     pub fn cancel(&self, reason: Cancelled) {
         self.cancel.send_if_modified(|set| set.is_none() && set.replace(reason).is_none());
     }
 
-    /// Returns once work is given up.
+    /// Returns once work is cancelled.
     async fn cancelled(&self) -> anyhow::Error {
         let mut cancel = self.cancel.subscribe();
         let reason = cancel.wait_for(Option::is_some).await.ok().and_then(|reason| *reason);
@@ -147,12 +148,12 @@ impl Session {
         }
     }
 
-    /// Whether a network goes away with this command.
+    /// Whether a network is removed at the end of this command.
     fn is_own(&self, network: &str) -> bool {
         self.left().network.as_ref().is_some_and(|own| own.name == network)
     }
 
-    /// Records a container. Functions may share one, which is cleaned up once.
+    /// Records a container. Functions may share a container, which is cleaned up once.
     fn own(&self, container: Container) {
         let mut left = self.left();
         if !left.containers.iter().any(|known| known.id == container.id) {
@@ -160,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Remembers where a container is called.
+    /// Records the address at which a container is called.
     fn set_target(&self, id: &str, target: &str) {
         for container in self.left().containers.iter_mut().filter(|c| c.id == id) {
             target.clone_into(&mut container.target);
@@ -173,14 +174,14 @@ impl Session {
 }
 
 impl Session {
-    /// Cleans up, and lets others work meanwhile.
+    /// Cleans up without blocking other tasks.
     pub async fn close(self) {
         let left = std::mem::take(&mut *self.left());
         let failures = clean_up(self.docker.clone(), left).await;
         self.report(&failures);
     }
 
-    /// Cleans up all containers but those of some functions, for others to be started.
+    /// Cleans up all containers except those of some functions, so that others can be started.
     pub async fn keep(&self, functions: &BTreeSet<String>) {
         let (containers, asked_for, network) = {
             let left = &mut *self.left();
@@ -192,7 +193,7 @@ impl Session {
         };
         let failures = clean_up_containers(&self.docker, containers, asked_for, network).await;
         self.report(&failures);
-        // What was given up has ended, and what was pulled may be another image by now.
+        // Cancelled work has ended, and a pulled tag may refer to another image by now.
         self.cancel.send_replace(None);
         self.pulled().clear();
     }
@@ -212,7 +213,7 @@ impl Drop for Session {
             return;
         }
         let docker = self.docker.clone();
-        // The caller's thread may be busy driving other work, or itself be driven.
+        // The caller's thread may be busy driving other tasks, or may itself be a task.
         let cleaner = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
@@ -224,14 +225,14 @@ impl Drop for Session {
     }
 }
 
-/// A name that nothing else has.
+/// A unique name.
 fn unique_name() -> String {
-    #[allow(clippy::disallowed_methods)] // nothing that is printed depends on it
+    #[allow(clippy::disallowed_methods)] // it does not affect the output
     let id = uuid::Uuid::new_v4().to_string();
     format!("crossplane-render-{}", id.get(..8).unwrap_or(&id))
 }
 
-/// Deals with all containers at once, then with the network that they were on.
+/// Cleans up all containers concurrently, then their network.
 async fn clean_up(docker: Docker, left: Left) -> Vec<String> {
     let Left { containers, asked_for, network } = left;
     let on = network.as_ref().map(|network| network.name.clone());
@@ -289,7 +290,7 @@ impl Container {
         };
         match self.cleanup {
             options::Cleanup::Remove => {
-                // One that does not stop is removed all the same.
+                // A container that does not stop is removed anyway.
                 let stopped = if self.gently { stop().await } else { Ok(()) };
                 let force =
                     RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
@@ -300,7 +301,7 @@ impl Container {
             options::Cleanup::Stop => stop().await?,
             options::Cleanup::Orphan => {}
         }
-        // A container that stays must not depend on a network that does not.
+        // A container that is kept must not depend on a network that is removed.
         let Some(network) = network else { return Ok(()) };
         let request = NetworkDisconnectRequest { container: self.id.clone(), force: Some(true) };
         let _ = docker.disconnect_network(&network, request).await;
@@ -308,7 +309,7 @@ impl Container {
     }
 }
 
-/// Waits for a part of cleaning up. What is gone already was cleaned up by someone else.
+/// Waits for a part of the cleanup. Objects that no longer exist have already been cleaned up.
 async fn done(part: impl Future<Output = Result<(), bollard::errors::Error>>) -> Result<()> {
     match tokio::time::timeout(CLEANUP, part).await {
         Err(_) => Err(anyhow!("context deadline exceeded")),

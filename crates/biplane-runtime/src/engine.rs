@@ -1,4 +1,4 @@
-//! Which engine renders, and what it needs before it can.
+//! Selects the engine that renders, and describes what it needs to run.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,12 @@ use biplane_console::Interrupted;
 use crate::docker::{self, PullPolicy};
 use crate::function::Function;
 
-/// Where images of the engine are published.
+/// The repository of the engine's images.
 const IMAGES: &str = "xpkg.crossplane.io/crossplane/crossplane";
-/// What an engine in a container is asked to do, as errors call it.
+/// The command of an engine in a container, as errors name it.
 pub const IN_DOCKER: &str = "crossplane internal render in Docker";
 
-/// What is rendered.
+/// The kind of object that is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A composite resource.
@@ -23,7 +23,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What errors say was attempted.
+    /// The name of the attempted action in errors.
     pub fn attempted(self) -> &'static str {
         match self {
             Self::Composite => "cannot render composite resource",
@@ -32,7 +32,7 @@ impl Subject {
     }
 }
 
-/// What the user says about the engine.
+/// The user's options for the engine.
 #[derive(Clone, Debug, Default)]
 pub struct EngineOptions {
     /// The release whose image is used.
@@ -47,14 +47,14 @@ pub struct EngineOptions {
     pub pull: Option<PullPolicy>,
 }
 
-/// What renders.
+/// The engine that renders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// This program.
     BuiltIn,
-    /// Another program that speaks the protocol.
+    /// Another binary that implements the protocol.
     Binary(PathBuf),
-    /// Such a program in a container.
+    /// Such a binary in a container.
     Image(Image),
 }
 
@@ -65,14 +65,14 @@ pub struct Image {
     pub reference: String,
     /// When it is pulled.
     pub pull: PullPolicy,
-    /// The network to join; that of the functions or a new one if unset.
+    /// The network to join. If unset, the functions' network or a new one.
     pub network: Option<String>,
-    /// What errors say was attempted.
+    /// The name of the attempted action in errors.
     pub attempted: &'static str,
 }
 
 impl Image {
-    /// Says that it could not even be run.
+    /// The error for an engine that could not be run.
     pub fn failed(&self, error: Error) -> Error {
         if error.is::<Interrupted>() {
             return error;
@@ -117,7 +117,8 @@ impl Engine {
         matches!(self, Self::Image(_))
     }
 
-    /// Fails if the engine cannot call back to this machine, which seeding and capturing context needs.
+    /// Fails if the engine cannot call back to this machine, which is required to seed and capture
+    /// context.
     pub fn check_context_support(&self, docker: &docker::Environment) -> Result<()> {
         if self.is_image() && docker.is_remote() {
             bail!(
@@ -128,7 +129,7 @@ impl Engine {
     }
 }
 
-/// Whether a path leads to this program, which need not be started once more.
+/// Whether a path leads to this program, which need not be started again.
 fn is_this_program(binary: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().ok();
     let ours = std::env::current_exe().ok().and_then(|path| real(&path));

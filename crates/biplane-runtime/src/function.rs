@@ -1,4 +1,4 @@
-//! A Function as the input describes it.
+//! A Function as described by the input.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use biplane_package::reference::organisation_and_name;
 
 use crate::build_spec::BuildSpec;
 
-/// The annotation that says where a function runs.
+/// The annotation that selects where a function runs.
 pub const RUNTIME: &str = "render.crossplane.io/runtime";
 pub(crate) const PROCESS_COMMAND: &str = "render.crossplane.io/runtime-process-command";
 
@@ -24,7 +24,7 @@ pub struct Function {
     pub package: String,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// What it is made of, if it is part of a project.
+    /// How it is built, if it is part of a project.
     pub(crate) build: Option<Arc<BuildSpec>>,
 }
 
@@ -34,7 +34,7 @@ impl Function {
         Self { name, package, annotations, build: None }
     }
 
-    /// A Function that is not listed and runs in process.
+    /// A Function that is not listed in a file and runs in process.
     pub fn in_process(name: String) -> Self {
         let annotations = [(RUNTIME.to_owned(), "InProcess".to_owned())];
         Self::new(name.clone(), name, annotations.into())
@@ -75,15 +75,15 @@ impl Function {
         organisation_and_name(&self.package).1
     }
 
-    /// The function's name, if the package is one of upstream's own. A package that lies deeper in a
-    /// registry than upstream's may be anyone's.
+    /// The function's name, if the package is published by upstream. A package with a longer path
+    /// than upstream's may be from any publisher.
     pub(crate) fn upstream_name(&self) -> Option<&str> {
         let (organisation, name) = organisation_and_name(&self.package);
         matches!(organisation, "crossplane" | "crossplane-contrib").then_some(name)
     }
 }
 
-/// Sets annotations on every function, over what it says itself.
+/// Sets annotations on every function. They override the function's own.
 pub fn override_annotations(functions: &mut [Function], entries: &[String]) -> Result<()> {
     for function in functions {
         for entry in entries {

@@ -1,7 +1,9 @@
-//! Starts functions where they run: in process, at an address, as programs, in containers, from projects.
+//! Starts functions where they run: in process, at an address, as local processes, in containers,
+//! or from a project.
 //!
-//! [`start`] is the way in: it takes the [`function::Function`]s of the input and returns
-//! [`runners::Runners`] that can be called. What was started ends when the runners do.
+//! [`start`] is the entry point: it takes the [`function::Function`]s of the input and returns
+//! [`runners::Runners`] that can be called. Everything that was started ends when the runners are
+//! dropped.
 
 mod archive;
 mod build_spec;

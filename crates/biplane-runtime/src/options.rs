@@ -1,4 +1,4 @@
-//! How functions are found and started.
+//! Options that control how functions are found and started.
 
 use std::path::PathBuf;
 
@@ -13,15 +13,15 @@ pub struct Options {
     pub registry: Registry,
     /// Whether upstream's functions run in process by default.
     pub builtin: bool,
-    /// Whether functions may be programs on this machine.
+    /// Whether functions may run as local processes.
     pub allow_process: bool,
-    /// How many registries are asked, and how many functions started, at a time.
+    /// The maximum number of concurrent registry requests, and of concurrent starts of functions.
     pub max_concurrency: usize,
-    /// Where the answers of registries are kept.
+    /// The folder in which responses of registries are cached.
     pub cache_dir: Option<PathBuf>,
-    /// The project that functions are taken from when they are not listed.
+    /// The project that provides the functions when they are not listed in a file.
     pub project_file: PathBuf,
-    /// What the environment says about Docker.
+    /// The environment variables about Docker.
     pub docker: docker::Environment,
 }
 

@@ -1,4 +1,4 @@
-//! Where a function runs.
+//! Decides where a function runs.
 
 use anyhow::{Context, Result, bail};
 use biplane_go::fmt::quote;
@@ -11,19 +11,19 @@ const DEVELOPMENT_TARGET: &str = "render.crossplane.io/runtime-development-targe
 /// Where a function runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// In this process, as the function of this name in the box.
+    /// In this process, as the built-in function of this name.
     InProcess(String),
     /// At a gRPC target.
     Development(String),
-    /// As a program on this machine.
+    /// As a local process.
     Process(Vec<String>),
     /// In a container.
     Docker(Box<docker::Options>),
 }
 
 impl Function {
-    /// Where this function runs. `in_box` knows the functions in the box; those of upstream run in
-    /// process unless they say otherwise or `builtin` is off.
+    /// Decides where a function runs. `in_box` reports whether a function is built in. Upstream's
+    /// functions run in process unless their annotations say otherwise or `builtin` is off.
     pub(crate) fn placement(
         &self,
         in_box: impl Fn(&str) -> bool,

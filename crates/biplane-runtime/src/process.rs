@@ -1,4 +1,4 @@
-//! A function that is a program on this machine: started for one command, gone with it.
+//! Runs a function as a local process, which is started for one command and ends with it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,16 +15,16 @@ use tokio::sync::watch;
 use crate::process_group::{ProcessGroup, Program};
 use crate::running::{LOG_LINES, Running};
 
-/// Stands for the address in a command; without it the address is appended as a flag.
+/// The placeholder for the address in a command. Without it, the address is appended as a flag.
 const PLACEHOLDER: &str = "{address}";
-/// How much of a line of its log is kept.
+/// The maximum length of a log line that is kept.
 const LINE: usize = 8 * 1024;
 /// How many ports are remembered.
-const MOST_GIVEN: usize = 256;
+const MAX_RECENT_PORTS: usize = 256;
 
 type Log = Arc<Mutex<VecDeque<String>>>;
 
-/// Starts a program that listens on a host's address. It is called once it listens.
+/// Starts a process that listens on a host's address. It is called once it listens.
 pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Running> {
     let port = free_port(host).context("cannot find a free port")?;
     let address = format!("{host}:{port}");
@@ -48,15 +48,15 @@ pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Runnin
     let all = group.clone();
     tokio::spawn(async move {
         let status = child.wait().await;
-        // Its children end with it, also those that hold its log open. This cannot be done later:
-        // the group's number is free to be used again.
+        // The children of the process are also killed, including those that keep its log open. This
+        // must happen now, because the process group id may be reused later.
         all.end();
         let read = async {
             for reader in readers.into_iter().flatten() {
                 let _ = reader.await;
             }
         };
-        // A child that left the group may still hold the log open.
+        // A child that left the group may still keep the log open.
         let _ = tokio::time::timeout(supervised::EXIT_GRACE, read).await;
         let status = status.map_or_else(|e| e.to_string(), |status| status.to_string());
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,8 +72,8 @@ pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Runnin
     })
 }
 
-/// Reads a log to its end, whatever is in it: a program whose log nobody reads any more would die of
-/// it. Of a long line only the beginning is kept.
+/// Reads a log to its end, whatever it contains, because a process whose log is no longer read
+/// would be killed by a broken pipe. Only the beginning of a long line is kept.
 async fn follow(out: impl AsyncRead + Unpin, log: Log) {
     let mut out = BufReader::new(out);
     let mut line = Vec::new();
@@ -113,23 +113,24 @@ fn free_port(host: &str) -> io::Result<u16> {
         let port = listener.local_addr()?.port();
         Ok((listener, port))
     };
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
+    RECENT_PORTS.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
 }
 
-/// Ports that programs were told lately. Until a program listens, the system takes its port for free.
-struct Given(VecDeque<u16>);
+/// Ports that were recently assigned to processes. The system considers such a port free until the
+/// process listens on it.
+struct RecentPorts(VecDeque<u16>);
 
-static GIVEN: Mutex<Given> = Mutex::new(Given(VecDeque::new()));
+static RECENT_PORTS: Mutex<RecentPorts> = Mutex::new(RecentPorts(VecDeque::new()));
 
-impl Given {
-    /// A port that is free and is nobody's yet.
+impl RecentPorts {
+    /// A free port that has not been assigned recently.
     fn next<T>(&mut self, mut bind: impl FnMut() -> io::Result<(T, u16)>) -> io::Result<u16> {
-        // What is bound the system does not offer again.
+        // The system does not offer ports that are bound.
         let mut bound = Vec::new();
         loop {
             let (listener, port) = bind()?;
             if !self.0.contains(&port) {
-                if self.0.len() == MOST_GIVEN {
+                if self.0.len() == MAX_RECENT_PORTS {
                     self.0.pop_front();
                 }
                 self.0.push_back(port);
@@ -169,15 +170,15 @@ mod tests {
 
     #[test]
     fn no_two_programs_are_told_the_same_port() {
-        let mut given = Given(VecDeque::new());
+        let mut recent = RecentPorts(VecDeque::new());
         let mut offered = [7, 7, 7, 8, 7, 9].into_iter();
-        let mut next = || given.next(|| Ok(((), offered.next().unwrap()))).unwrap();
+        let mut next = || recent.next(|| Ok(((), offered.next().unwrap()))).unwrap();
         assert_eq!([next(), next(), next()], [7, 8, 9]);
         for port in 0..1000 {
-            given.next(|| Ok(((), 1000 + port))).unwrap();
+            recent.next(|| Ok(((), 1000 + port))).unwrap();
         }
-        assert_eq!(given.0.len(), MOST_GIVEN);
-        assert_eq!(given.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
+        assert_eq!(recent.0.len(), MAX_RECENT_PORTS);
+        assert_eq!(recent.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
     }
 
     #[tokio::test]
@@ -198,7 +199,7 @@ mod tests {
         let end = supervised::end_of(running.ended.clone().unwrap()).await;
         let left = end.lines().last().unwrap();
         assert!(end.contains("exit status: 3") && left.parse::<u32>().is_ok(), "{end}");
-        // Nothing is left to be ended by number, while the child may take a moment to be gone.
+        // The group has been signalled, although the child may take a moment to exit.
         assert!(running.program.as_ref().unwrap().has_ended());
         let stat = format!("/proc/{left}/stat");
         let is_there = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));

@@ -1,4 +1,4 @@
-//! A program in a process group of its own, so that nothing of it is left behind.
+//! Runs a program in its own process group, so that no child process is left behind.
 
 use std::io;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// A program and everything that it starts. All of them are killed when this is dropped.
+/// A process and all its children. All of them are killed when this is dropped.
 #[derive(Debug)]
 pub struct ProcessGroup(Mutex<Option<u32>>);
 
@@ -22,12 +22,12 @@ impl ProcessGroup {
         Ok((leader, group))
     }
 
-    /// Kills what is left of the group, once: later another group may have its number.
+    /// Kills the rest of the group, once: the group id may be reused later.
     pub fn end(&self) {
         let group = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let group = group.and_then(|group| i32::try_from(group).ok());
         let Some(group) = group else { return };
-        // Fails if the group is gone already.
+        // Fails if the group no longer exists.
         let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
 }
@@ -38,12 +38,12 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// A program that is killed, with everything that it started, when this is dropped.
+/// A process that is killed with all its children when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Program(Arc<ProcessGroup>);
 
 impl Program {
-    /// Whether its group is known to have ended.
+    /// Whether its group has been killed.
     #[cfg(test)]
     pub(crate) fn has_ended(&self) -> bool {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
@@ -56,7 +56,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // The task that waits for the program's end holds the group too.
+        // The task that waits for the process also holds the group.
         self.0.end();
     }
 }

@@ -1,4 +1,5 @@
-//! The functions of a project: those it depends on, and those whose source is in it.
+//! Finds the functions of a project: its dependencies, and functions whose source is in the
+//! project.
 
 mod embedded;
 mod file;
@@ -52,7 +53,8 @@ pub fn functions(
     Ok(functions)
 }
 
-/// Where the functions of a project and what they are made of are, as far as it can be read.
+/// The paths of the project's functions and of the files they are built from, as far as the project
+/// can be read.
 pub fn sources(path: &Path) -> Vec<PathBuf> {
     let root = path.parent().unwrap_or(Path::new("/"));
     let Ok(project) = Project::read(path) else { return Vec::new() };
@@ -62,15 +64,15 @@ pub fn sources(path: &Path) -> Vec<PathBuf> {
     sources
 }
 
-/// Versions of a repository that were not asked for anew.
-struct Note {
+/// A notice that cached versions of a repository were used.
+struct CacheNotice {
     repository: String,
     asked: Timestamp,
-    /// Why, if they are old.
+    /// The error, if the cached versions are old.
     stale: Option<Error>,
 }
 
-impl Note {
+impl CacheNotice {
     fn say(self, streams: &mut Streams<'_>) {
         let (repository, asked) = (&self.repository, self.asked.strftime("%Y-%m-%dT%H:%M:%SZ"));
         match self.stale {
@@ -90,10 +92,10 @@ fn dependencies(
     called: &[String],
     options: &Options,
     deadline: Deadline,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<CacheNotice>,
 ) -> Result<Vec<Function>> {
     let mut functions: Vec<Function> = Vec::new();
-    // By place among the functions.
+    // By index among the functions.
     let mut ranges: BTreeMap<usize, (&Package, Range, String)> = BTreeMap::new();
     for package in &project.packages {
         let name = dns_label(repository_path(&package.repository));
@@ -110,7 +112,7 @@ fn dependencies(
                 quote(&function.name)
             );
         }
-        // A function that runs in process does so at any version, and no registry has to be asked.
+        // A function that runs in process does so at any version, so that no registry is queried.
         let in_process = function.upstream_name().is_some_and(|name| options.in_box(name));
         if !options.builtin || !in_process {
             match reference(package) {
@@ -147,16 +149,16 @@ fn dependencies(
     Ok(functions)
 }
 
-/// The newest version that a range allows.
+/// The newest version in a range.
 fn newest(
     repository: &str,
     version: &str,
     range: &Range,
     known: Tags,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<CacheNotice>,
 ) -> Result<String> {
     if let Some(asked) = known.asked {
-        notes.push(Note { repository: repository.to_owned(), asked, stale: known.stale });
+        notes.push(CacheNotice { repository: repository.to_owned(), asked, stale: known.stale });
     }
     let tags = known.tags.with_context(|| format!("cannot list versions for {repository}"))?;
     versions::newest(&tags, range)
@@ -164,13 +166,13 @@ fn newest(
         .ok_or_else(|| anyhow!("cannot find version to satisfy constraint {version}"))
 }
 
-/// The package as a registry knows it, or what it has to be asked for.
+/// A resolved package, or one that must be looked up in its registry.
 enum Reference {
     Exact(String),
     Range(Range),
 }
 
-/// What is no range is taken at its word.
+/// A version that is not a range is used literally.
 fn reference(package: &Package) -> Reference {
     let Package { repository, version } = package;
     if versions::is_digest(version) {
@@ -182,13 +184,13 @@ fn reference(package: &Package) -> Reference {
     }
 }
 
-/// Says what is being done, and how it ended.
+/// Shows a task and its result.
 fn spinner<T>(
     message: &str,
     streams: &mut Streams<'_>,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    // On a terminal the line that says what is waited for takes the place of the first.
+    // On a terminal, the progress line replaces the first line.
     if !streams.progress.is_on() {
         streams.say(&format!("{message}..."));
     }

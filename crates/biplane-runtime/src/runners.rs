@@ -1,4 +1,4 @@
-//! The functions that a command has started.
+//! The running functions of a command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,20 +12,21 @@ use tokio::task::JoinSet;
 use crate::docker::Session;
 use crate::running::Running;
 
-/// Functions that can be called, by name. What was started for them ends with the last copy.
+/// Functions that can be called, by name. Everything that was started for them ends with the last
+/// clone.
 #[derive(Clone, Debug, Default)]
 pub struct Runners {
     by_name: BTreeMap<String, Running>,
-    /// Receives signals; unset when a signal may simply end the process.
+    /// Receives signals; unset when a signal may end the process directly.
     pub interrupted: Option<Interrupts>,
-    /// The Docker engine, if anything runs there. Cleaned up after the programs have ended.
+    /// The Docker session, if anything runs there. It is cleaned up after the processes have ended.
     pub session: Option<Arc<Session>>,
     /// The Docker network of the engine, if it is a container.
     pub network: Option<String>,
 }
 
 impl Runners {
-    /// No functions yet. On a terminal, an interrupt must erase the progress line first.
+    /// No functions yet. On a terminal, an interrupt must first erase the progress line.
     pub fn none(progress: &Progress) -> Result<Self> {
         let listen = || Interrupts::listen(progress, false);
         let interrupted = progress.is_on().then(listen).transpose()?;
@@ -46,17 +47,17 @@ impl Runners {
         self.by_name.values_mut()
     }
 
-    /// Whether there is a function of this name that has not ended.
+    /// Whether a function of this name is running.
     pub fn is_up(&self, name: &str) -> bool {
         self.by_name.get(name).is_some_and(Running::is_up)
     }
 
-    /// The same surroundings (Docker session, network, signals) without the functions.
+    /// The same Docker session, network and signals without the functions.
     pub(crate) fn without_functions(&self) -> Self {
         Self { by_name: BTreeMap::new(), ..self.clone() }
     }
 
-    /// Adds the functions of others, except those that were started anew.
+    /// Adds the functions of `others`, except those that were restarted.
     pub(crate) fn join(&mut self, others: Self) {
         for (name, running) in others.by_name {
             self.by_name.entry(name).or_insert(running);
@@ -70,7 +71,7 @@ impl Runners {
         })
     }
 
-    /// Returns the report of the first function that ends.
+    /// Returns the exit report of the first function that ends.
     pub async fn first_end(&self) -> String {
         let mut ends = JoinSet::new();
         for ended in self.by_name.values().filter_map(|running| running.ended.clone()) {
@@ -82,8 +83,8 @@ impl Runners {
         }
     }
 
-    /// Ends what was started. Connections are closed first: a server that is asked to stop waits for
-    /// its clients.
+    /// Stops everything that was started. Connections are closed first, because a server that is
+    /// stopping waits for its clients.
     pub async fn end(self) {
         let Self { by_name, session, .. } = self;
         drop(by_name);
@@ -92,7 +93,7 @@ impl Runners {
         }
     }
 
-    /// Ends all functions but some.
+    /// Stops all functions except some.
     pub async fn keep(mut self, names: &BTreeSet<String>) -> Self {
         if names.is_empty() {
             self.end().await;
@@ -105,8 +106,8 @@ impl Runners {
         self
     }
 
-    /// Runs `work`, which may block for ever, for example to write. If the command is asked to stop
-    /// meanwhile, the functions are ended, and so is the process.
+    /// Runs `work`, which may block forever, for example on a write. If the command is interrupted
+    /// in the meantime, the functions are stopped and the process ends.
     pub fn run_interruptible<T>(self, runtime: &Runtime, work: impl FnOnce() -> T) -> (T, Self) {
         match self.interrupted.clone() {
             Some(interrupted) => interrupted.run_interruptible(runtime, self, Self::end, work),
@@ -114,7 +115,7 @@ impl Runners {
         }
     }
 
-    /// Does some work unless the command is asked to stop.
+    /// Runs some work unless the command is interrupted.
     pub async fn unless_interrupted<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             done = work => done,

@@ -1,4 +1,4 @@
-//! A function that can be called, wherever it runs.
+//! A running function that can be called, wherever it runs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use biplane_runner::supervised::Ended;
 
 use crate::process_group::Program;
 
-/// How many lines of its log are shown when a function has ended.
+/// How many log lines are shown when a function has exited.
 pub(crate) const LOG_LINES: usize = 20;
 
 /// A function that can be called.
@@ -17,15 +17,15 @@ pub struct Running {
     pub runner: Arc<dyn FunctionRunner>,
     /// Its gRPC target, if it has one.
     pub target: Option<String>,
-    /// Of a program or a container: a report once it has ended.
+    /// For a process or a container: its exit report.
     pub ended: Option<Ended>,
-    /// The program, which ends with the last clone.
-    #[allow(dead_code)] // dropping it ends the program
+    /// The process, which ends with the last clone.
+    #[allow(dead_code)] // dropping it ends the process
     pub(crate) program: Option<Arc<Program>>,
 }
 
 impl Running {
-    /// A function that is called without a network.
+    /// A function that is called directly in this process.
     pub fn in_process(runner: Arc<dyn FunctionRunner>) -> Self {
         Self { runner, target: None, ended: None, program: None }
     }

@@ -1,4 +1,4 @@
-//! Makes the functions of a pipeline callable, each where it runs.
+//! Starts the functions of a pipeline, each where it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ const WITHOUT_DOCKER: &str = "\nFunctions also run without Docker: where you sta
 const NEEDS_LEAVE: &str = "it is a program on this machine; pass --allow-process if you trust what the Functions file or the project runs";
 const ELSE_DOCKER: &str = "\nOr have it built and run in Docker, which cannot be reached: ";
 
-/// Starts those functions that the pipeline calls and that are not up yet. When several cannot be
-/// started, the first of them in the input is reported; the others are cleaned up.
+/// Starts the functions that the pipeline calls and that are not running yet. If several fail to
+/// start, the first of them in the input is reported and the others are cleaned up.
 pub async fn start(
     functions: &[Function],
     pipeline: &Object,
@@ -55,7 +55,7 @@ pub async fn start(
         runners.interrupted = Some(Interrupts::listen(&streams.progress, false)?);
     }
     if leaves_something {
-        // Before there is anything to clean up.
+        // This happens before there is anything to clean up.
         runners.interrupted.iter().for_each(Interrupts::leave_to_command);
     }
     let verbose = streams.verbose;
@@ -114,7 +114,7 @@ fn show_progress(runners: &mut Runners, progress: &Progress) {
     }
 }
 
-/// Where those functions run that the pipeline calls.
+/// Decides where the functions run that the pipeline calls.
 fn plan<'a>(
     functions: &'a [Function],
     pipeline: &Object,
@@ -156,8 +156,8 @@ fn cannot_start(function: &Function) -> String {
     format!("cannot start function runtimes: cannot start Function {}", quote(&function.name))
 }
 
-/// Connects to Docker if anything needs it, and provides the network on which the engine and the
-/// functions meet if the engine is there.
+/// Connects to Docker if needed. If the engine is a container, also provides the network that it
+/// shares with the functions.
 async fn open_session(
     functions: &[Function],
     planned: &[(&Function, Placement)],
@@ -232,13 +232,12 @@ async fn open_session(
     Ok(())
 }
 
-/// Functions that are being started. Each has a place, and a function that is waited for has its
-/// place among the tasks.
+/// Functions that are being started. Each has an index, which its task returns with the result.
 struct Starting {
     registry: Registry,
-    /// Where programs listen.
+    /// The host on which processes listen.
     host: &'static str,
-    /// The network for containers that ask for none.
+    /// The network for containers that do not ask for one.
     network: Option<String>,
     limiter: StartLimiter,
     notes: Notes,
@@ -246,7 +245,7 @@ struct Starting {
     done: BTreeMap<usize, Started>,
 }
 
-/// What became of one; an image that was provided is nothing that can be called.
+/// The result of a start. An image that was provided is not a function, so it is `None`.
 type Started = Result<Option<Running>>;
 
 impl Starting {
@@ -314,8 +313,8 @@ impl Starting {
         Ok(Running::in_process(Arc::new(Direct::new(function_in_box.clone()))))
     }
 
-    /// Starts a program with a permit, which is held until it listens: building it may be most of the
-    /// work.
+    /// Starts a process with a permit, which is held until the process listens, because a build may
+    /// take most of the time.
     fn process_with_permit(&mut self, place: usize, function: &Function, command: &[String]) {
         let (name, command) = (function.name.clone(), command.to_vec());
         let (limiter, host, notes) = (self.limiter.clone(), self.host, self.notes.clone());
@@ -332,8 +331,9 @@ impl Starting {
         });
     }
 
-    /// Waits for all of them. Those after the first failure are cancelled, as all are on an interrupt
-    /// or at the deadline. Each still gets to the point where it is known what it left behind.
+    /// Waits for all functions. Functions after the first failure are cancelled; on an interrupt or
+    /// at the deadline, all are. Each cancelled start still runs until it is known what needs to be
+    /// cleaned up.
     async fn finish(
         mut self,
         left: &mut mpsc::UnboundedReceiver<Note>,
@@ -380,7 +380,7 @@ impl Starting {
         self.done
     }
 
-    /// Whether the failure to report is known: one before which everything succeeded.
+    /// Whether the failure to report is known: everything before it has succeeded.
     fn failed(&self) -> bool {
         let in_order = self.done.iter().enumerate().take_while(|(at, (place, _))| at == *place);
         in_order.into_iter().any(|(_, (_, started))| started.is_err())

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::docker::Cancelled;
 use crate::placement::Placement;
 
-/// How often to look whether a program listens.
+/// How often to check whether a process listens.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Hands out permits to start.
@@ -40,7 +40,7 @@ impl StartLimiter {
         }
     }
 
-    /// Whether more functions start than may start at the same time.
+    /// Whether more functions start than there are permits.
     pub(crate) fn is_scarce(&self) -> bool {
         self.scarce
     }
@@ -59,14 +59,14 @@ impl StartLimiter {
         }
     }
 
-    /// Ends every wait for a permit.
+    /// Cancels every wait for a permit.
     pub(crate) fn cancel(&self, reason: Cancelled) {
         self.cancelled.send_if_modified(|set| set.is_none() && set.replace(reason).is_none());
     }
 }
 
 impl Permit {
-    /// Keeps the permit until the program listens, has ended, or starting is cancelled.
+    /// Keeps the permit until the process listens or exits, or the start is cancelled.
     pub(crate) async fn until_listening(mut self, target: &str, ended: Ended) {
         let listens = async {
             while TcpStream::connect(target).await.is_err() {
@@ -142,7 +142,8 @@ mod tests {
         waiting.await;
     }
 
-    /// The future's output if it is ready once everything else is idle; that is when paused time moves on.
+    /// The future's output if it is ready once all other tasks are idle, which is when paused time
+    /// advances.
     async fn by_now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         tokio::select! {
             biased;

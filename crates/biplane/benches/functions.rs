@@ -1,10 +1,11 @@
-//! The functions in the box side by side with those they are named after: in process, served by
-//! `biplane function serve`, and, where `BIPLANE_UPSTREAM_BIN` names a folder that holds them,
-//! upstream's programs. All are asked the same, over the wire by the same client.
+//! Compares the built-in functions with the upstream functions of the same names: in process,
+//! served by `biplane function serve`, and, if `BIPLANE_UPSTREAM_BIN` names a folder with them,
+//! upstream's binaries. All get the same requests, over gRPC from the same client.
 //!
-//! Then whether memory grows with the number of calls. `-- speed` and `-- memory` do one of the two.
+//! Also measures whether memory grows with the number of calls. `-- speed` and `-- memory` run one
+//! of the two.
 
-#![allow(clippy::disallowed_methods)] // benchmarks are told by the environment what to compare with
+#![allow(clippy::disallowed_methods)] // benchmarks are configured by the environment
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -23,7 +24,7 @@ use tokio::runtime::Runtime;
 #[path = "../../biplane-functions/benches/support/requests.rs"]
 mod requests;
 
-#[global_allocator] // as in the program
+#[global_allocator] // the same allocator as in the program
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const WARM_UP: usize = 500;
@@ -78,7 +79,7 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// The median of many calls, one after the other.
+/// The median duration of many sequential calls.
 async fn measure(call: impl AsyncFn()) -> Duration {
     for _ in 0..WARM_UP {
         call().await;
@@ -99,12 +100,12 @@ fn ours() -> &'static Path {
 
 fn theirs(name: &str) -> Option<PathBuf> {
     #[allow(clippy::disallowed_methods)]
-    // a folder that a person names, not a setting of the program
+    // A folder that the user names, not a setting of the program.
     let folder = std::env::var_os("BIPLANE_UPSTREAM_BIN")?;
     Some(PathBuf::from(folder).join(name)).filter(|program| program.exists())
 }
 
-/// A function in a process of its own.
+/// A function in a separate process.
 struct Served {
     process: Child,
     client: Client,
@@ -128,7 +129,7 @@ impl Served {
     }
 
     async fn call(&self, request: &RunFunctionRequest) {
-        // The first call waits until the server is there.
+        // The first call waits until the server is running.
         let answer = self.client.call(request.clone(), Some(Duration::from_secs(30))).await;
         black_box(answer).expect("an answer");
     }
@@ -145,7 +146,7 @@ impl Drop for Served {
     }
 }
 
-/// Memory of a process that is in use, in bytes.
+/// The resident memory of a process, in bytes.
 fn resident(process: &str) -> usize {
     let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     let pages: usize = statm.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or_default();
@@ -156,13 +157,13 @@ fn mib(bytes: usize) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// After how many calls memory is looked at. By the first half of them everything that is kept, such
-/// as inputs that were prepared, must have its size.
+/// The numbers of calls after which memory is measured. During the first half of them, all caches,
+/// such as that of prepared inputs, must reach their final size.
 const SAMPLES: [usize; 6] = [10_000, 25_000, 50_000, 100_000, 200_000, 300_000];
-/// What an allocator may need more by chance.
+/// The growth that an allocator may show by chance.
 const SLACK: f64 = 4.0;
 
-/// Prints the samples and says whether the second half of them shows growth.
+/// Prints the samples and reports whether the second half of them shows growth.
 fn judge(what: &str, samples: &[usize]) {
     let (early, late) = samples.split_at(samples.len() / 2);
     let most = |samples: &[usize]| mib(samples.iter().copied().max().unwrap_or_default());
@@ -172,7 +173,7 @@ fn judge(what: &str, samples: &[usize]) {
     assert!(grown < SLACK, "{what}: grew by {grown:.1} MiB and may never stop");
 }
 
-/// A call that is like no other.
+/// A unique request.
 fn small(name: &str, n: usize) -> RunFunctionRequest {
     let resource = json!({"apiVersion": "acme.example/v1", "kind": "Thing", "status": {"n": n}});
     let observed =
@@ -196,7 +197,7 @@ fn small(name: &str, n: usize) -> RunFunctionRequest {
 const NAMES: [&str; 3] =
     ["function-patch-and-transform", "function-auto-ready", "function-environment-configs"];
 
-/// Calls of each function, no two alike.
+/// Calls each function, with a unique request every time.
 async fn calls_in_process() {
     for name in NAMES {
         let function = function(name);
@@ -213,7 +214,7 @@ async fn calls_in_process() {
     }
 }
 
-/// The same over the wire, by a few callers and by many.
+/// The same over gRPC, with a few concurrent callers and with many.
 async fn calls_over_the_wire() {
     for (name, callers) in NAMES.into_iter().flat_map(|name| [(name, 4), (name, 100)]) {
         let served = Arc::new(Served::start(ours(), &["function", "serve", name]));

@@ -1,10 +1,11 @@
-//! What a whole process costs: `internal render` of ten resources through two functions over gRPC,
-//! ours and, where `BIPLANE_UPSTREAM_BIN` names a folder that holds it, upstream's `crossplane`.
+//! Measures the cost of a whole process: `internal render` of ten resources through two functions
+//! over gRPC, for Biplane and, if `BIPLANE_UPSTREAM_BIN` names a folder with it, upstream's
+//! `crossplane`.
 //!
-//! The functions run in this process and are the same for both. How long they take themselves is
-//! measured by calling them alone, and printed apart.
+//! The functions run in this process and are the same for both. Their own duration is measured by
+//! calling them directly, and is printed separately.
 
-#![allow(clippy::disallowed_methods)] // benchmarks are told by the environment what to compare with
+#![allow(clippy::disallowed_methods)] // benchmarks are configured by the environment
 #![allow(clippy::print_stdout)]
 
 use std::io::Write;
@@ -22,7 +23,7 @@ use prost::Message;
 use serde_json::json;
 
 const RUNS: u32 = 200;
-/// How many runs are watched for their memory.
+/// How many runs are measured for memory.
 const WATCHED: u32 = 20;
 
 fn main() {
@@ -44,7 +45,7 @@ fn main() {
     println!("functions alone, two calls: {:.2} ms", millis(functions));
     let ours = measure("biplane", Path::new(env!("CARGO_BIN_EXE_biplane")), &request, functions);
     #[allow(clippy::disallowed_methods)]
-    // a folder that a person names, not a setting of the program
+    // A folder that the user names, not a setting of the program.
     match std::env::var_os("BIPLANE_UPSTREAM_BIN")
         .map(|folder| PathBuf::from(folder).join("crossplane"))
     {
@@ -61,9 +62,9 @@ fn main() {
 }
 
 struct Measured {
-    /// Without what the functions take.
+    /// Without the time spent in functions.
     net: Duration,
-    /// The most that any of the processes held, in KiB.
+    /// The peak memory of any process, in KiB.
     memory: u64,
 }
 
@@ -104,8 +105,8 @@ fn once(program: &Path, request: &[u8]) -> Duration {
     begin.elapsed()
 }
 
-/// The most memory that a process held, in KiB, as the kernel says while it lives. What it says after the
-/// end includes this process, of which the other was a copy for a moment.
+/// The peak memory of a process in KiB, as reported by the kernel while the process runs. The value
+/// after its exit would include this process, because the child starts as a copy of it.
 fn peak(program: &Path, request: &[u8]) -> u64 {
     let mut child = spawn(program, request);
     let status = format!("/proc/{}/status", child.id());
@@ -120,7 +121,7 @@ fn peak(program: &Path, request: &[u8]) -> u64 {
     peak
 }
 
-/// A step that wants ten resources, and one that adds nothing.
+/// A request with a step that returns ten resources, and a step that adds nothing.
 fn request(target: &str) -> Vec<u8> {
     let resources: serde_json::Map<_, _> = (0..10)
         .map(|i| {

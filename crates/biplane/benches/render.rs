@@ -1,11 +1,12 @@
-//! What `biplane render` costs as a user meets it: a process that reads files and prints documents.
+//! Measures the cost of `biplane render` for a user: a process that reads files and prints
+//! documents.
 //!
-//! Ten resources through two functions, and 1,000 composite resources in one call. Where
+//! It renders ten resources through two functions, and 1,000 composite resources in one call. If
 //! `BIPLANE_UPSTREAM_BIN` names a folder with upstream's `crossplane-cli` and `crossplane` (its
-//! engine), they render the same files. Their functions run already, in this process; ours run in
+//! engine), they render the same files. Their functions already run in this process; ours run in
 //! the process that is measured.
 
-#![allow(clippy::disallowed_methods)] // benchmarks are told by the environment what to compare with
+#![allow(clippy::disallowed_methods)] // benchmarks are configured by the environment
 #![allow(clippy::print_stdout)]
 
 use std::fmt::Write as _;
@@ -21,10 +22,10 @@ const RUNS: usize = 200;
 const RUNS_OF_MANY: usize = 5;
 const UPSTREAM_RUNS: usize = 20;
 const MANY: usize = 1000;
-/// What upstream took where it was measured first, for machines that do not have it.
+/// The first measurement of upstream, for machines without it.
 const RECORDED: Measured = Measured { time: Duration::from_millis(157), memory: 93 * 1024 };
 
-/// Goals: times faster, and the most memory.
+/// The goals: speedups and peak memory.
 const ONE_IS_FASTER: f64 = 50.0;
 const MANY_ARE_FASTER: f64 = 500.0;
 const MEMORY: i64 = 30 * 1024;
@@ -32,7 +33,7 @@ const MEMORY: i64 = 30 * 1024;
 #[derive(Clone, Copy)]
 struct Measured {
     time: Duration,
-    /// The most that any process so far held, in KiB.
+    /// The peak memory of any process so far, in KiB.
     memory: i64,
 }
 
@@ -88,12 +89,12 @@ fn report(what: &str, runs: usize, measured: Measured) {
     );
 }
 
-#[allow(clippy::disallowed_methods)] // a folder that a person names, not a setting of the program
+#[allow(clippy::disallowed_methods)] // a folder that the user names, not a setting of the program
 fn upstream() -> Option<PathBuf> {
     std::env::var_os("BIPLANE_UPSTREAM_BIN").map(PathBuf::from)
 }
 
-/// The median, and what was printed.
+/// The median measurement, and the output.
 fn measure(runs: usize, program: &Path, arguments: &[&str]) -> (Measured, Vec<u8>) {
     let mut printed = Vec::new();
     let mut times: Vec<_> = (0..runs)

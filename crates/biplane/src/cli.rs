@@ -1,4 +1,4 @@
-//! The command tree, and how a command line becomes an exit code.
+//! The command tree, and how a command line is parsed, run and turned into an exit code.
 
 mod absent;
 mod booleans;
@@ -91,7 +91,7 @@ enum Command {
 /// render a little.
 #[derive(Debug, Parser)]
 #[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true)]
-struct Alone<C: Subcommand> {
+struct SingleCommand<C: Subcommand> {
     #[arg(long, global = true)]
     config: Option<PathBuf>,
     #[arg(long, global = true)]
@@ -106,7 +106,7 @@ enum Rendering {
 }
 
 #[derive(Debug, Subcommand)]
-enum ForPrograms {
+enum InternalCommands {
     #[command(subcommand)]
     Internal(Internal),
 }
@@ -117,14 +117,14 @@ impl From<Rendering> for Command {
     }
 }
 
-impl From<ForPrograms> for Command {
-    fn from(ForPrograms::Internal(internal): ForPrograms) -> Self {
+impl From<InternalCommands> for Command {
+    fn from(InternalCommands::Internal(internal): InternalCommands) -> Self {
         Self::Internal(internal)
     }
 }
 
-impl<C: Subcommand + Into<Command>> Alone<C> {
-    /// Nothing if the arguments are not understood: only the whole tree can say what is wrong.
+impl<C: Subcommand + Into<Command>> SingleCommand<C> {
+    /// Returns `None` if the arguments cannot be parsed. Only the whole tree can report the error.
     fn parse_line(arguments: &[OsString]) -> Option<Cli> {
         let matches = booleans::with_values(Self::command()).try_get_matches_from(arguments);
         let Self { config, verbose, command } = Self::from_arg_matches(&matches.ok()?).ok()?;
@@ -161,13 +161,13 @@ enum Beta {
     Render(Box<CompositionRender>),
 }
 
-/// The command tree as data, for completions and manual pages: whatever the configuration hides is
-/// in it, with a word on how settled it is.
+/// The command tree as data, for completions and manual pages. It includes hidden commands and says
+/// how stable each command is.
 pub fn command() -> clap::Command {
     whole(&Registry::default())
 }
 
-/// The same with functions of one's own.
+/// The same with the user's own functions.
 fn whole(own: &Registry) -> clap::Command {
     let all = Features { enable_alpha: true, ..Features::default() };
     maturity::apply(tree(own), all)
@@ -186,7 +186,7 @@ fn tree(own: &Registry) -> clap::Command {
     })
 }
 
-/// The whole program, with functions of one's own beside those in the box.
+/// The whole program, with the user's own functions in addition to the built-in ones.
 pub fn main(own: Registry) -> ExitCode {
     let mut streams = Streams {
         stdin: Box::new(std::io::stdin()),
@@ -208,7 +208,7 @@ where
     run_in(arguments, &Environment::of_process(), streams)
 }
 
-/// The same in an environment other than that of the process.
+/// The same in another environment than that of the process.
 pub fn run_in<I, T>(arguments: I, environment: &Environment, streams: &mut Streams<'_>) -> u8
 where
     I: IntoIterator<Item = T>,
@@ -246,7 +246,7 @@ fn run_line(arguments: &[OsString], environment: &Environment, streams: &mut Str
     });
     match ran {
         Ok(()) => 0,
-        // The reader of stdout has seen enough.
+        // The reader of stdout has closed the pipe.
         Err(_) if stdout.closed => 0,
         Err(error) => {
             if !error.to_string().is_empty() {
@@ -262,7 +262,7 @@ fn run_line(arguments: &[OsString], environment: &Environment, streams: &mut Str
 }
 
 impl Command {
-    /// What the command logs.
+    /// The log settings of the command.
     fn log(&self, verbose: bool) -> Log {
         match self {
             Self::Function(function) => function.log(verbose),
@@ -274,8 +274,8 @@ impl Command {
 
 fn parse(arguments: &[OsString], features: Features, own: &Registry) -> Result<Cli, clap::Error> {
     let alone = match arguments.get(1).and_then(|first| first.to_str()) {
-        Some("render") => Alone::<Rendering>::parse_line(arguments),
-        Some("internal") => Alone::<ForPrograms>::parse_line(arguments),
+        Some("render") => SingleCommand::<Rendering>::parse_line(arguments),
+        Some("internal") => SingleCommand::<InternalCommands>::parse_line(arguments),
         _ => None,
     };
     if let Some(cli) = alone {
@@ -285,8 +285,8 @@ fn parse(arguments: &[OsString], features: Features, own: &Registry) -> Result<C
     Cli::from_arg_matches(&matches)
 }
 
-/// Where the configuration is and what it turns on. Commands for other programs have none: what a
-/// user likes to see must not decide about them.
+/// The path of the configuration and the features that it enables. Internal commands have no
+/// configuration, because a user's display settings must not affect them.
 fn configuration(
     arguments: &[OsString],
     environment: &Environment,
@@ -356,7 +356,7 @@ fn explain(
     USAGE_ERROR
 }
 
-/// The help that was asked for, from the tree whose flags people are shown.
+/// The requested help, from the tree whose flags are shown to users.
 fn help(
     parsed: clap::Error,
     arguments: &[OsString],

@@ -1,4 +1,4 @@
-//! One module per command.
+//! The commands, one module each.
 
 pub mod completions;
 pub mod config;

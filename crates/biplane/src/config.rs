@@ -1,4 +1,4 @@
-//! The configuration file: what it may say, where it is, and how it is read and written.
+//! The configuration file: its keys, its location, and how it is read and written.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,14 +13,14 @@ use crate::values::reason;
 
 const VERSION: i64 = 1;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
-    /// What is shown and done that is not by default.
+    /// Features that differ from the default.
     pub features: Features,
 }
 
-/// Everything that can be turned on.
+/// All features that can be turned on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each is a key of the file
 pub struct Features {
@@ -35,7 +35,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// Every key of the file with its value, in the order of their names.
+    /// Every key of the file with its value, sorted by name.
     fn keys(&mut self) -> [(&'static str, &mut bool); 4] {
         [
             ("disableBeta", &mut self.disable_beta),
@@ -46,10 +46,10 @@ impl Features {
     }
 }
 
-/// Why there is no configuration.
+/// Why the configuration could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// `--config` stands alone.
+    /// `--config` has no value.
     #[error("flag --config requires a value")]
     NoValue,
     /// The file cannot be read.
@@ -57,29 +57,29 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The system's.
+        /// The system's error message.
         reason: String,
     },
-    /// The file is not what a configuration looks like.
+    /// The file is not a valid configuration.
     #[error("cannot parse config file {}: {reason}", path.display())]
     Parse {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the file.
         reason: String,
     },
-    /// The file is of another version.
+    /// The file has another version.
     #[error("unsupported config version {version}\n--> {}: version must be {VERSION}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// As it says.
+        /// The version in the file.
         version: i64,
     },
-    /// There is no such key.
+    /// The key does not exist.
     #[error("unknown config key {key:?} (supported: {supported})")]
     UnknownKey {
-        /// As given.
+        /// The given key.
         key: String,
         /// All keys.
         supported: String,
@@ -91,26 +91,26 @@ pub enum ConfigError {
     InvalidBool {
         /// The key.
         key: String,
-        /// As given.
+        /// The given value.
         value: String,
     },
-    /// There is no file to write to.
+    /// The path of the file is unknown.
     #[error("cannot determine config file path; pass --config or set CROSSPLANE_CONFIG")]
     NoPath,
     /// The file cannot be written.
     #[error("cannot {what} {}: {reason}", path.display())]
     Write {
-        /// What was attempted.
+        /// The attempted action.
         what: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's.
+        /// The system's error message.
         reason: String,
     },
 }
 
-/// The value of the first `--config` on a command line that is yet to be parsed, since what the
-/// file says decides how it is parsed.
+/// The value of the first `--config` on a command line that has not been parsed yet, because the
+/// file affects how it is parsed.
 pub fn flag(arguments: &[OsString]) -> Result<Option<PathBuf>, ConfigError> {
     let mut arguments = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     while let Some(argument) = arguments.next() {
@@ -127,7 +127,7 @@ pub fn flag(arguments: &[OsString]) -> Result<Option<PathBuf>, ConfigError> {
     Ok(None)
 }
 
-/// Where the file is, if it can be anywhere.
+/// The path of the file, if it can be determined.
 pub fn path(flag: Option<PathBuf>, environment: &Environment) -> Option<PathBuf> {
     let default = || {
         let home = || environment.home.as_ref().map(|home| home.join(".config"));
@@ -138,7 +138,7 @@ pub fn path(flag: Option<PathBuf>, environment: &Environment) -> Option<PathBuf>
 }
 
 impl Config {
-    /// Reads the file. Without one, everything is as by default.
+    /// Reads the file. Without a file, the defaults apply.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text = match std::fs::read_to_string(path) {
@@ -216,7 +216,7 @@ impl Config {
         Ok(())
     }
 
-    /// The file's text: what is not as by default.
+    /// The text of the file, without values that equal the default.
     pub fn to_yaml(mut self) -> String {
         let mut root = Map::new();
         let keys = self.features.keys().into_iter().filter(|(_, value)| **value);
@@ -229,7 +229,7 @@ impl Config {
         yaml::to_string(&Value::Object(root))
     }
 
-    /// Writes the file, and the folders that it is in.
+    /// Writes the file and creates its parent folders.
     pub fn save(self, path: &Path) -> Result<(), ConfigError> {
         let failed = |what, path: &Path, error: &std::io::Error| ConfigError::Write {
             what,
@@ -252,7 +252,7 @@ impl Config {
     }
 }
 
-/// What is wrong with a file that is YAML.
+/// An error in a file that is valid YAML.
 enum Wrong {
     Version(i64),
     Type(String),

@@ -1,28 +1,28 @@
-//! What a command line depends on besides its words, as a value.
+//! The environment of a command line as a value: variables, and functions linked into the program.
 
 use std::path::PathBuf;
 
 use biplane_function::Registry;
 
-/// The part of the environment that decides about the program itself.
+/// The part of the environment that affects the program itself.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// `CROSSPLANE_CONFIG`: where the configuration file is.
+    /// `CROSSPLANE_CONFIG`: the path of the configuration file.
     pub config: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`: the folder of all configuration.
+    /// `XDG_CONFIG_HOME`: the folder for configuration files.
     pub config_home: Option<PathBuf>,
-    /// `XDG_CACHE_HOME`: the folder of all caches.
+    /// `XDG_CACHE_HOME`: the folder for caches.
     pub cache_home: Option<PathBuf>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
     /// `SHELL`: the user's login shell.
     pub shell: Option<PathBuf>,
-    /// Functions of one's own, which run in process as those in the box do.
+    /// The user's own functions, which run in process like the built-in ones.
     pub own: Registry,
 }
 
 impl Environment {
-    /// The environment of this process. A variable that is empty counts as not set.
+    /// The environment of this process. An empty variable counts as unset.
     #[allow(clippy::disallowed_methods)] // this is where it is read
     pub fn of_process() -> Self {
         let path =
@@ -37,7 +37,7 @@ impl Environment {
         }
     }
 
-    /// Where the answers of registries are kept unless a flag says otherwise.
+    /// The default folder for cached responses of registries.
     pub(crate) fn package_cache(&self) -> Option<PathBuf> {
         let caches = self.cache_home.clone().filter(|folder| folder.is_absolute());
         let home = || self.home.as_ref().filter(|home| home.is_absolute());

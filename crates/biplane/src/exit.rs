@@ -1,14 +1,14 @@
 //! Exit codes that other programs rely on.
 
-/// Exit code of a mistake on the command line.
+/// The exit code of a usage error.
 pub const USAGE_ERROR: u8 = 80;
 
-/// A failure that other programs tell by its exit code.
+/// A failure that other programs recognise by its exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 pub struct Exit {
     /// The exit code.
     pub code: u8,
-    /// For people; empty if there is nothing to say.
+    /// Human-readable message; empty if there is none.
     pub text: String,
 }

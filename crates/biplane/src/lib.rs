@@ -1,4 +1,4 @@
-//! The command line: one module per command.
+//! The command line of Biplane, one module per command.
 
 pub mod cli;
 pub mod commands;

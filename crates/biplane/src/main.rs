@@ -1,4 +1,4 @@
-//! Entry point.
+//! Entry point of the `biplane` program.
 
 use std::process::ExitCode;
 

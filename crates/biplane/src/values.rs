@@ -1,4 +1,4 @@
-//! What may be written after a flag: files, durations, lists and maps.
+//! Parsers for the values of flags: files, durations, lists and maps.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use biplane_go::time::GoDuration;
 pub use biplane_console::os::reason;
 pub use biplane_manifest::STDIN;
 
-/// An absolute path, whether or not anything is there; `-` is left alone.
+/// An absolute path, which need not exist; `-` is returned unchanged.
 pub fn path(text: &str) -> Result<PathBuf, String> {
     if text == STDIN {
         return Ok(PathBuf::from(text));
@@ -21,14 +21,14 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
 }
 
 thread_local! {
-    /// The home folder of the command line that this thread reads and runs. Parsers of values are plain functions,
-    /// so that there is no other way to hand it to them.
+    /// The home folder of the command line that this thread parses and runs. Value parsers are
+    /// plain functions, so it cannot be passed to them as an argument.
     static HOME: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
-/// Reads and runs a command line whose `~/` is this folder.
+/// Parses and runs a command line with this folder as `~/`.
 pub(crate) fn with_home<T>(home: Option<PathBuf>, run: impl FnOnce() -> T) -> T {
-    /// Puts back what was there, also after a panic.
+    /// Restores the previous value, also after a panic.
     struct Before(Option<PathBuf>);
 
     impl Drop for Before {
@@ -41,13 +41,13 @@ pub(crate) fn with_home<T>(home: Option<PathBuf>, run: impl FnOnce() -> T) -> T 
     run()
 }
 
-/// A path as it is given, but for a `~/` at its beginning.
+/// The path as given, with a leading `~/` expanded.
 pub fn at_home(text: &str) -> PathBuf {
     let home = |rest: &str| HOME.with_borrow(|home| Some(home.as_ref()?.join(rest)));
     text.strip_prefix("~/").and_then(home).unwrap_or_else(|| PathBuf::from(text))
 }
 
-/// An absolute path of something that is there and not a directory; `-` is left alone.
+/// An absolute path of an existing file that is not a directory; `-` is returned unchanged.
 pub fn existing_file(text: &str) -> Result<PathBuf, String> {
     let path = path(text)?;
     if text == STDIN {
@@ -61,7 +61,7 @@ pub fn existing_file(text: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Takes `.` and `..` out without looking at the disk.
+/// Removes `.` and `..` without accessing the disk.
 fn clean(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -81,7 +81,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     signed_duration(text)?.try_into().map_err(|_| no_duration(text))
 }
 
-/// The same, or one below zero.
+/// The same, but may be negative.
 pub fn signed_duration(text: &str) -> Result<GoDuration, String> {
     text.parse().map_err(|_| no_duration(text))
 }
@@ -90,7 +90,7 @@ fn no_duration(text: &str) -> String {
     format!("expected duration but got {text:?}: write it as 1m30s")
 }
 
-/// A number of things, at least one.
+/// A count of at least one.
 pub fn count<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, String> {
     text.parse()
         .ok()
@@ -98,7 +98,7 @@ pub fn count<N: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<N, String
         .ok_or_else(|| format!("expected a whole number above 0 but got {text:?}"))
 }
 
-/// The items of a list flag: every occurrence is split at commas that no backslash precedes.
+/// The items of a list flag: every occurrence is split at commas without a preceding backslash.
 pub fn list(occurrences: &[String]) -> Vec<String> {
     occurrences.iter().flat_map(|text| split(text, ',')).collect()
 }
@@ -108,8 +108,8 @@ pub fn paths(occurrences: &[String]) -> Vec<PathBuf> {
     list(occurrences).iter().map(|p| path(p).unwrap_or_else(|_| PathBuf::from(p))).collect()
 }
 
-/// The pairs of a map flag: every occurrence is split at semicolons that no backslash precedes,
-/// and every pair at its first equals sign. The last value of a key counts.
+/// The pairs of a map flag: every occurrence is split at semicolons without a preceding backslash,
+/// and every pair at its first equals sign. The last value of a key wins.
 pub fn map(occurrences: &[String]) -> Result<BTreeMap<String, String>, String> {
     let pairs = occurrences.iter().flat_map(|text| split(text, ';'));
     pairs
@@ -122,12 +122,13 @@ pub fn map(occurrences: &[String]) -> Result<BTreeMap<String, String>, String> {
         .collect()
 }
 
-/// Checks one occurrence of a map flag while flags are parsed, so that a mistake is a usage error.
+/// Checks one occurrence of a map flag during parsing, so that an error is a usage error.
 pub fn pairs(text: &str) -> Result<String, String> {
     map(&[text.to_owned()]).map(|_| text.to_owned())
 }
 
-/// The items of a text. Nothing after the last separator is no item; nothing before it is one.
+/// Splits a text into items. An empty text after the last separator is not an item; empty texts
+/// before it are.
 fn split(text: &str, separator: char) -> Vec<String> {
     let mut items = Vec::new();
     let mut item = String::new();
@@ -136,7 +137,7 @@ fn split(text: &str, separator: char) -> Vec<String> {
         match c {
             '\\' => match chars.next() {
                 Some(escaped) if escaped == separator => item.push(escaped),
-                // Anything else keeps its backslash, another backslash included.
+                // Any other character keeps its backslash, also another backslash.
                 Some(other) => item.extend(['\\', other]),
                 None => item.push('\\'),
             },

@@ -1,7 +1,7 @@
-//! `biplane internal render` and `internal serve` as other programs meet them: a process for each
+//! Tests `internal render` and `internal serve` as other programs use them: one process for each
 //! recorded case, with functions over gRPC.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 #[allow(dead_code)] // peers in other languages have their own tests
 #[path = "../../biplane-functions/tests/it/peers/builds.rs"]
@@ -78,7 +78,7 @@ fn runtime() -> &'static Runtime {
     RUNTIME.get_or_init(|| Runtime::new().expect("a runtime"))
 }
 
-/// Serves a function for as long as the tests run, and says where.
+/// Serves a function for as long as the tests run, and returns its address.
 fn serve(function: Arc<dyn Function>) -> String {
     let config = Config {
         address: "127.0.0.1:0".into(),
@@ -127,7 +127,7 @@ fn request(recording: &Recording, target: &str) -> RenderRequest {
     request
 }
 
-/// What a process said.
+/// The output of a process.
 struct Said {
     code: i32,
     stdout: Vec<u8>,
@@ -142,7 +142,7 @@ fn biplane(arguments: &[&str]) -> Command {
 
 fn run(arguments: &[&str], stdin: &[u8]) -> Said {
     let mut child = biplane(arguments).spawn().expect("the program starts");
-    // A program that does not read is not an error here.
+    // A program that does not read its stdin is not an error here.
     let _ = child.stdin.take().expect("a pipe").write_all(stdin);
     let output = child.wait_with_output().expect("the program ends");
     Said {
@@ -204,7 +204,7 @@ fn refuses_what_is_not_a_request() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A field of bytes with a number below sixteen.
+/// An encoded bytes field with a number below sixteen.
 fn field(number: u8, body: &[u8]) -> Vec<u8> {
     let mut bytes = vec![(number << 3) | 2];
     prost::encoding::encode_varint(body.len() as u64, &mut bytes);
@@ -246,7 +246,7 @@ fn renders_at_the_time_it_is_told() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Listens and never answers.
+/// Listens, but never responds.
 fn a_function_that_hangs_meets_the_timeout() -> Result<(), Failed> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let target = listener.local_addr()?.to_string();
@@ -271,7 +271,7 @@ fn a_response_of_five_megabytes_is_refused() -> Result<(), Failed> {
     if let Some(composition) = &mut input.composition {
         composition.make_mut()["spec"]["pipeline"] = pipeline;
     }
-    // Over four MiB already on its way to the function, whose server refuses it.
+    // Over four MiB, so that the function's server rejects it.
     let said = run(&["internal", "render"], &request.encode_to_vec());
     expect(
         &said,
@@ -280,10 +280,10 @@ fn a_response_of_five_megabytes_is_refused() -> Result<(), Failed> {
     )
 }
 
-/// A server that stops also when a test fails.
+/// A server that is also stopped when a test fails.
 struct Server {
     child: Child,
-    /// As it says it.
+    /// The address that it reports.
     address: String,
     stderr: Lines<BufReader<ChildStderr>>,
 }
@@ -301,12 +301,12 @@ impl Server {
         Ok(server)
     }
 
-    /// At a port of its own.
+    /// On a free TCP port.
     fn over_tcp(flags: &[&str]) -> Result<Self, Failed> {
         Self::start("127.0.0.1:0", flags)
     }
 
-    /// Asks it to stop, and returns what else it said.
+    /// Stops it, and returns the rest of its output.
     fn stop(mut self) -> Result<Vec<String>, Failed> {
         let terminated = Command::new("kill").arg(self.child.id().to_string()).status()?;
         assert!(terminated.success());
@@ -341,7 +341,7 @@ fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
 
     let case = Recording::load("engine", "one-step-one-resource");
     let fatal = Recording::load("engine", "fatal-first-step");
-    // Served from here: within the runtime that is entered below, it could not be started.
+    // Started here, because it could not be started inside the runtime that is entered below.
     let (whole, ended) = (request(&case, dummy()), request(&fatal, dummy()));
     runtime().block_on(async {
         let mut client = RenderServiceClient::connect(address.clone()).await?;
@@ -395,7 +395,8 @@ fn a_server_logs_what_it_is_asked_to() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The services that reflection of a version names. The two versions have the same messages, under other names.
+/// The services that a version of reflection lists. The two versions have the same messages, with
+/// different names.
 macro_rules! services {
     ($version:ident, $address:expr) => {
         runtime().block_on(async {
@@ -439,7 +440,7 @@ fn a_server_describes_itself_in_both_versions() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Renders with Python's gRPC in a folder; what the server answers, or the status.
+/// Renders with Python's gRPC in a folder. Returns the server's response, or the status.
 fn in_python(
     folder: &Path,
     flags: &[&str],
@@ -457,7 +458,8 @@ fn in_python(
     }
 }
 
-/// Python names the path of a socket as the authority, which is refused unless it is a name that a host could have.
+/// Python sends the path of a socket as the authority, which is rejected unless it is a valid host
+/// name.
 fn clients_in_python_are_answered() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     let case = Recording::load("engine", "one-step-one-resource");
@@ -475,7 +477,8 @@ fn clients_in_python_are_answered() -> Result<(), Failed> {
     {
         compare(&in_python(folder.path(), flags, &request)??, &case)?;
     }
-    // Once this is answered, clients need no option, and the page about the engine need not mention it.
+    // When this starts to work, clients need no option, and the page about the engine need not
+    // mention it.
     let refused = in_python(folder.path(), &["--target", &address], &request)?;
     assert!(refused.is_err_and(|status| status.contains("RST_STREAM with error code 1")));
     let said = server.stop()?;
@@ -484,7 +487,7 @@ fn clients_in_python_are_answered() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Its own code is at an address that nobody can foretell.
+/// The code is loaded at an unpredictable address.
 fn the_program_is_position_independent() -> Result<(), Failed> {
     let program = std::fs::read(env!("CARGO_BIN_EXE_biplane"))?;
     if cfg!(target_os = "linux") {

@@ -1,13 +1,14 @@
-//! Completions, as real shells offer them. Tests of a shell that is not installed are ignored, and say so.
+//! Tests completions in real shells. Tests of a shell that is not installed are reported as
+//! ignored.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use libtest_mimic::{Arguments, Trial};
 
-/// A test, the shell that it needs, and what it is called.
+/// The name of a test, the shell that it needs, and the test.
 type Case = (&'static str, &'static str, fn());
 
 const CASES: &[Case] = &[
@@ -41,7 +42,7 @@ fn is_installed(shell: &str) -> bool {
     Command::new(shell).arg("--version").stdout(Stdio::null()).status().is_ok()
 }
 
-/// A folder of files that goes away with its test.
+/// A folder of files that is removed with its test.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -56,7 +57,7 @@ impl Folder {
     }
 }
 
-/// What the program prints.
+/// The output of the program.
 fn completions(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_biplane"))
         .arg("completions")
@@ -67,7 +68,7 @@ fn completions(words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What is offered at the end of a line, whatever the shell.
+/// The completions at the end of a line, in every shell.
 const LINES: &[(&str, &[&str])] = &[
     ("comp", &["completions", "composition"]),
     ("ren", &["render"]),
@@ -82,15 +83,15 @@ const LINES: &[(&str, &[&str])] = &[
     ("render xr.yaml comp", &["composition.yml"]),
     ("render --include-context x", &["xr.yaml"]),
     ("render --crossplane-binary no", &["notes.txt"]),
-    // Old paths and commands for other programs run, but nobody is led there.
+    // Old paths and internal commands work, but are not offered.
     ("alp", &[]),
     ("bet", &[]),
     ("int", &[]),
 ];
-/// Where an argument is expected, YAML files come first in shells that know how.
+/// Where an argument is expected, YAML files come first in shells that support it.
 const FILES: (&str, &[&str]) = ("render xr.yaml ", &["composition.yml", "more", "xr.yaml"]);
 
-/// A folder with some files, and with the script for a shell as a file of a name.
+/// A folder with some files, and the script for a shell in a file of this name.
 fn folder(shell: &str, name: &str) -> Folder {
     let folder = Folder(tempfile::tempdir().unwrap());
     for file in ["xr.yaml", "composition.yml", "notes.txt", "more/a.yaml"] {
@@ -100,7 +101,7 @@ fn folder(shell: &str, name: &str) -> Folder {
     folder
 }
 
-/// What a command prints in the folder, line by line, each once and in order.
+/// The sorted, distinct lines that a command prints in the folder.
 fn offered(command: &mut Command, folder: &Folder) -> Vec<String> {
     let home = folder.0.path();
     let output = command
@@ -121,8 +122,8 @@ fn offered(command: &mut Command, folder: &Folder) -> Vec<String> {
     words
 }
 
-/// Types a line into an interactive zsh on a terminal of its own, presses tab, and prints what it was
-/// about to offer.
+/// Types a line into an interactive zsh on a pseudo-terminal, presses tab, and prints the offered
+/// completions.
 const ZSH: &str = r#"
 zmodload zsh/zpty
 folder=$1 typed=$2
@@ -188,7 +189,7 @@ fn fish_offers() {
     }
 }
 
-/// CLI-50: completions that are taken away are gone.
+/// CLI-50: removed completions are no longer offered.
 fn forgets(shell: &str, arguments: &[&str]) {
     let folder = folder(shell, "script");
     folder.write("gone", &completions(&[shell, "--uninstall"]));

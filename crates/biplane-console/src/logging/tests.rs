@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// What something logs, without times.
+/// The lines that a closure logs, without timestamps.
 fn logged(log: Log, run: impl FnOnce()) -> Vec<String> {
     let out = Arc::new(Mutex::new(Vec::new()));
     log.during(&Stderr::to(out.clone()), &Progress::default(), run);
@@ -49,7 +49,7 @@ fn other_formats_are_those_of_function_programs() {
     assert_eq!(lines[1]["fields"]["message"], "serving");
 }
 
-/// A message may hold what a function said.
+/// A message may contain text from a function.
 #[test]
 fn lines_cannot_steer_a_terminal() {
     let lines = logged(Log::at(LevelFilter::DEBUG), || tracing::info!("\u{1b}[31mred"));

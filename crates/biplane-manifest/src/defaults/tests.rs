@@ -1,4 +1,4 @@
-//! Defaulting as the API server does it.
+//! Tests that defaults are applied as in the API server.
 #![allow(clippy::needless_pass_by_value)] // literals read better
 
 use super::*;
@@ -68,7 +68,7 @@ fn the_update_policy_goes_where_the_definition_has_it() {
         ("v1", None, json!({}), &manual),
         ("v1", Some("LegacyCluster"), json!({}), &manual),
         ("v1", Some("Namespaced"), json!({"crossplane": {}}), &below),
-        // Only what is said counts, not what the version would mean by saying nothing.
+        // Only explicit values count, not the default of the version.
         ("v2", None, json!({}), &manual),
         ("v2", Some("LegacyCluster"), json!({}), &manual),
         ("v2", Some("Namespaced"), json!({"crossplane": {}}), &below),

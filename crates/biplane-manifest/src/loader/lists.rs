@@ -1,9 +1,9 @@
-//! Lists of objects, as clients of an API server print more than one.
+//! Unpacks lists of objects, as printed by `kubectl get` for several objects.
 
 use biplane_model::{Object, Value};
 
-/// The objects of a list, and of lists in it, each with what leads to it; anything else is left as
-/// it is.
+/// The objects of a list and of nested lists, each with its path. Any other object is returned
+/// unchanged.
 pub(super) fn unpacked(object: Object) -> Vec<(Object, Vec<String>)> {
     let mut found = Vec::new();
     unpack(object, Vec::new(), &mut found);
@@ -17,7 +17,7 @@ fn unpack(object: Object, within: Vec<String>, found: &mut Vec<(Object, Vec<Stri
     };
     let (api_version, kind) = (object.api_version(), object.kind().strip_suffix("List"));
     for (index, mut item) in items.into_iter().enumerate() {
-        // In a list of one kind, its objects need not say so.
+        // In a typed list, the items may omit their kind.
         if let Some(kind) = kind.filter(|kind| !kind.is_empty() && item.kind().is_empty()) {
             item.set_at(&["kind"], kind);
             item.set_at(&["apiVersion"], api_version);
@@ -27,7 +27,7 @@ fn unpack(object: Object, within: Vec<String>, found: &mut Vec<(Object, Vec<Stri
     }
 }
 
-/// The objects of a list, if it is one.
+/// The items, if the object is a list.
 fn items(object: &Object) -> Option<Vec<Object>> {
     if !object.kind().ends_with("List") {
         return None;
@@ -39,7 +39,7 @@ fn items(object: &Object) -> Option<Vec<Object>> {
     }
 }
 
-/// Whether it is a list of whatever objects.
+/// Whether it is a `List`, whose items may have any kind.
 fn is_plain(object: &Object) -> bool {
     object.api_version() == "v1" && object.kind() == "List"
 }
@@ -74,7 +74,7 @@ mod tests {
         );
         let plain = json!({"metadata": {"name": "a"}});
         assert_eq!(kinds(list("ConfigMapList", json!([plain]))), ["items.0 v1 ConfigMap"]);
-        // Of no kind, since nobody says which.
+        // The item has no kind, because neither it nor the list declares one.
         assert_eq!(kinds(list("List", json!([plain]))), ["items.0  "]);
     }
 

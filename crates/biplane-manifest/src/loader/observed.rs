@@ -1,4 +1,4 @@
-//! Observed resources, of which each may be there once.
+//! Collects observed resources and rejects duplicates.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use biplane_model::{Object, ObjectId};
 
 use super::source::{Source, name};
 
-/// The observed resources that were read so far.
+/// The observed resources that have been read so far.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// Each with the file and the document that it is from.
+    /// Each with its file and document.
     by_id: BTreeMap<ObjectId, (Object, String)>,
 }
 
 impl Observed {
-    /// Notes an object. Which of two versions of one is meant, nobody can tell.
+    /// Adds an object. Two different versions of the same object are ambiguous.
     pub(super) fn add(&mut self, object: &Object, source: &Source<'_>) -> Result<()> {
         let id = object.id();
         let file = format!("{}, document {}", name(source.file), source.document + 1);
-        // One that has yet to be named is no other's twin.
+        // Objects without a name yet are never duplicates.
         if !id.name.is_empty()
             && let Some((other, earlier)) = self.by_id.insert(id.clone(), (object.clone(), file))
             && other != *object

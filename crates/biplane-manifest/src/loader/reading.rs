@@ -1,4 +1,4 @@
-//! Reads bytes within the time that a command has.
+//! Reads bytes from files and streams before a deadline.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use biplane_console::Deadline;
 use biplane_console::deadline::DeadlineExceeded;
 
-/// Reads a file. One that may block, such as a pipe, is read until the deadline.
+/// Reads a file. A file that may block, such as a pipe, is read until the deadline.
 pub(super) fn file(path: &Path, deadline: Deadline) -> io::Result<Vec<u8>> {
     if std::fs::metadata(path)?.file_type().is_file() || path.is_dir() {
         return std::fs::read(path);
@@ -25,14 +25,14 @@ pub(super) fn stream(mut from: Box<dyn Read + Send>, deadline: Deadline) -> io::
     })
 }
 
-/// Runs a read that cannot be interrupted on a thread of its own, which is abandoned at the deadline.
+/// Runs an uninterruptible read on a separate thread, which is abandoned at the deadline.
 fn within(
     deadline: Deadline,
     read: impl FnOnce() -> io::Result<Vec<u8>> + Send + 'static,
 ) -> io::Result<Vec<u8>> {
     let (send, receive) = mpsc::channel();
     std::thread::Builder::new().name("reader".to_owned()).spawn(move || {
-        // The receiver is gone after the deadline.
+        // The receiver is dropped after the deadline.
         let _ = send.send(read());
     })?;
     match receive.recv_timeout(deadline.remaining()) {

@@ -1,4 +1,4 @@
-//! What objects must look like before anything can be made of them.
+//! Checks that objects have the kind and the types of fields that later code relies on.
 
 use anyhow::{Error, Result};
 use biplane_go::json;
@@ -7,7 +7,7 @@ use biplane_model::{Map, Object, Value};
 
 use super::source::{Source, name};
 
-/// Refuses an object of another kind or of a version that is not known.
+/// Rejects an object of another kind or of an unknown version.
 pub(super) fn is_one(
     object: &Object,
     kind: &str,
@@ -31,18 +31,18 @@ pub(super) fn is_one(
     Err(WrongKind(text).into())
 }
 
-/// An object is of another kind, or of a version that is not known.
+/// An object has another kind or an unknown version.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongKind(String);
 
-/// A composite resource, of whatever kind.
+/// Checks a composite resource, which may have any kind.
 pub(super) fn composite(object: &Object, source: &Source<'_>) -> Result<()> {
     self::object(object, source)?;
     metadata(object, source)
 }
 
-/// Something with a kind. More is not asked of objects that are only handed on.
+/// Checks that an object has a kind. Objects that are only passed on need nothing else.
 pub(super) fn object(object: &Object, source: &Source<'_>) -> Result<()> {
     if object.kind().is_empty() {
         let text = json::to_string(&object.to_value());
@@ -52,10 +52,10 @@ pub(super) fn object(object: &Object, source: &Source<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The fields of a type, and what they are called.
+/// The fields of a type and their names.
 pub type Type = (&'static [Field], Names);
 
-/// Makes an object fit a type as far as upstream's reader does, and refuses what does not fit.
+/// Converts an object to a type as leniently as upstream's decoder, and rejects anything else.
 pub(super) fn fit(object: &mut Object, (fields, names): Type, source: &Source<'_>) -> Result<()> {
     typed::text_scalars(object.make_mut(), fields, names);
     typed::decoded(object, fields, names).map_err(|misfit| {
@@ -70,7 +70,7 @@ pub(super) fn fit(object: &mut Object, (fields, names): Type, source: &Source<'_
     })
 }
 
-/// What the keys, and the places in lists, lead to.
+/// The value at a path of keys and list indices.
 fn part_at<'o>(object: &'o Object, path: &[&str]) -> Option<&'o Value> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(object.get(*first)?, |value, step| match value {
@@ -80,7 +80,7 @@ fn part_at<'o>(object: &'o Object, path: &[&str]) -> Option<&'o Value> {
     })
 }
 
-/// What upstream puts before the words of its reader of JSON.
+/// The prefix that upstream adds to the messages of its JSON decoder.
 pub(super) fn undecoded(text: &str) -> String {
     format!("error unmarshaling JSON: while decoding JSON: {text}")
 }
@@ -93,7 +93,7 @@ fn metadata(object: &Object, source: &Source<'_>) -> Result<()> {
     Ok(())
 }
 
-/// An object inside, if it is there.
+/// A nested object, if present.
 fn part<'o>(
     object: &'o Object,
     path: &[&str],
@@ -122,7 +122,7 @@ fn wrong(path: &[&str], wanted: &str, found: &Value, source: &Source<'_>) -> Err
     source.complain(path, format!("{place} must be {wanted} but is {}{hint}", kind(found)))
 }
 
-/// What a value is, in words.
+/// The type of a value, as errors name it.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,4 +1,4 @@
-//! Where an object was read from, for complaints about what it says.
+//! The origin of an object (file, document, line), for errors about its content.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Error, anyhow};
 use biplane_model::yaml::{Place, Problem, YamlError};
 
-/// A path that stands for standard input.
+/// The path that denotes standard input.
 pub const STDIN: &str = "-";
 
 /// One document of a file.
@@ -15,15 +15,15 @@ pub const STDIN: &str = "-";
 pub(super) struct Source<'a> {
     pub file: &'a Path,
     pub text: &'a str,
-    /// Counted from 0, without empty ones.
+    /// The index of the document, from 0, not counting empty documents.
     pub document: usize,
-    /// What leads to the object in the document, if that is a list.
+    /// The path to the object in the document, if that is a list.
     pub within: &'a [&'a str],
-    /// Whether it holds secrets, so that none of its text may be shown.
+    /// Whether the document holds secrets, so that its text must not be shown.
     pub secret: bool,
 }
 
-/// The same for as long as there may be complaints about the object.
+/// The same as owned data, for errors that may occur later.
 #[derive(Clone, Debug)]
 pub struct Origin {
     pub(super) file: Arc<Path>,
@@ -33,21 +33,21 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Adds a part of the object, or what is closest to it, to a complaint as a place to look at.
+    /// Adds the location of a part of the object, or of the closest parent, to an error.
     pub fn complain(&self, path: &[&str], problem: impl Display) -> Error {
         let within: Vec<_> = self.within.iter().map(String::as_str).collect();
         let (file, text, document) = (&*self.file, &*self.text, self.document);
         Source { file, text, document, within: &within, secret: false }.complain(path, problem)
     }
 
-    /// Says that there is no object.
+    /// Reports that there is no object.
     pub fn complain_of_nothing(&self, problem: impl Display) -> Error {
         anyhow!("{problem}\n--> {}: there is no object in it", name(&self.file))
     }
 }
 
 impl Source<'_> {
-    /// A complaint about a part of the document, with the line to look at.
+    /// An error about a part of the document, with the line to look at.
     pub(super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
         let file = name(self.file);
         match self.find(path) {
@@ -59,7 +59,7 @@ impl Source<'_> {
         }
     }
 
-    /// The same, with other words about what is wrong at that place.
+    /// The same, with a different message at the location.
     pub(super) fn complain_in_words(
         &self,
         path: &[&str],
@@ -79,12 +79,12 @@ impl Source<'_> {
 }
 
 impl<'a> Source<'a> {
-    /// A document that holds one object, and no secrets.
+    /// A document that holds one object and no secrets.
     pub(super) fn new(file: &'a Path, text: &'a str, document: usize) -> Self {
         Self { file, text, document, within: &[], secret: false }
     }
 
-    /// For later.
+    /// Converts to owned data.
     pub(super) fn keep(&self) -> Origin {
         let within: Vec<_> = self.within.iter().map(|&step| step.to_owned()).collect();
         let (file, text, within) = (self.file.into(), self.text.into(), within.into());
@@ -96,7 +96,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// What is wrong with YAML that holds secrets: where and in which way, with nothing of the text.
+/// Describes an error in YAML that holds secrets: its location and kind, without any text.
 pub(super) fn without_text(error: &YamlError) -> Error {
     let known = error.reference();
     let yaml = |problem: &str| format!("error converting YAML to JSON: yaml: {problem}");
@@ -105,7 +105,7 @@ pub(super) fn without_text(error: &YamlError) -> Error {
         Problem::NotJson(_) => yaml("a value is not a number that JSON can hold"),
         Problem::Separator(_) => "invalid Yaml document separator".to_owned(),
         Problem::AliasOfItself(_) => yaml("an anchor's value contains itself"),
-        // What begins with a star may be meant as a text.
+        // A value that begins with a star may be meant as a string.
         _ if known.contains("unknown anchor") => yaml("unknown anchor referenced"),
         _ => known,
     };
@@ -114,7 +114,7 @@ pub(super) fn without_text(error: &YamlError) -> Error {
     anyhow!("{problem}\n--> {source_name}, {place}")
 }
 
-/// A file as people know it.
+/// The name of a file as shown to users.
 pub fn name(path: &Path) -> String {
     if path == Path::new(STDIN) { "standard input".to_owned() } else { path.display().to_string() }
 }

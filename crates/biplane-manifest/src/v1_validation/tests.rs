@@ -1,11 +1,11 @@
-//! Every rule of the v1 line about a Composition, with its words.
+//! Tests every validation rule of Crossplane v1 for Compositions, with its message.
 
 use biplane_model::yaml;
 use serde_json::json;
 
 use super::*;
 
-/// What is wrong with a Composition whose spec is one of mode Pipeline, overlaid with the given.
+/// The errors of a Composition of mode Pipeline whose spec is overlaid with the given one.
 fn findings(spec: &str) -> String {
     let mut object = json!({
         "apiVersion": "apiextensions.crossplane.io/v1",
@@ -49,7 +49,7 @@ fn pipelines_need_steps_of_different_names() {
             "pipeline: [{step: a}, {step: b}, {step: a}]",
             "spec.pipeline[2].step: Duplicate value: \"a\"",
         ),
-        // What is said twice is said once.
+        // Repeated errors are reported once.
         (
             "pipeline: [{step: a}, {step: a}, {step: a}]",
             "[spec.pipeline[1].step: Duplicate value: \"a\", spec.pipeline[2].step: Duplicate value: \"a\"]",

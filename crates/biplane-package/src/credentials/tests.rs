@@ -1,4 +1,4 @@
-//! Where credentials come from. RT-10
+//! Tests where credentials are found. RT-10
 
 use serde_json::json;
 

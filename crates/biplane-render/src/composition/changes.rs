@@ -1,13 +1,13 @@
-//! What differs between two states of the world, in words.
+//! Describes the difference between two states of the simulated cluster in a sentence.
 
 use biplane_model::{ObjectId, Value};
 
-use super::world::Objects;
+use super::simulated_cluster::Objects;
 
-/// How many of a kind are named; the others are counted.
+/// How many objects of each kind of change are named. The rest are counted.
 const NAMED: usize = 5;
 
-/// What happened between two states.
+/// The difference between two states.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
     pub(super) created: Vec<ObjectId>,
@@ -60,7 +60,7 @@ impl std::fmt::Display for Changes {
     }
 }
 
-/// Names the first few.
+/// Names the first few items.
 pub(super) fn list(items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
     match items.split_at_checked(NAMED) {
@@ -71,7 +71,7 @@ pub(super) fn list(items: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Paths of what differs, down to where one side has no more fields. Conditions go by their type.
+/// The paths of all differences, down to the deepest common fields. Conditions are matched by type.
 fn differences(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
     if before == after {
         return;
@@ -154,7 +154,7 @@ mod tests {
             said(&[("a", conditions("False"))], &[("a", conditions("True"))]),
             "changed A a (status.conditions[Ready])"
         );
-        // Another order is a difference too.
+        // A different order is also a difference.
         let reversed =
             json!({"conditions": [{"type": "Ready", "status": "True"}, {"type": "Synced"}]});
         assert_eq!(

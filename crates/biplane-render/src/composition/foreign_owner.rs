@@ -1,5 +1,6 @@
-//! Observed resources whose controller is not the composite resource. They were copied from a cluster
-//! where it has another UID than in the file, or they belong to a nested composite resource.
+//! Explains errors about observed resources that have another controller than the composite
+//! resource. They were copied from a cluster where its UID is not the one in the file, or they
+//! belong to a nested composite resource.
 
 use std::fmt::Write as _;
 
@@ -8,11 +9,11 @@ use biplane_engine::render::composite_uid;
 use biplane_model::Object;
 use biplane_model::owner::{OwnerReference, controller_of};
 
-/// How many are named; the others are counted.
+/// How many resources are named. The rest are counted.
 const NAMED: usize = 3;
 
-/// Whose they are, and what to do about it; none if all of them may be observed. `nests` tells whether
-/// nested composite resources are rendered too.
+/// The owners of the resources and advice; `None` if all of them may be observed. `nests` is set if
+/// nested composite resources are also rendered.
 fn by_others(composite: &Object, observed: &[Object], nests: bool) -> Option<String> {
     let uid = composite_uid(composite);
     let theirs: Vec<_> = observed
@@ -36,12 +37,12 @@ fn by_others(composite: &Object, observed: &[Object], nests: bool) -> Option<Str
     let (kind, name) = (composite.kind(), composite.name());
     let made = if composite.uid().is_empty() { ", made from its name" } else { "" };
     let _ = write!(text, "\nThe XR, {kind} {name}, is rendered with uid {uid}{made}.");
-    // One UID for all of them, and nothing that speaks against it being the XR's.
+    // All of them have the same UID, and it may be the XR's UID.
     let is_ours = theirs.iter().all(|(_, controller)| {
         controller.uid == first.uid && controller.kind == kind && controller.name == name
     });
     if is_ours && first.uid.is_empty() {
-        // The v1 line printed them so.
+        // Crossplane v1 printed them without a UID.
         text.push_str(" Remove the owner references from the observed resources.");
     } else if is_ours {
         let _ = write!(
@@ -59,7 +60,7 @@ fn by_others(composite: &Object, observed: &[Object], nests: bool) -> Option<Str
     Some(text)
 }
 
-/// Advice for resources of a composite resource that is composed by this one, and is not observed.
+/// Advice for resources of a nested composite resource that is not among the observed ones.
 fn nested(
     composite: &Object,
     observed: &[Object],
@@ -87,7 +88,7 @@ fn nested(
     })
 }
 
-/// Adds that to the error of an engine, which refuses them before it does anything else.
+/// Adds the explanation to the error of an engine, which rejects such resources first.
 pub(super) fn explain(error: Error, composite: &Object, observed: &[Object], nests: bool) -> Error {
     match by_others(composite, observed, nests) {
         Some(hint) => anyhow!("{error:#}{hint}"),

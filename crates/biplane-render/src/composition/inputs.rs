@@ -1,4 +1,4 @@
-//! What a render of composite resources is made from, and how it is read from files.
+//! The inputs of a render of composite resources, and how they are loaded from files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,19 +19,20 @@ use super::ownership::{self, Ownership};
 use super::{Composites, CompositionRender};
 use crate::{context, functions};
 
-/// What `--xrs` does to the arguments.
+/// How `--xrs` affects the arguments.
 const XRS_HINT: &str = "--xrs takes the place of the composite resource argument, so that the Composition comes first.";
 
-/// Everything that a render of a composite resource is made from.
+/// All inputs of the render of a composite resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
     pub composite: Object,
     pub composition: Object,
     pub functions: Vec<Function>,
     pub definition: Option<Object>,
-    /// For composite resources that are composed themselves.
+    /// The Compositions and definitions of nested composite resources.
     pub(super) nested: Arc<Nested>,
-    /// The Compositions of those that have turned up, whose functions are started too.
+    /// The Compositions of nested composite resources that have been found. Their functions are
+    /// also started.
     pub(super) reached: Vec<Object>,
     pub credentials: Vec<Object>,
     /// The observed resources of this composite resource.
@@ -41,13 +42,13 @@ pub(crate) struct Inputs {
     pub required: Vec<Object>,
     pub schemas: Vec<Object>,
     pub context: Option<Arc<ContextHelper>>,
-    /// For the v1 line, which reads these when it renders.
+    /// For v1, which parses these values during the render.
     pub context_texts: BTreeMap<String, String>,
     pub progress: Progress,
 }
 
 impl Inputs {
-    /// The same for another composite resource.
+    /// The same inputs for another composite resource.
     pub(super) fn of(&self, composite: Object) -> Self {
         let context = self.context.as_ref().map(|helper| Arc::new(helper.afresh()));
         let observed = self.ownership.get(&composite.id()).cloned().unwrap_or_default();
@@ -56,7 +57,7 @@ impl Inputs {
 }
 
 impl CompositionRender {
-    /// Reads every file. Returns the composite resources apart from what they share.
+    /// Reads every file. Returns the composite resources separately from their shared inputs.
     pub(super) fn load(&self, loader: &mut Loader<'_, '_>) -> Result<(Inputs, Vec<Object>)> {
         let mut composites = match &self.composites {
             Composites::Many(path) => loader.composites(path)?,
@@ -107,7 +108,7 @@ impl CompositionRender {
             let definitions: Vec<_> = definitions.collect();
             let nested = Arc::make_mut(&mut inputs.nested);
             nested.definitions = [definitions, std::mem::take(&mut nested.definitions)].concat();
-            // A composite resource may be composed of others of its kind.
+            // A composite resource may be composed of others of the same kind.
             let name = inputs.composition.name();
             nested.compositions.retain(|composition| composition.name() != name);
             nested.compositions.push(inputs.composition.clone());
@@ -135,7 +136,7 @@ impl CompositionRender {
             }
         }
         for path in &self.function.required_resources {
-            // The v1 line knew the old name only.
+            // Crossplane v1 only has the old flag.
             let what = match line {
                 Line::V1 => "extra resources",
                 Line::V2 => "required resources",
@@ -157,7 +158,7 @@ impl CompositionRender {
         Ok((inputs, composites))
     }
 
-    /// Says which counts of what is given in two ways.
+    /// Warns when the same input is given in two ways, and says which one is used.
     fn warn_of_both(&self, inputs: &Inputs, loader: &mut Loader<'_, '_>) {
         let observed = inputs.ownership.values().flatten().map(|object| (object.id(), object));
         let observed: BTreeMap<_, _> = observed.collect();
@@ -172,7 +173,7 @@ impl CompositionRender {
         }
     }
 
-    /// Adds a hint for users who add `--xrs` and leave the other arguments as they were.
+    /// Adds a hint for users who add `--xrs` but keep the other arguments unchanged.
     fn misplaced(&self, error: Error) -> Error {
         if self.is_many() && error.is::<WrongKind>() {
             return anyhow!("{error:#}\n{XRS_HINT}");
@@ -180,8 +181,7 @@ impl CompositionRender {
         error
     }
 
-    /// Says where it is that a composite resource does not fit. Someone who renders a claim may not
-    /// know what it takes.
+    /// Reports where a composite resource does not fit. A hint tells users how to render a claim.
     fn explain(
         &self,
         misfit: &Misfit,
@@ -210,7 +210,7 @@ impl CompositionRender {
     }
 }
 
-/// The definitions that are named, which are read once and when they are needed.
+/// The definitions named by flags. They are read once, when they are first needed.
 struct Definitions<'a> {
     files: &'a [PathBuf],
     read: Option<Vec<Read>>,
@@ -226,7 +226,7 @@ impl Definitions<'_> {
     }
 }
 
-/// Replaces a claim by the composite resource that it becomes.
+/// Replaces a claim with its composite resource.
 fn take_claim(composite: &mut Object, definitions: &[Read]) -> Result<()> {
     let mut definitions = definitions.iter().map(|(definition, _)| definition);
     if let Some(definition) = definitions.find(|one| claim::is_claim(composite, one)) {
@@ -236,8 +236,8 @@ fn take_claim(composite: &mut Object, definitions: &[Read]) -> Result<()> {
     Ok(())
 }
 
-/// The definition of what a Composition composes. One that defines something else is for the
-/// engine to refuse, unless there are others.
+/// The definition of the kind that a Composition composes. If the only definition is for another
+/// kind, the engine reports the error.
 fn definition_of<'a>(definitions: &'a [Read], composition: &Object) -> Option<&'a Read> {
     let type_ref = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
     let gvk = Gvk::new(type_ref("apiVersion"), type_ref("kind"));

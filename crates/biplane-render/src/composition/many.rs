@@ -1,5 +1,5 @@
-//! Many composite resources: rendered with one set of functions and within one time, as many at a
-//! time as there are processors, until one of them fails.
+//! Renders many composite resources with one set of functions and one deadline. As many run
+//! concurrently as there are processors. The first failure stops the rest.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ use super::reachable::Unreached;
 use super::{CompositionRender, Inputs};
 
 impl CompositionRender {
-    /// Documents come in the order of the input, and so does what is said about them.
+    /// Documents and messages are returned in input order.
     pub(super) fn render_all(
         &self,
         runtime: &Runtime,
@@ -23,13 +23,13 @@ impl CompositionRender {
         (runners, deadline): (&Runners, Deadline),
         streams: &mut Streams<'_>,
     ) -> Result<Vec<Value>> {
-        // A container must get to the point where it is known what it left behind.
+        // A container must run until its resources are known, so that they can be cleaned up.
         let can_stop = !self.engine.is_image();
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let all = each(composites, workers, |composite, mut others| {
             let mut said = Vec::new();
             let mut said_to = |line: &str| said.push(line.to_owned());
-            // Those before it may have taken all the time there was.
+            // Earlier composite resources may have used up the time limit.
             let rendered = match deadline.check() {
                 Ok(()) => {
                     let inputs = inputs.of(composite.clone());
@@ -50,7 +50,7 @@ impl CompositionRender {
                 Err(error) => Err((error, said)),
             }
         });
-        // What is rendered anew is not worth a word.
+        // Messages about work that is rendered again are not printed.
         if let Some(Err((error, _))) = all.last()
             && let Some(unreached) = error.downcast_ref::<Unreached>()
         {
@@ -71,14 +71,15 @@ impl CompositionRender {
     }
 }
 
-/// What came before one of many items.
+/// The state of the items before an item.
 struct Others {
     index: usize,
     first_failed: watch::Receiver<usize>,
 }
 
 impl Others {
-    /// Returns once an item before this one has failed, so that nobody will ask for this one.
+    /// Returns once an item before this one has failed, so that the result of this one is not
+    /// needed.
     async fn failed(&mut self) {
         let index = self.index;
         if self.first_failed.wait_for(|failed| *failed < index).await.is_err() {
@@ -87,8 +88,8 @@ impl Others {
     }
 }
 
-/// Does some work on each item, and returns what came of it in the order of the items, up to the
-/// first failure. What comes after a failure is not begun.
+/// Processes each item, and returns the results in input order up to the first failure. Items after
+/// a failure are not started.
 fn each<I: Sync, T: Send, E: Send>(
     items: &[I],
     workers: usize,
@@ -116,14 +117,15 @@ fn each<I: Sync, T: Send, E: Send>(
     };
     let mut all: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers.min(items.len())).map(|_| scope.spawn(share)).collect();
-        // What a worker that died has done is lost, and nobody may take the rest for everything.
+        // The results of a worker that panicked are lost, so the remaining results are not
+        // complete.
         let done = threads.into_iter().flat_map(|thread| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         done.collect()
     });
     all.sort_by_key(|(index, _)| *index);
-    // Whatever stands before the first failure has been begun before it.
+    // All items before the first failure were started before it.
     let last = *failed.borrow();
     all.into_iter().take_while(|(index, _)| *index <= last).map(|(_, came)| came).collect()
 }

@@ -1,4 +1,4 @@
-//! Composite resources that others are composed of: which Composition and definition are theirs.
+//! Finds the Composition and the definition of nested composite resources.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use biplane_manifest::Loader;
 use biplane_model::layout::Layout;
 use biplane_model::{Gvk, Object, Value};
 
-/// The Compositions and definitions that are given.
+/// The given Compositions and definitions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nested {
     pub(super) compositions: Vec<Object>,
@@ -16,8 +16,8 @@ pub(super) struct Nested {
 }
 
 impl Nested {
-    /// Reads files, and directories with everything below them. Documents of other kinds are left
-    /// alone, so that a directory may hold whatever else belongs to an API.
+    /// Reads files, and directories recursively. Documents of other kinds are ignored, so that a
+    /// directory may hold other parts of an API.
     pub(super) fn load(&mut self, paths: &[PathBuf], loader: &mut Loader<'_, '_>) -> Result<()> {
         for path in paths {
             let (compositions, definitions) = loader.compositions(path)?;
@@ -27,13 +27,12 @@ impl Nested {
         Ok(())
     }
 
-    /// The definition of a kind of composite resources.
+    /// The definition of a kind of composite resource.
     pub(super) fn definition(&self, gvk: &Gvk) -> Option<&Object> {
         self.definitions.iter().find(|definition| defines(definition, gvk))
     }
 
-    /// The Composition of an object, if it is a composite resource of a kind that there are
-    /// Compositions for.
+    /// The Composition of an object, if it is a composite resource of a kind with Compositions.
     pub(super) fn composition(&self, object: &Object) -> Result<Option<&Object>> {
         let mut fitting: Vec<_> =
             self.compositions.iter().filter(|composition| composes(composition, object)).collect();
@@ -78,7 +77,7 @@ impl Nested {
     }
 }
 
-/// Whether a definition is that of a kind of composite resources.
+/// Whether a definition defines a kind of composite resource.
 pub(super) fn defines(definition: &Object, gvk: &Gvk) -> bool {
     definition.str_at(&["spec", "names", "kind"]) == gvk.kind
         && definition.str_at(&["spec", "group"]) == gvk.group
@@ -91,7 +90,7 @@ fn composes(composition: &Object, object: &Object) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::needless_pass_by_value)] // literals read best as they are
+    #![allow(clippy::needless_pass_by_value)] // literals are easier to read
 
     use serde_json::json;
 
@@ -118,7 +117,7 @@ mod tests {
             "metadata": {"name": "p"}, "spec": spec}))
     }
 
-    /// The name of the Composition that is chosen, or why there is none.
+    /// The name of the selected Composition, or the error.
     fn chosen(definitions: &[Object], xr: Value) -> String {
         let nested = Nested {
             compositions: vec![

@@ -1,5 +1,5 @@
-//! Whose observed resources are: each belongs to one of the composite resources that are rendered,
-//! or is one of them as it was before.
+//! Assigns observed resources to the composite resources that are rendered. An observed resource
+//! belongs to one of them, or is an earlier state of one of them.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use biplane_model::owner::{OwnerReference, controller_of};
 use biplane_model::{Object, ObjectId, Value};
 
 use super::changes;
-use super::world::DEEPEST;
+use super::simulated_cluster::DEEPEST;
 
-/// By composite resource: the observed resources that are its own.
+/// The observed resources of each composite resource.
 pub(super) type Ownership = BTreeMap<ObjectId, Vec<Object>>;
 
-/// Gives each composite resource its observed resources, and what is known of it from before.
+/// Assigns its observed resources and its earlier state to each composite resource.
 pub(super) fn assign(composites: &mut [Object], observed: Vec<Object>) -> Result<Ownership> {
     let composed = remember(composites, observed);
     if let [composite] = composites {
-        // What is not its own is for the engine to refuse.
+        // The engine rejects resources of other owners.
         return Ok(Ownership::from([(composite.id(), composed)]));
     }
     let family = Family::new(composites, &composed);
@@ -40,11 +40,11 @@ pub(super) fn assign(composites: &mut [Object], observed: Vec<Object>) -> Result
     Ok(ownership)
 }
 
-/// The conditions that every reconcile sets anew.
+/// The conditions that every reconcile sets again.
 const RECONCILED: [&str; 3] = ["Responsive", "Synced", "Ready"];
 
-/// Takes from an earlier state of a composite resource what only the control plane writes: its UID
-/// and its status, unless there are others now. Returns what is none.
+/// Copies the fields that only the control plane writes from the earlier state of a composite
+/// resource: its UID and its status, unless they are set. Returns all other observed resources.
 fn remember(composites: &mut [Object], observed: Vec<Object>) -> Vec<Object> {
     let places = composites.iter().enumerate().map(|(place, composite)| (composite.id(), place));
     let places: BTreeMap<_, _> = places.filter(|(id, _)| !id.name.is_empty()).collect();
@@ -78,7 +78,7 @@ fn remember(composites: &mut [Object], observed: Vec<Object>) -> Vec<Object> {
     others
 }
 
-/// What there is to say about resources that pass for one and the same of a Composition.
+/// Warnings about resources with the same name in one Composition.
 pub(super) fn rivals(ownership: &Ownership) -> Vec<String> {
     let mut warnings = Vec::new();
     for (composite, observed) in ownership {
@@ -88,7 +88,7 @@ pub(super) fn rivals(ownership: &Ownership) -> Vec<String> {
             if resource.is_empty() {
                 continue;
             }
-            // Those of a nested composite resource are of another Composition.
+            // Resources of a nested composite resource belong to another Composition.
             let owner = controller_of(object)
                 .filter(|owner| owner.kind != composite.gvk.kind || owner.name != composite.name)
                 .map(|owner| (owner.kind, owner.name));
@@ -105,13 +105,13 @@ pub(super) fn rivals(ownership: &Ownership) -> Vec<String> {
     warnings
 }
 
-/// Composite resources and what they may be composed of, by what owner references say of them.
+/// Composite resources and their possible composed resources, indexed by owner references.
 struct Family<'a> {
     by_uid: BTreeMap<String, &'a Object>,
     by_name: BTreeMap<(&'a str, &'a str), Vec<&'a Object>>,
-    /// By the name that the label of all that is below them has.
+    /// By the name in the label of all resources below them.
     by_label: BTreeMap<&'a str, Vec<&'a Object>>,
-    /// Composed resources, which may be composite resources too.
+    /// Composed resources, which may be composite resources themselves.
     composed: BTreeMap<(&'a str, &'a str), Vec<&'a Object>>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// The composite resource at the top of those that an object is composed by.
+    /// The top-level composite resource that an object belongs to.
     fn top(&self, object: &Object) -> Option<&'a Object> {
         let mut at = object;
         for _ in 0..=DEEPEST {
@@ -158,7 +158,7 @@ fn grouped<'a, K: Ord>(
     groups
 }
 
-/// The object that an owner reference speaks of.
+/// The object that an owner reference refers to.
 fn find<'a>(
     objects: &BTreeMap<(&'a str, &'a str), Vec<&'a Object>>,
     owned: &Object,
@@ -168,7 +168,7 @@ fn find<'a>(
     only(named.copied().filter(|one| one.api_version() == owner.api_version && may_own(one, owned)))
 }
 
-/// What is in a namespace owns nothing outside of it.
+/// A namespaced object cannot own objects in another namespace or in none.
 fn may_own(owner: &Object, owned: &Object) -> bool {
     ["", owned.namespace()].contains(&owner.namespace())
 }

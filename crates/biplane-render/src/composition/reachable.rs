@@ -1,6 +1,6 @@
-//! Which Compositions matter: that of the composite resource, and those of the composite resources that
-//! turn up below it. The functions of all others are not started, so that a folder may hold more
-//! Compositions than are needed.
+//! Finds the Compositions that a render needs: that of the composite resource, and those of the
+//! nested composite resources that appear during the render. Functions of other Compositions are
+//! not started, so that a folder may hold more Compositions than needed.
 
 use std::fmt;
 
@@ -14,10 +14,10 @@ use tokio::runtime::Runtime;
 use super::{CompositionRender, Inputs};
 use crate::functions;
 
-/// Composite resources turned up whose functions are not started yet.
+/// Nested composite resources appeared whose functions have not been started.
 #[derive(Clone, Debug)]
 pub(super) struct Unreached(
-    /// The Compositions that call them.
+    /// The Compositions that call these functions.
     pub(super) Vec<Object>,
 );
 
@@ -31,13 +31,14 @@ impl fmt::Display for Unreached {
 impl std::error::Error for Unreached {}
 
 impl Inputs {
-    /// Whether the functions of a Composition are among those that are started.
+    /// Whether the functions of a Composition have been started.
     pub(super) fn has_reached(&self, composition: &Object) -> bool {
         let is_it = |one: &Object| one.same(composition) || one == composition;
         is_it(&self.composition) || self.reached.iter().any(is_it)
     }
 
-    /// The pipelines of all Compositions that are reached, as one, to tell which functions are called.
+    /// The pipelines of all needed Compositions merged into one, to find the functions that are
+    /// called.
     pub(super) fn pipelines(&self) -> Object {
         let steps = |composition: &Object| match composition.at(&["spec", "pipeline"]) {
             Some(Value::Array(steps)) => steps.clone(),
@@ -53,8 +54,9 @@ impl Inputs {
 }
 
 impl CompositionRender {
-    /// The documents of all composite resources. When one turns up whose functions are not started,
-    /// they are, and everything is rendered again: rendering is deterministic up to there.
+    /// The documents of all composite resources. When a nested composite resource appears whose
+    /// functions have not been started, they are started and everything is rendered again.
+    /// Rendering is deterministic, so the repeated part does not change.
     pub(super) fn render_reachable(
         &self,
         runtime: &Runtime,
@@ -88,7 +90,7 @@ impl CompositionRender {
         streams: &mut Streams<'_>,
     ) -> Result<()> {
         inputs.reached.extend(compositions.iter().cloned());
-        // A file that lists functions lists all of them.
+        // A functions file lists all functions.
         if self.functions.is_none() {
             let loader = &mut Loader::new(streams, deadline);
             let pipelines = inputs.pipelines();

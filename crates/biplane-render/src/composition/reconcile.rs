@@ -1,4 +1,5 @@
-//! One composite resource: from its inputs to the engine's answer, and from there to documents.
+//! Reconciles one composite resource: turns its inputs into a request to the engine, and the
+//! response into documents.
 
 use anyhow::{Error, Result, anyhow, bail};
 use biplane_console::{Deadline, Interrupted};
@@ -15,18 +16,18 @@ use biplane_runtime::{Runners, Running, Subject};
 use super::{CompositionRender, Inputs, Say, foreign_owner};
 use crate::{context, engine, hints, print, structs, summary, v1};
 
-/// What the engine made of a composite resource.
+/// The result of a reconcile.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RenderedXr {
     pub(super) output: CompositeOutput,
-    /// The pipeline's context in the end, if it was captured.
+    /// The final context of the pipeline, if it was captured.
     pub(super) context: Option<Object>,
-    /// How long each call took, if someone wants to know.
+    /// The duration of each call, if requested.
     pub(super) timing: Vec<String>,
 }
 
 impl CompositionRender {
-    /// The documents of one composite resource, after one reconcile or as many as it takes.
+    /// The documents of one composite resource, after one reconcile or until it is stable.
     pub(super) async fn render(
         &self,
         inputs: Inputs,
@@ -35,7 +36,7 @@ impl CompositionRender {
         say: Say<'_>,
     ) -> Result<Vec<Value>> {
         if let Some(until_stable) = &self.until_stable {
-            return self.settle(until_stable, inputs, runners, deadline, say).await;
+            return self.render_until_stable(until_stable, inputs, runners, deadline, say).await;
         }
         if self.output.line == Line::V1 {
             let prefix = self.prefix(&inputs.composite);
@@ -65,15 +66,15 @@ impl CompositionRender {
         self.documents(answer, &composite)
     }
 
-    /// Has the engine reconcile a composite resource once. How long its calls took is printed if that
-    /// fails, and part of the answer otherwise.
+    /// Calls the engine to reconcile a composite resource once. Call durations are printed if that
+    /// fails; otherwise they are part of the result.
     pub(super) async fn reconcile(
         &self,
         inputs: Inputs,
         runners: &Runners,
         deadline: Deadline,
         say: Say<'_>,
-    ) -> Result<Answer> {
+    ) -> Result<RenderedXr> {
         let composite = inputs.composite.id();
         let given = inputs.clone();
         let _waiting = inputs.progress.wait(|| format!("{composite} to be rendered"));
@@ -91,7 +92,8 @@ impl CompositionRender {
                 composition: Some(Struct::from(composition)),
                 functions: Vec::new(),
                 observed_resources: structs(inputs.observed),
-                // It exists anyway, and some engines would use this copy instead.
+                // The composite resource exists anyway, and some engines would use this copy
+                // instead.
                 required_resources: structs(
                     inputs.required.into_iter().filter(|object| object.id() != composite),
                 ),
@@ -113,7 +115,7 @@ impl CompositionRender {
             bail!("render response does not contain a composite output");
         };
         let context = inputs.context.and_then(|helper| helper.captured());
-        Ok(Answer { output, context, timing: timing.report() })
+        Ok(RenderedXr { output, context, timing: timing.report() })
     }
 
     /// Adds advice to an error of the engine.
@@ -126,12 +128,12 @@ impl CompositionRender {
         hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
     }
 
-    fn documents(&self, answer: Answer, input: &Object) -> Result<Vec<Value>> {
-        let Answer { output, context, .. } = answer;
+    fn documents(&self, answer: RenderedXr, input: &Object) -> Result<Vec<Value>> {
+        let RenderedXr { output, context, .. } = answer;
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =
             output.composed_resources.into_iter().map(Struct::into_object).collect();
-        composed.iter_mut().for_each(print::settle_conditions);
+        composed.iter_mut().for_each(print::fix_conditions);
         print::sort(&mut composed);
 
         let mut documents = vec![composite.into_value()];
@@ -155,7 +157,7 @@ impl CompositionRender {
             let full = overlay(input.clone().into_map(), composite.into_map());
             composite = Object::from(full);
         }
-        print::settle_conditions(&mut composite);
+        print::fix_conditions(&mut composite);
         Ok(composite)
     }
 }

@@ -1,4 +1,4 @@
-//! Renders composite resources again when files change.
+//! Renders composite resources again when their files change (`--watch`).
 
 use anyhow::Result;
 use biplane_console::{Deadline, Streams};

@@ -1,4 +1,4 @@
-//! An engine in a container, on a network with the functions.
+//! Runs an engine in a container, on the same network as the functions.
 
 use anyhow::{Context, Result, anyhow};
 use biplane_console::{Deadline, interrupt};
@@ -10,7 +10,7 @@ use prost::Message;
 
 use super::foreign;
 
-/// Renders with an image. Functions on this machine are reached through the host's name.
+/// Renders with an image. Local functions are reached through the host's name.
 pub(super) async fn render(
     image: &Image,
     mut request: RenderRequest,
@@ -19,7 +19,7 @@ pub(super) async fn render(
 ) -> Result<RenderResponse> {
     let session = runners.session.clone().ok_or_else(|| anyhow!("there is no Docker engine"))?;
     let network = runners.network.as_deref().unwrap_or_default();
-    // On all interfaces, because a container has a network of its own.
+    // On all interfaces, because a container has its own network.
     let functions = foreign::addresses(runners, "0.0.0.0:0").await?;
     let host = session.host().await;
     let functions = functions.into_iter().map(|function| reachable(function, host));
@@ -46,7 +46,7 @@ pub(super) async fn render(
     foreign::answer(IN_DOCKER, code, &stdout, &stderr, &status).context(image.attempted)
 }
 
-/// A function's address as a container must write it that has a name for this machine.
+/// The address of a function as seen from a container, which has another name for this machine.
 fn reachable(function: FunctionInput, host: &str) -> FunctionInput {
     let host = format!("{host}:");
     let address = function.address.replacen("localhost:", &host, 1);

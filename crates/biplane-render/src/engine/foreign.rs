@@ -1,4 +1,4 @@
-//! Another binary as the engine: request on stdin, response on stdout, words on stderr.
+//! Runs another binary as the engine: request on stdin, response on stdout, errors on stderr.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -22,14 +22,14 @@ use prost::Message;
 use tokio::io::AsyncWriteExt;
 use tonic::Status;
 
-/// What engines are asked to do.
+/// The command of an engine, as errors name it.
 const INTERNAL_RENDER: &str = "crossplane internal render";
-/// What an engine exits with whose pipeline was ended by a function.
+/// The exit code of an engine when a function ended the pipeline.
 const FATAL: i32 = 3;
 const USAGE_ERROR: i32 = 80;
 const HINT: &str = "\nThe binary must be the one of the controller, which knows `internal render`. Without --crossplane-binary neither it nor Docker is needed.";
 
-/// Renders with a binary. Functions without an address are served for as long as it runs.
+/// Renders with a binary. Functions without an address are served while it runs.
 pub(in crate::engine) async fn render(
     binary: &Path,
     mut request: RenderRequest,
@@ -52,8 +52,8 @@ pub(in crate::engine) async fn render(
     answer(INTERNAL_RENDER, output.status.code(), &output.stdout, &output.stderr, &status)
 }
 
-/// Where an engine finds the functions. Those without an address are served at `listen`, on a port
-/// of this machine.
+/// The addresses of the functions. Functions without an address are served at `listen`, on a local
+/// port.
 pub(in crate::engine) async fn addresses(
     runners: &Runners,
     listen: &str,
@@ -88,7 +88,7 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
     let mut stdin = child.stdin.take();
     let write = async {
         if let Some(stdin) = &mut stdin {
-            // An engine that does not read says why on stderr.
+            // An engine that does not read its input reports the reason on stderr.
             let _ = stdin.write_all(&request).await;
         }
         drop(stdin);
@@ -97,7 +97,7 @@ async fn run(binary: &Path, request: Vec<u8>) -> Result<std::process::Output> {
     output.with_context(attempted)
 }
 
-/// How a program ended, as Go says it.
+/// How a process ended, with Go's message.
 fn status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -109,7 +109,7 @@ fn status(status: ExitStatus) -> String {
     }
 }
 
-/// What an engine has to say. `attempted` is what it was asked to do, `status` how it ended.
+/// The result of an engine. `attempted` is the command, `status` its exit status.
 pub(in crate::engine) fn answer(
     attempted: &str,
     code: Option<i32>,
@@ -136,7 +136,7 @@ pub(in crate::engine) fn answer(
     }
 }
 
-/// Serves a function of ours and returns its address on this machine.
+/// Serves an in-process function and returns its local address.
 async fn serve(name: &str, runner: Arc<dyn FunctionRunner>, listen: &str) -> Result<String> {
     let config = Config {
         address: listen.to_owned(),

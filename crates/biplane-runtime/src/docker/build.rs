@@ -1,4 +1,4 @@
-//! Functions of a project, made ready to run in containers.
+//! Builds the functions of a project, so that they can run in containers.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,23 +15,23 @@ use crate::build_spec::{BuildSource, BuildSpec, NotBuilt};
 use crate::process_group::ProcessGroup;
 use biplane_console::Notes;
 
-/// What a container is made of.
+/// What a container is created from.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub image: String,
     pub pull: PullPolicy,
-    /// Instead of what the image says.
+    /// Replaces the entry point of the image.
     pub entry_point: Option<Vec<String>>,
     pub user: Option<String>,
     pub working_dir: Option<String>,
-    /// Variables besides those that the image and the Function set.
+    /// Variables besides those of the image and the Function.
     pub variables: Vec<String>,
-    /// What is copied into the container before it starts.
+    /// Files that are copied into the container before it starts.
     pub files: Option<Bytes>,
 }
 
 impl Parts {
-    /// An image as it is.
+    /// An unmodified image.
     pub(super) fn of(image: &str, pull: PullPolicy) -> Self {
         Self { image: image.to_owned(), pull, ..Self::default() }
     }
@@ -40,7 +40,7 @@ impl Parts {
         Self { files: Some(files.0.into()), ..self }
     }
 
-    /// All variables of the container. Those of the Function win.
+    /// All variables of the container. Those of the Function take precedence.
     pub(super) fn env(&self, of_function: &[String]) -> Vec<String> {
         let key = |variable: &str| variable.split('=').next().unwrap_or_default().to_owned();
         let set: Vec<_> = of_function.iter().map(|variable| key(variable)).collect();
@@ -50,7 +50,7 @@ impl Parts {
 }
 
 impl Session {
-    /// Makes a function ready to run, and says so.
+    /// Builds a function, and reports the progress.
     pub(super) async fn build(
         &self,
         build: &BuildSpec,
@@ -89,7 +89,7 @@ impl Session {
         built.context("failed to build runtime images")
     }
 
-    /// An image that is there, to be completed.
+    /// Provides a base image that is present in the engine.
     pub(super) async fn base(
         &self,
         image: &str,
@@ -108,12 +108,12 @@ impl Session {
                 .with_context(|| format!("failed to pull image {}", quote(image)))
                 .with_context(|| format!("failed to fetch {what} base image"))?;
         }
-        // What was pulled is not pulled once more.
+        // An image that has just been pulled is not pulled again.
         let pull = if pull == PullPolicy::Always { PullPolicy::IfNotPresent } else { pull };
         Ok(Parts::of(image, pull))
     }
 
-    /// The machine's architecture, as Go calls it.
+    /// The architecture of the engine's machine, by its name in Go.
     pub(super) async fn architecture(&self) -> Result<String> {
         let version = self.docker().version().await.map_err(|error| explain(&error));
         let version = version.context("cannot ask the Docker engine for its architecture")?;
@@ -124,7 +124,7 @@ impl Session {
         })
     }
 
-    /// Compiles a Go module for an image that has nothing but what every program needs.
+    /// Compiles a Go module for a minimal base image.
     async fn go(
         &self,
         name: &str,
@@ -156,7 +156,7 @@ async fn compile(folder: &Path, program: &Path, architecture: &str) -> Result<()
     let mut go = tokio::process::Command::new("go");
     go.arg("build").arg("-o").arg(program).arg(".").current_dir(folder);
     go.env("CGO_ENABLED", "0").env("GOOS", "linux").env("GOARCH", architecture);
-    // It has others do the work.
+    // The compiler starts other processes.
     let (child, _group) =
         ProcessGroup::lead(go.stdin(Stdio::null())).context("cannot run go, which compiles it")?;
     let output = child.wait_with_output().await.context("cannot run go, which compiles it")?;

@@ -1,4 +1,4 @@
-//! Reaches the Docker engine that the environment names.
+//! Connects to the Docker engine that the environment names.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use super::environment::Environment;
 use biplane_console::os::reason;
 
 const DEFAULT_HOST: &str = "unix:///var/run/docker.sock";
-/// In seconds. What takes longer has a deadline of its own.
+/// In seconds. Longer operations have their own deadline.
 const TIMEOUT: u64 = 120;
 
-/// Where an engine listens.
+/// The address of an engine.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Socket(String),
@@ -22,7 +22,7 @@ enum Place {
     Tls(String, PathBuf),
 }
 
-/// Connects, and agrees on a version of the API.
+/// Connects, and negotiates a version of the API.
 pub(super) async fn connect(environment: &Environment) -> Result<Docker> {
     let host = environment.host.as_deref().unwrap_or(DEFAULT_HOST);
     let unreachable = |error: &Error| unreachable(host, error);
@@ -32,16 +32,17 @@ pub(super) async fn connect(environment: &Environment) -> Result<Docker> {
         Place::Tls(address, certificates) => {
             let [ca, certificate, key] = ["ca.pem", "cert.pem", "key.pem"].map(|name| {
                 let file = certificates.join(name);
-                // The client would only notice in the middle of a handshake, or not at all.
+                // The client would only notice this during the handshake, or not at all.
                 std::fs::File::open(&file)
                     .map_err(|error| anyhow!("open {}: {}", file.display(), reason(&error)))?;
                 Ok::<_, anyhow::Error>(file)
             });
             let (ca, certificate, key) = (ca?, certificate?, key?);
-            // Whoever comes first decides; all of them want the same.
+            // Fails if a provider is installed already; every caller installs the same one.
             let _ = rustls::crypto::ring::default_provider().install_default();
             let version = API_DEFAULT_VERSION;
-            // Functions that are linked in may bring a second provider: one of them must be chosen.
+            // Linked functions may bring a second provider, so one of them must be chosen
+            // explicitly.
             let _ = rustls::crypto::ring::default_provider().install_default();
             Docker::connect_with_ssl(&address, &key, &certificate, &ca, TIMEOUT, version)
         }
@@ -72,7 +73,7 @@ fn place(host: &str, certificates: Option<PathBuf>) -> Result<Place> {
     }
 }
 
-/// The newer of two versions is the one that only one side knows.
+/// The older of both versions, since only that one is supported by both sides.
 fn negotiate(server: &str) -> String {
     let ours = (API_DEFAULT_VERSION.major_version, API_DEFAULT_VERSION.minor_version);
     let (major, minor) = server
@@ -82,8 +83,8 @@ fn negotiate(server: &str) -> String {
     format!("{major}.{minor}")
 }
 
-/// Does what the client leaves out: names the version in the path, and writes credentials in the
-/// alphabet that engines read.
+/// Adds what the client leaves out: the API version in the path, and credentials in the base64
+/// alphabet that engines accept.
 fn adjust<B>(mut request: Request<B>, version: &str) -> Request<B> {
     let mut parts = request.uri().clone().into_parts();
     let path = parts.path_and_query.as_ref().map_or("/", PathAndQuery::as_str);
@@ -103,7 +104,7 @@ fn adjust<B>(mut request: Request<B>, version: &str) -> Request<B> {
     request
 }
 
-/// What an engine says, in the words in which Docker's own programs pass it on.
+/// The message of an engine, formatted as in Docker's own programs.
 pub(super) fn explain(error: &Error) -> anyhow::Error {
     match error {
         Error::DockerResponseServerError { message, .. } => {
@@ -119,7 +120,7 @@ pub(super) fn explain(error: &Error) -> anyhow::Error {
     }
 }
 
-/// The engine's status code, if it answered.
+/// The engine's status code, if it responded.
 pub(super) fn status(error: &Error) -> Option<u16> {
     match error {
         Error::DockerResponseServerError { status_code, .. } => Some(*status_code),
@@ -137,7 +138,7 @@ fn unreachable(host: &str, error: &Error) -> anyhow::Error {
             "permission denied while trying to connect to the Docker daemon socket at {host}"
         );
     }
-    // Somebody is there, but they do not trust each other.
+    // The server responds, but the TLS handshake failed.
     if let Some(cause) = causes(error).find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
         return anyhow!("cannot connect to the Docker daemon at {host}: {cause}");
     }
@@ -152,7 +153,7 @@ fn unreachable(host: &str, error: &Error) -> anyhow::Error {
     }
 }
 
-/// An error and what is behind it, also where that takes the words of what is behind it for its own.
+/// An error and its causes, also where an error repeats the message of its cause.
 fn causes<'a>(error: &'a Error) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
     let first: &'a (dyn std::error::Error + 'static) = error;
     std::iter::successors(Some(first), |error| {

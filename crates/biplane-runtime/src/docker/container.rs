@@ -1,4 +1,4 @@
-//! Functions in containers.
+//! Runs functions in containers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,13 +29,14 @@ use crate::running::{LOG_LINES, Running};
 use biplane_console::Notes;
 use biplane_runner::supervised::{self, Supervised};
 
-/// Where functions listen in their containers.
+/// The port on which functions listen in their containers.
 const PORT: u16 = 9443;
-/// How often to look for a container that is just being made, and how long to wait in between.
+/// How often to look for a container that is being created by another command, and how long to wait
+/// in between.
 const ATTEMPTS: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A container that is to be made.
+/// A container to be created.
 struct New<'a> {
     options: &'a Options,
     parts: Parts,
@@ -44,7 +45,7 @@ struct New<'a> {
 }
 
 impl Session {
-    /// Starts a function's container, or uses the one that there is.
+    /// Starts a function's container, or uses the existing one.
     pub(crate) async fn start(
         &self,
         function: &str,
@@ -103,7 +104,7 @@ impl Session {
         loop {
             attempts += 1;
             match self.docker().inspect_container(id, None::<InspectContainerOptions>).await {
-                // Podman has a word of its own for containers that ended just now.
+                // Podman reports an unknown status for containers that have just exited.
                 Err(Error::JsonDataError { .. }) if attempts < ATTEMPTS => {
                     tokio::time::sleep(PAUSE).await;
                 }
@@ -112,7 +113,7 @@ impl Session {
         }
     }
 
-    /// The container of the function's name, if it names one that exists.
+    /// The container with the name that the function asks for, if it exists.
     async fn find(&self, options: &Options) -> Result<Option<String>> {
         let Some(name) = &options.name else { return Ok(None) };
         let attempted = || format!("cannot inspect Docker container {}", quote(name));
@@ -134,7 +135,7 @@ impl Session {
         if parts.pull == PullPolicy::Always {
             self.pull(image, notes).await.with_context(cannot_pull)?;
         }
-        // A container with a name may be met again by a command that has no network, or another.
+        // A named container may be reused by a command that has no network, or another one.
         let network = network.filter(|n| options.name.is_none() || !self.is_own(n));
         let cannot_create = |error: NotCreated| error.or(|e| cannot_create(image, network, e));
         let missing = match self.create_now(new, network).await {
@@ -163,7 +164,7 @@ impl Session {
         let port = format!("{PORT}/tcp");
         let binding = PortBinding {
             host_ip: Some(options.publish_address.clone()),
-            host_port: Some("0".to_owned()), // any that is free
+            host_port: Some("0".to_owned()), // any free port
         };
         let published = network.is_none().then(|| [(port.clone(), Some(vec![binding]))].into());
         let attached = network.map(|network| NetworkingConfig {
@@ -197,7 +198,7 @@ impl Session {
         Ok(id)
     }
 
-    /// Puts files into a container, at their places below its root.
+    /// Copies files into a container, relative to its root.
     pub(super) async fn copy_into(&self, id: &str, files: Bytes) -> Result<()> {
         let root = UploadToContainerOptions {
             path: "/".to_owned(),
@@ -207,7 +208,7 @@ impl Session {
         copied.await.map_err(|e| explain(&e)).context("failed to copy files to container path /")
     }
 
-    /// The container whose name is already taken, once it can be seen.
+    /// The container that took the name first, once the engine lists it.
     async fn made_by_another(&self, name: &str) -> Option<String> {
         for _ in 0..ATTEMPTS {
             match self.inspect(name).await {
@@ -219,13 +220,14 @@ impl Session {
         None
     }
 
-    /// Whether the engine does not have an image. Other things may not be found, too.
+    /// Whether the engine does not have an image. A failed request does not tell, because something
+    /// else may be missing.
     pub(super) async fn lacks(&self, image: &str) -> bool {
         let found = self.docker().inspect_image(image).await;
         found.is_err_and(|error| status(&error) == Some(404))
     }
 
-    /// Attaches a container to the network of this command, if it is not yet.
+    /// Connects a container to the network of this command, if it is not connected yet.
     async fn join(&self, id: &str, network: &str) -> Result<()> {
         let request =
             NetworkConnectRequest { container: id.to_owned(), ..NetworkConnectRequest::default() };
@@ -252,12 +254,12 @@ fn cannot_create(image: &str, network: Option<&str>, error: &Error) -> anyhow::E
     })
 }
 
-/// Whether there is a container of that name. Podman says so in words alone.
+/// Whether a container of that name already exists. Podman reports this only in the message.
 fn is_taken(error: &Error) -> bool {
     status(error) == Some(409) || explain(error).to_string().contains("is already in use by ")
 }
 
-/// Where a container that runs is called.
+/// The address of a running container.
 fn address(
     container: &ContainerInspectResponse,
     options: &Options,
@@ -292,7 +294,7 @@ fn is_attached(container: &ContainerInspectResponse, network: &str) -> bool {
     networks.is_some_and(|networks| networks.contains_key(network))
 }
 
-/// The exit code of a container that does not run.
+/// The exit code of a container that is not running.
 fn exit_code(container: &ContainerInspectResponse) -> Option<i64> {
     let state = container.state.as_ref()?;
     (state.running == Some(false)).then(|| state.exit_code.unwrap_or_default())
@@ -320,14 +322,14 @@ async fn watch_for_end(
     let code = match wait.next().await {
         Some(Ok(ended)) => ended.status_code,
         Some(Err(Error::DockerContainerWaitError { code, .. })) => code,
-        // Nothing is known, which is no reason to give up.
+        // The state is unknown, which is not a reason to fail.
         _ => return std::future::pending().await,
     };
     let log = last_lines(&docker, &id).await;
     end.send_replace(Some(exit_report(&what, code, &log)));
 }
 
-/// The end of a container's log.
+/// The last lines of a container's log.
 pub(super) async fn last_lines(docker: &Docker, id: &str) -> String {
     let options = LogsOptions {
         stdout: true,

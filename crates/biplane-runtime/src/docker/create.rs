@@ -1,8 +1,8 @@
-//! Makes containers and networks such that none is forgotten.
+//! Creates containers and networks such that none is left behind.
 //!
-//! An engine makes what it was asked for, whether or not somebody still waits for its answer. So
-//! everything has a name before the engine hears of it, is on record from then on, and is looked for by
-//! that name in the end if there was no answer.
+//! An engine completes a request even if the client no longer waits for the response. So every
+//! object gets a name and is recorded before it is requested. If no response arrived, it is looked
+//! up by that name during cleanup.
 
 use std::time::Duration;
 
@@ -17,22 +17,22 @@ use tokio::time::Instant;
 use super::client::{explain, status};
 use super::{CLEANUP, Container, Network, Session, done, unique_name};
 
-/// How long an engine may still answer once nobody has use for it.
+/// How long an engine may still take to respond after the work was cancelled.
 const LATE: Duration = Duration::from_secs(2);
-/// How often to look for what may be there any moment.
+/// How often to look for an object that may appear at any time.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why there is no container.
+/// Why a container was not created.
 #[derive(Debug)]
 pub(super) enum NotCreated {
-    /// The engine does not want to.
+    /// The engine rejected the request.
     Refused(Error),
-    /// The engine does not answer, and there is no time to wait for it.
+    /// The engine has not responded, and the work was cancelled.
     GivenUp(anyhow::Error),
 }
 
 impl NotCreated {
-    /// The whole error, with what there is to say about a refusal.
+    /// The complete error; `refused` formats the error of a rejected request.
     pub(super) fn or(self, refused: impl FnOnce(&Error) -> anyhow::Error) -> anyhow::Error {
         match self {
             Self::Refused(error) => refused(&error),
@@ -42,7 +42,7 @@ impl NotCreated {
 }
 
 impl Session {
-    /// Creates a container, and records it under its id.
+    /// Creates a container, and records it by its id.
     pub(super) async fn create_container(
         &self,
         name: &str,
@@ -69,7 +69,7 @@ impl Session {
         Ok(id)
     }
 
-    /// Makes a network for this command.
+    /// Creates a network for this command.
     pub(crate) async fn create_network(&self) -> Result<String> {
         let name = unique_name();
         let request = NetworkCreateRequest {
@@ -90,8 +90,8 @@ impl Session {
         Ok(name)
     }
 
-    /// Returns once work is given up, and the engine has had time to answer all the same: what it
-    /// has answered needs no looking for.
+    /// Returns once work is cancelled and the engine has had time to respond anyway. Objects with a
+    /// response do not need to be looked up.
     async fn given_up(&self) -> anyhow::Error {
         let reason = self.cancelled().await;
         tokio::time::sleep(LATE).await;
@@ -99,13 +99,13 @@ impl Session {
     }
 }
 
-/// Removes a container that may not be there yet.
+/// Removes a container that may not exist yet.
 pub(super) async fn remove_late(docker: &Docker, name: &str) -> Result<()> {
     let force = || RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
     done(appearing(|| docker.remove_container(name, Some(force())))).await
 }
 
-/// Removes a network, which may not be there yet.
+/// Removes a network that may not exist yet.
 pub(super) async fn remove_network(docker: &Docker, name: &str, exists: bool) -> Result<()> {
     if exists {
         return done(docker.remove_network(name)).await;
@@ -113,7 +113,7 @@ pub(super) async fn remove_network(docker: &Docker, name: &str, exists: bool) ->
     done(appearing(|| docker.remove_network(name))).await
 }
 
-/// Tries until there is something to do it with, or there is no sign of it.
+/// Retries until the object appears, or until it is unlikely to appear.
 async fn appearing<F>(mut attempt: impl FnMut() -> F) -> Result<(), Error>
 where
     F: Future<Output = Result<(), Error>>,

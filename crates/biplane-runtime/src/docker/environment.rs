@@ -1,10 +1,10 @@
-//! What the environment says about Docker, read once and handed on.
+//! The environment variables about Docker, read once and passed on.
 
 use std::path::{Path, PathBuf};
 
 use biplane_package::credentials;
 
-/// The variables that Docker's own programs heed. Empty ones count as unset.
+/// The variables that Docker's own programs read. Empty ones count as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `DOCKER_HOST`
@@ -19,7 +19,7 @@ pub struct Environment {
 
 impl Environment {
     /// The environment of this process.
-    #[allow(clippy::disallowed_methods)] // Docker's variables are no flags of ours
+    #[allow(clippy::disallowed_methods)] // Docker's variables are not our flags
     pub fn of_process() -> Self {
         Self::new(|key| std::env::var(key).ok(), Path::is_file)
     }
@@ -34,7 +34,7 @@ impl Environment {
         }
     }
 
-    /// Whether the Docker engine runs on another machine, where this one's loopback is not.
+    /// Whether the Docker engine runs on another machine, which cannot reach this one's loopback.
     pub(crate) fn is_remote(&self) -> bool {
         self.host.as_ref().is_some_and(|host| !host.starts_with("unix://"))
     }

@@ -1,7 +1,8 @@
-//! Images in files, as `docker save` and many builders write them.
+//! Loads images from tar files, as written by `docker save` and many builders.
 //!
-//! They have names of their own, which the engine would take for theirs. Loaded as part of a project
-//! they have the name that the project gives them, and whatever had theirs keeps it.
+//! Such files contain names, which the engine would assign to the loaded image. An image of a
+//! project gets the name that the project gives it instead, so that an existing image with the
+//! original name keeps it.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -22,16 +23,16 @@ use super::Session;
 use super::client::explain;
 use biplane_console::os::reason;
 
-/// What says which image there is.
+/// The file that lists the images.
 const MANIFEST: &str = "manifest.json";
-/// What says so in other words, names included.
+/// Other files that list the images, including their names.
 const OTHERS: [&str; 3] = ["repositories", "index.json", "oci-layout"];
-/// How much is sent at once, and how much may wait to be sent.
+/// The chunk size for sending, and the size of the buffer.
 const PART: usize = 1 << 18;
 const PARTS: usize = 4;
 
 impl Session {
-    /// Loads the image of a project that is meant for an architecture, and returns its name.
+    /// Loads the image of a project for an architecture, and returns its name.
     pub(super) async fn load(
         &self,
         root: &Path,
@@ -49,7 +50,7 @@ impl Session {
             let mut out = BufWriter::with_capacity(PART, Pipe(send.clone()));
             let read = file.rename(&new_name, &mut out).and_then(|()| Ok(out.flush()?));
             if read.is_err() {
-                // The engine must not take what there is for all of it.
+                // The engine must not treat the truncated data as complete.
                 let _ = send.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
             }
             read.with_context(attempted)
@@ -66,7 +67,7 @@ impl Session {
                 Err(error) => loaded = Err(explain(&error)),
             }
         }
-        // What is wrong with the file says more than that the engine did not get all of it.
+        // An error in the file is more informative than the engine's error about truncated data.
         reading.await.context("reading the runtime image ended early")??;
         loaded.with_context(|| format!("cannot push image {name} to daemon"))?;
         Ok(name)
@@ -82,7 +83,7 @@ struct ImageFile {
 }
 
 impl ImageFile {
-    /// The file for an architecture, the plain one if there are both.
+    /// The file for an architecture. An uncompressed file takes precedence.
     fn find(root: &Path, prefix: &str, architecture: &str) -> Result<Self> {
         let path = |extension: &str| format!("{prefix}-{architecture}{extension}");
         let all = [(path(".tar"), false), (path(".tar.gz"), true)];
@@ -113,7 +114,7 @@ impl ImageFile {
         Ok(Archive::new(file))
     }
 
-    /// A document in the archive.
+    /// A JSON file in the archive.
     fn document(&self, name: &str) -> Result<Value> {
         for entry in self.open()?.entries()? {
             let entry = entry?;
@@ -125,7 +126,7 @@ impl ImageFile {
         bail!("file {name} not found in tar")
     }
 
-    /// The only image in the file, as its manifest describes it.
+    /// The only image in the file, as described by its manifest.
     fn image(&self) -> Result<Value> {
         match self.document(MANIFEST)? {
             Value::Array(images) if images.len() == 1 => Ok(images.into_iter().collect()),
@@ -133,7 +134,7 @@ impl ImageFile {
         }
     }
 
-    /// Whether the image is for the architecture that its name speaks of.
+    /// Checks that the image is for the architecture in the file's name.
     fn check(&self, wanted: &str) -> Result<()> {
         let config = || {
             let image = self.image()?;
@@ -153,7 +154,7 @@ impl ImageFile {
         Ok(())
     }
 
-    /// Writes the image under another name.
+    /// Writes the image with another name.
     fn rename(&self, name: &str, to: impl Write) -> Result<()> {
         let mut to = Builder::new(to);
         let mut image = self.image()?;
@@ -189,7 +190,7 @@ fn plain(path: &Path) -> &Path {
     path.strip_prefix("./").unwrap_or(path)
 }
 
-/// Hands what is written to it on to whoever sends it.
+/// Passes written data on to the task that sends it.
 struct Pipe(Sender<io::Result<Bytes>>);
 
 impl Write for Pipe {
@@ -211,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// An archive of files, with the texts that are in them.
+    /// An archive of files with the given texts.
     fn archive(files: &[(&str, &str)]) -> Vec<u8> {
         let mut archive = Builder::new(Vec::new());
         for (path, text) in files {

@@ -1,4 +1,4 @@
-//! What a Function says about its container.
+//! The annotations of a Function that configure its container.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const PUBLISH_ADDRESS: &str = "render.crossplane.io/runtime-docker-publish-addre
 const PULL_POLICY: &str = "render.crossplane.io/runtime-docker-pull-policy";
 const TARGET: &str = "render.crossplane.io/runtime-docker-target";
 
-/// What becomes of a container in the end.
+/// How a container is cleaned up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cleanup {
     /// It is stopped and removed.
@@ -25,14 +25,14 @@ pub(crate) enum Cleanup {
     Remove,
     /// It is stopped.
     Stop,
-    /// It goes on running.
+    /// It keeps running.
     Orphan,
 }
 
 /// When an image is pulled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PullPolicy {
-    /// Whether it is there or not.
+    /// Even if it is present.
     Always,
     /// Not even if it is missing.
     Never,
@@ -49,18 +49,18 @@ pub(crate) struct Options {
     pub cleanup: Cleanup,
     pub pull: PullPolicy,
     pub env: Vec<String>,
-    /// How many variables there were that had no value. Their text may be part of a secret.
+    /// How many variables had no value. Their text may be part of a secret.
     pub ignored_env: usize,
     pub publish_address: String,
-    /// Where to call it, if not where it is published.
+    /// The address at which to call it, if not the published port.
     pub target: Option<String>,
     pub network: Option<String>,
-    /// What the image is made of, if there is none yet.
+    /// How the image is built, if there is none yet.
     pub build: Option<Arc<BuildSpec>>,
 }
 
 impl Options {
-    /// What a Function says, and what is usual where it says nothing.
+    /// The options that a Function sets, with defaults.
     pub(crate) fn of(function: &Function) -> Result<Self> {
         let set = |key| Some(function.annotation(key)).filter(|value| !value.is_empty());
         let cleanup = match set(CLEANUP) {
@@ -98,7 +98,7 @@ pub fn network(function: &Function) -> Option<&str> {
     Some(function.annotation(NETWORK)).filter(|network| !network.is_empty())
 }
 
-/// The name of the container that a Function asks for, which others may ask for, too.
+/// The container name that a Function asks for. Other Functions may ask for the same one.
 pub fn name(function: &Function) -> Option<&str> {
     Some(function.annotation(NAME)).filter(|name| !name.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Pulls images, each once, and says so.
+//! Pulls images, each of them once, and reports it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use biplane_console::Notes;
 use biplane_package::{Credentials, Reference, credentials};
 
 impl Session {
-    /// Pulls an image. However many ask for it, it is pulled once.
+    /// Pulls an image. Concurrent requests for the same image share one pull.
     pub(super) async fn pull(&self, image: &str, notes: &Notes) -> Result<()> {
         let once = {
             let mut pulled = self.pulled();
@@ -43,7 +43,7 @@ impl Session {
                 None
             }
         };
-        // Without a tag the engine would pull every version there is.
+        // Without a tag, the engine would pull all versions.
         let (name, version) = match Reference::parse(image) {
             Ok(reference) => (reference.name, Some(reference.version)),
             Err(_) => (image.to_owned(), None),
@@ -70,7 +70,7 @@ impl Session {
     }
 }
 
-/// The login as Docker's API wants it.
+/// The login as required by Docker's API.
 fn docker_credentials(login: Credentials) -> DockerCredentials {
     DockerCredentials {
         username: login.username,

@@ -1,4 +1,4 @@
-//! Python packages, installed in a container for another one to run.
+//! Installs Python packages in a build container, for another container to run.
 
 use anyhow::{Context, Result, bail};
 use bollard::models::ContainerCreateBody;
@@ -17,8 +17,8 @@ use biplane_console::Notes;
 
 /// The version of Python in both images.
 const VERSION: &str = "3.13";
-/// Installs the package of the folder that it runs in below `$INTO`, for other machines than the one it runs on:
-/// what has to be compiled there would not run in a cluster either.
+/// Installs the package in the current folder below `$INTO`. Only wheels for the target platform
+/// are used: a package that is compiled during the installation would not run in a cluster either.
 const INSTALL: &str = r#"set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get update
@@ -35,7 +35,7 @@ done
 "#;
 
 impl Session {
-    /// Installs a Python package, for an image that has nothing but Python.
+    /// Installs a Python package for an image that only has Python.
     pub(super) async fn python(
         &self,
         python: &Python,
@@ -77,10 +77,10 @@ impl Session {
         })
     }
 
-    /// Has a container that was made for it install the package, and returns what there is then.
+    /// Installs the package in a build container, and returns the installed files.
     async fn install(&self, id: &str, python: &Python, into: &str) -> Result<Bytes> {
         let Python { root, folder, schemas, .. } = python;
-        // Someone's own environment is of no use elsewhere.
+        // A local virtual environment cannot be used elsewhere.
         let packed = Packer::new().folder(&root.join(folder), folder, Some(".venv"));
         let mut packer = packed.context("failed to tar function source")?;
         let types = root.join(schemas);

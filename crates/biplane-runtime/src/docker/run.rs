@@ -1,4 +1,4 @@
-//! Containers that run to their end: bytes in, bytes out.
+//! Runs containers until they exit, with bytes on stdin and stdout.
 
 use std::time::Duration;
 
@@ -21,13 +21,13 @@ use super::{Container, Session, unique_name};
 use biplane_console::Notes;
 use biplane_package::Reference;
 
-/// What containers call this machine.
+/// The name of this machine in Docker containers.
 const HOST: &str = "host.docker.internal";
-/// The name that containers of Podman know. Many a version takes Docker's word for where its own name
-/// leads for an address.
+/// The name of this machine in Podman containers. Many versions of Podman treat Docker's
+/// `host-gateway` as an address instead of resolving it.
 const PODMAN_HOST: &str = "host.containers.internal";
 
-/// What a container came to.
+/// The result of a container.
 #[derive(Debug)]
 pub struct Ran {
     pub code: i64,
@@ -36,7 +36,7 @@ pub struct Ran {
 }
 
 impl Session {
-    /// Sees to it that an image is there to be run.
+    /// Ensures that an image is present.
     pub(crate) async fn provide(
         &self,
         image: &str,
@@ -58,7 +58,7 @@ impl Session {
         pulled.with_context(|| format!("failed to pull image {}", quote(image)))
     }
 
-    /// Runs a container on a network, from which the host can be reached, and removes it.
+    /// Runs a container on a network from which the host can be reached, and removes the container.
     pub async fn run(
         &self,
         image: &str,
@@ -97,13 +97,13 @@ impl Session {
         Ok(ran)
     }
 
-    /// What containers that are run call this machine.
+    /// The name of this machine inside containers.
     pub async fn host(&self) -> &'static str {
         let ask = async || host_of(self.docker().version().await.unwrap_or_default());
         self.host.get_or_init(ask).await
     }
 
-    /// Makes a container that is removed without much ado.
+    /// Creates a container that is removed without a graceful stop.
     pub(super) async fn create_to_run(
         &self,
         image: &str,
@@ -120,7 +120,7 @@ impl Session {
         created.map_err(|error| error.or(|e| explain(e).context("failed to create container")))
     }
 
-    /// Removes a container now, and not only in the end.
+    /// Removes a container now instead of at the end of the command.
     pub(super) async fn remove(&self, id: &str) {
         let force = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
         if self.docker().remove_container(id, Some(force)).await.is_ok() {
@@ -137,7 +137,7 @@ impl Session {
             stderr: true,
             ..AttachContainerOptions::default()
         };
-        // Before it starts, so that nothing it writes is missed.
+        // Attached before the start, so that no output is missed.
         let attached = docker.attach_container(id, Some(everything)).await;
         let attached =
             attached.map_err(|e| explain(&e)).context("failed to attach to container")?;
@@ -146,7 +146,7 @@ impl Session {
         started.map_err(|e| explain(&e)).context("failed to start container")?;
 
         let write = async {
-            // One that does not read says why.
+            // A container that does not read its input reports the reason.
             let _ = input.write_all(stdin).await;
             let _ = input.shutdown().await;
         };
@@ -170,7 +170,7 @@ impl Session {
         Ok(Ran { code, stdout, stderr })
     }
 
-    /// Waits for a container to end.
+    /// Waits for a container to exit.
     pub(super) async fn exit_code_of(&self, id: &str) -> Result<i64> {
         let wait = self.docker().wait_container(id, None::<WaitContainerOptions>);
         match std::pin::pin!(wait).next().await {
@@ -182,7 +182,7 @@ impl Session {
     }
 }
 
-/// What containers of an engine call this machine.
+/// The name of this machine in containers of an engine.
 fn host_of(engine: SystemVersion) -> &'static str {
     let parts = engine.components.unwrap_or_default();
     let is_podman = parts.iter().any(|part| part.name == "Podman Engine");

@@ -1,4 +1,4 @@
-//! Which engine options choose.
+//! Tests which engine the options select.
 
 use super::*;
 

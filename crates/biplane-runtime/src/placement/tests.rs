@@ -1,4 +1,4 @@
-//! Where Functions run, by what they say.
+//! Tests where Functions run, depending on their annotations and packages.
 
 use super::*;
 use crate::function::override_annotations;
@@ -31,7 +31,7 @@ fn packages_of_upstream_run_in_process_whatever_their_registry_and_version() {
         ("localhost:5000/crossplane-contrib/function-auto-ready@sha256:abc", true),
         ("localhost/crossplane-contrib/function-auto-ready", true),
         ("crossplane-contrib/function-auto-ready:v1", true),
-        // Deeper down, a repository may be anyone's.
+        // A repository with a longer path may be from any publisher.
         ("registry.example.org/x/crossplane-contrib/function-auto-ready:v0.5.0", false),
         ("localhost:5000/mirror/crossplane-contrib/function-auto-ready@sha256:abc", false),
         ("x/crossplane-contrib/function-auto-ready:v1", false),

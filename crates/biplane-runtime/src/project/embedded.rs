@@ -1,10 +1,10 @@
 //! Functions whose source is in the project.
 //!
-//! A control plane runs them from images, and so does this in a Docker engine: with what upstream's
-//! builders put there, but without an image of their own. What runs in the image of another function is
-//! copied into a container of that image before it starts, which needs nobody who builds images and
-//! leaves none behind. For a look at what they do, a program on this machine is enough, and it is
-//! there sooner: those who allow it have Go modules and Python packages started from their folders.
+//! A control plane runs them from images. Here, they run in a Docker engine with the same content
+//! as upstream's builders produce, but without building an image: the files are copied into a
+//! container of the base image before it starts. This needs no image builder and leaves no images
+//! behind. If local processes are allowed, Go modules and Python packages are started from their
+//! folders instead, which is faster.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,20 +20,21 @@ use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
 use biplane_console::os::reason;
 use biplane_package::reference::{dns_label, repository_path};
 
-/// What runs KCL, and as whom.
+/// The image that runs KCL, and its user.
 const KCL_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-kcl:v0.12.1";
 const KCL_ENV: &[&str] = &["FUNCTION_KCL_DEFAULT_SOURCE=/src", "KCL_PKG_PATH=/src"];
 const KCL_USER: u64 = 2000;
-/// What runs templates.
+/// The image that runs templates.
 const TEMPLATES_BASE: &str = "xpkg.crossplane.io/crossplane-contrib/function-go-templating:v0.12.0";
 const TEMPLATES_ENV: &[&str] = &["FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE=/src"];
-/// What compiled programs run on.
+/// The base image of compiled functions.
 const GO_BASE: &str = "gcr.io/distroless/static-debian12@sha256:a9329520abc449e3b14d5bc3a6ffae065bdde0f02667fa10880c49b35c109fd1";
-/// Where Python packages are installed, and what they run on. Both have the same Python.
+/// The image in which Python packages are installed, and the one in which they run. Both have the
+/// same version of Python.
 const PYTHON_BUILDER: &str = "docker.io/library/debian:13-slim";
 const PYTHON_BASE: &str = "gcr.io/distroless/python3-debian13:nonroot";
 
-/// What a folder with the source of a function is.
+/// The kind of a function's source folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Kcl,
@@ -86,7 +87,7 @@ pub(super) fn functions(
     Ok(functions)
 }
 
-/// The functions that the project lists, else those that are in its folder.
+/// The functions that the project lists, otherwise those found in its functions folder.
 fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
     if let Some(listed) = &project.listed {
         return Ok(listed.clone());
@@ -108,7 +109,7 @@ fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
     Ok(names.into_iter().map(Listed::Directory).collect())
 }
 
-/// What a function is made of in a container.
+/// How a function is built for a container.
 fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<BuildSource> {
     let image = |image: &str, what: &str| {
         rewrites::rewrite(&project.rewrites, image)
@@ -147,8 +148,8 @@ fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<B
     })
 }
 
-/// How the function in a folder is started in place, if it can be. The command is told where to
-/// listen.
+/// The command that starts the function from its folder, if possible. The address is added to the
+/// command.
 fn command(folder: &Path, kind: Kind) -> Result<Option<Vec<String>>> {
     let path = folder.to_str().ok_or_else(|| anyhow!("the path of its folder is not text"))?;
     let words = |words: &[&str]| Some(words.iter().map(|&word| word.to_owned()).collect());
@@ -165,7 +166,7 @@ fn command(folder: &Path, kind: Kind) -> Result<Option<Vec<String>>> {
     })
 }
 
-/// What upstream's builders would take a folder for, in their order.
+/// The kind that upstream's builders would detect for a folder, in their order.
 fn identify(folder: &Path) -> Result<Kind> {
     let has = |name: &str| folder.join(name).exists();
     if !folder.is_dir() {
@@ -184,7 +185,7 @@ fn identify(folder: &Path) -> Result<Kind> {
     }
 }
 
-/// Whether there is at least one file below a folder, and nothing but templates.
+/// Whether a folder has at least one file, and only templates.
 fn templates_only(folder: &Path) -> std::io::Result<bool> {
     let mut any = false;
     for entry in std::fs::read_dir(folder)? {

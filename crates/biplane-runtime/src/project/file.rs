@@ -1,4 +1,4 @@
-//! The project file: what render needs of it, held to the rules that it must keep.
+//! Reads and validates the project file.
 
 use std::path::Path;
 
@@ -16,17 +16,17 @@ const KIND: &str = "Project";
 /// A project.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Project {
-    /// Where the project's own packages go.
+    /// The repository of the project's own packages.
     pub repository: String,
     /// The folder of the functions whose source is in the project.
     pub functions_path: String,
     /// The folder of the types that are generated for them.
     pub schemas_path: String,
-    /// The functions whose source is in the project, if they are listed and not to be found.
+    /// The functions whose source is in the project, if the file lists them.
     pub listed: Option<Vec<Listed>>,
     /// Packages of functions that run.
     pub packages: Vec<Package>,
-    /// Where images are fetched instead.
+    /// Rules that replace the registries of images.
     pub rewrites: Vec<Rewrite>,
 }
 
@@ -40,9 +40,9 @@ pub(super) struct Package {
 /// A function that a project lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Listed {
-    /// Its source is in a folder of that name.
+    /// A folder with the source.
     Directory(String),
-    /// Its images are in files whose path begins like this.
+    /// Image files whose paths begin with the prefix.
     Tarball { name: String, prefix: String },
 }
 
@@ -52,7 +52,7 @@ impl Listed {
         name
     }
 
-    /// How the path of its images begins.
+    /// The prefix of its image files.
     pub(super) fn prefix(&self) -> Option<&str> {
         match self {
             Self::Directory(_) => None,
@@ -118,7 +118,7 @@ impl Project {
     }
 }
 
-/// The package of a dependency, if it is that of a function that runs.
+/// The package of a dependency, if it is a function.
 fn package(dependency: &Value) -> Option<Package> {
     let api_only = dependency.pointer("/xpkg/apiOnly") == Some(&Value::Bool(true));
     let runs = text_at(dependency, "/type") == "xpkg"
@@ -259,7 +259,7 @@ fn function_problems(function: &Value) -> Vec<String> {
     wrong
 }
 
-/// One problem by itself, several in brackets.
+/// A single problem as it is, several in brackets.
 fn joined(problems: &[String]) -> Option<String> {
     match problems {
         [] => None,

@@ -1,11 +1,11 @@
-//! Where a project says that images are to be fetched instead of where their names say.
+//! Rules of a project that replace the prefixes of image names, for example to use a mirror.
 
 use anyhow::{Result, bail};
 use biplane_model::Value;
 
 use super::values::{list, text_at};
 
-/// A rule for the beginnings of names.
+/// A rule that replaces a prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rewrite {
     from: Vec<String>,
@@ -13,7 +13,7 @@ pub(super) struct Rewrite {
 }
 
 impl Rewrite {
-    /// The rule of an image configuration, if it has one: it may be about other things.
+    /// The rule of an image configuration, if it has one.
     pub(super) fn of(configuration: &Value) -> Option<Self> {
         let spec = configuration.get("spec")?;
         let to = spec.get("rewriteImage").filter(|rule| !rule.is_null())?;
@@ -22,7 +22,7 @@ impl Rewrite {
     }
 }
 
-/// The name under which an image is fetched. The longest beginning that is known decides.
+/// The name under which an image is pulled. The longest matching prefix wins.
 pub(super) fn rewrite(rules: &[Rewrite], image: &str) -> Result<String> {
     let mut best: Option<(&str, &Rewrite)> = None;
     for rule in rules {

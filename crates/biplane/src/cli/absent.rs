@@ -1,4 +1,4 @@
-//! Commands of upstream's command line that this one does not have yet, and what to use instead.
+//! Upstream commands that Biplane does not have yet, with their replacements.
 
 use std::ffi::OsString;
 
@@ -65,14 +65,14 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&["diff"], "`crossplane-diff`"),
 ];
 
-/// What to say about a line that names one of them, of all the mistakes that it may have.
+/// The message for a line that names one of them, whatever other errors the line has.
 pub(super) fn message(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let unknown = matches!(error.kind(), ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument);
     let (path, instead) = unknown.then(|| find(&words(arguments)))??;
     Some(format!("biplane has no `{path}` yet: use {instead}"))
 }
 
-/// The words before anything else, without the flags that every command has.
+/// The leading words, without the flags that every command has.
 fn words(arguments: &[OsString]) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = arguments.iter().skip(1).map_while(|argument| argument.to_str());
@@ -88,7 +88,7 @@ fn words(arguments: &[OsString]) -> Vec<&str> {
     words
 }
 
-/// The longest path that the words begin with, and what to use instead.
+/// The longest path that the words begin with, and its replacement.
 fn find(words: &[&str]) -> Option<(String, String)> {
     (1..=words.len().min(3)).rev().find_map(|length| {
         let path = words[..length].join(" ");
@@ -105,7 +105,7 @@ fn find(words: &[&str]) -> Option<(String, String)> {
 mod tests {
     use super::*;
 
-    /// CLI-1, CLI-2: a command that is built leaves the lists.
+    /// CLI-1, CLI-2: a command that is implemented is removed from the lists.
     #[test]
     fn no_command_that_there_is_counts_as_absent() {
         let tree = crate::cli::command();

@@ -1,13 +1,13 @@
-//! Flags that are on or off: `--flag`, and `--flag=false` to take it back.
+//! Boolean flags: `--flag`, and `--flag=false` to turn it off again.
 
 use clap::builder::TypedValueParser as _;
 use clap::{Arg, ArgAction, Command};
 
-/// The tree that command lines are parsed with: every such flag, of a command and of those below it,
-/// takes a value after an equals sign, and a command that is missing is a mistake like any other.
+/// The tree that command lines are parsed with. Every boolean flag, of a command and of its
+/// subcommands, takes a value after an equals sign, and a missing command is a usage error.
 ///
-/// The tree that people are shown stays without: help that repeats the same value at every flag
-/// helps nobody, and completions would offer one where a file is wanted.
+/// The tree that is shown to users has no such values. In help they would only be noise, and
+/// completions would offer them where a file is expected.
 pub(super) fn with_values(command: Command) -> Command {
     command.arg_required_else_help(false).mut_args(with_value).mut_subcommands(with_values)
 }

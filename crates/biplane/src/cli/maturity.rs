@@ -1,22 +1,22 @@
-//! Which commands may still change, and what help says about them.
+//! Marks commands as alpha or beta, and decides which of them help shows.
 
 use clap::Command;
 
 use crate::config::Features;
 
-/// How settled a command is. Those that are not said to be anything are settled.
+/// How stable a command is. Unlisted commands are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Alpha,
-    #[allow(dead_code)] // no command is beta today; the file and its rules know the level
+    #[allow(dead_code)] // no command is beta today; the configuration supports the level
     Beta,
 }
 
-/// Groups of commands that are not settled; everything below a group is as settled as it is.
+/// Groups of commands that are not stable. The level applies to everything below a group.
 const LEVELS: &[(&str, Level)] = &[("operation", Level::Alpha)];
 
-/// Says of every command how settled it is, and hides what the configuration hides. A hidden
-/// command still runs.
+/// Marks every command with its level, and hides the commands that the configuration hides. A
+/// hidden command still runs.
 pub(super) fn apply(command: Command, features: Features) -> Command {
     apply_levels(command, LEVELS, features)
 }
@@ -31,7 +31,7 @@ fn apply_levels(command: Command, levels: &[(&str, Level)], features: Features) 
     })
 }
 
-/// What help says about commands that it does not show.
+/// The note in help about commands that are not shown.
 pub(super) fn note(features: Features) -> String {
     let note = match (!features.disable_beta, features.enable_alpha) {
         (true, true) => "Alpha and beta commands are shown",

@@ -1,10 +1,11 @@
-//! Says what is wrong with a command line, in the words that scripts of the field match on.
+//! Formats usage errors with the messages of Crossplane's command line, because scripts match on
+//! them.
 
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// What is wrong with these arguments, without the usage line. `tree` is what people are shown.
+/// The error in these arguments, without the usage line. `tree` is the tree shown to users.
 pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]) -> String {
     let invalid = strings(error, ContextKind::InvalidArg);
     let flag = invalid.first().map(|text| name(text)).unwrap_or_default();
@@ -19,7 +20,7 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
             let what = if found.starts_with('-') { "unknown flag" } else { "unexpected argument" };
             let mut near = strings(error, ContextKind::SuggestedArg);
             near.extend(strings(error, ContextKind::SuggestedSubcommand));
-            // The nearest comes last.
+            // The closest match comes last.
             let near = near.last().map(|n| format!(", did you mean {:?}?", name(n)));
             format!("{what} {found}{}", near.unwrap_or_default())
         }
@@ -74,19 +75,19 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
     }
 }
 
-/// The usage line of the command that the mistake is in.
+/// The usage line of the command with the error.
 pub fn usage(error: &clap::Error, tree: &clap::Command) -> Option<String> {
     error.get(ContextKind::Usage)?;
     let usage = selected(error, tree).clone().render_usage().to_string();
     usage.lines().next().map(ToOwned::to_owned)
 }
 
-/// The command that the mistake is in.
+/// The command with the error.
 fn selected<'a>(error: &clap::Error, tree: &'a clap::Command) -> &'a clap::Command {
     path(error, tree).last().copied().unwrap_or(tree)
 }
 
-/// The same with the commands above it, the program first.
+/// The same with its parent commands, the program first.
 fn path<'a>(error: &clap::Error, tree: &'a clap::Command) -> Vec<&'a clap::Command> {
     let mut path = vec![tree];
     let Some(ContextValue::StyledStr(text)) = error.get(ContextKind::Usage) else { return path };
@@ -101,8 +102,8 @@ fn path<'a>(error: &clap::Error, tree: &'a clap::Command) -> Vec<&'a clap::Comma
     path
 }
 
-/// What is wrong where each command below serves a function: there is no such function, or it is another one that
-/// has the flag.
+/// The error where each subcommand serves a function: the function does not exist, or the flag
+/// belongs to another function.
 fn of_functions(found: &str, path: &[&clap::Command]) -> Option<String> {
     let names: Vec<_> = path.iter().skip(1).map(|command| command.get_name()).collect();
     let (["function", "serve", ..], [_, _, serve, ..]) = (names.as_slice(), path) else {
@@ -127,7 +128,7 @@ fn of_functions(found: &str, path: &[&clap::Command]) -> Option<String> {
     (!owners.is_empty()).then(|| format!("unknown flag {found}: it is a flag of {owners} only"))
 }
 
-/// A flag as it is typed, an argument as it is called: `--flag` or `<argument>`.
+/// The name of a flag or an argument as typed: `--flag` or `<argument>`.
 fn name(shown: &str) -> String {
     if shown.starts_with('-') {
         return shown.split([' ', '=', '[']).next().unwrap_or_default().to_owned();

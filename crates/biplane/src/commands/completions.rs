@@ -1,4 +1,4 @@
-//! `completions`: makes a shell complete commands and flags.
+//! `completions`: prints a script with which a shell completes commands and flags.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -44,7 +44,7 @@ enum Shell {
 }
 
 impl Completions {
-    /// Prints a script for the given tree of commands.
+    /// Prints a script for the given command tree.
     pub fn run(
         &self,
         tree: &clap::Command,
@@ -90,7 +90,7 @@ impl Shell {
         match self {
             Self::Bash => script.push_str(&BASH_FILES.replace("NAME", &name)),
             Self::Zsh => script = zsh_files(&script),
-            // Offers all files, as it does for every program.
+            // Fish offers all files, as for every program.
             Self::Fish => script.push_str(&fish_values(&tree)),
         }
         Ok(script)
@@ -105,7 +105,8 @@ impl Shell {
     }
 }
 
-/// Where an argument is expected, bash would be offered flags. Almost all arguments are YAML files.
+/// Makes bash offer files instead of flags where an argument is expected. Almost all arguments are
+/// YAML files.
 const BASH_FILES: &str = r#"
 _NAME_or_files() {
     _NAME "$@"
@@ -125,8 +126,8 @@ _NAME_or_files() {
 complete -F _NAME_or_files -o bashdefault -o default NAME
 "#;
 
-/// The same for zsh, where arguments stand on lines of their own that begin with a colon. They are
-/// given their numbers, since zsh would offer what comes after an argument that may be left out, too.
+/// The same for zsh, where each argument is on its own line that begins with a colon. Arguments are
+/// numbered, because zsh would also offer what follows an optional argument.
 fn zsh_files(script: &str) -> String {
     let mut number = 0;
     let line = |line: &str| {
@@ -141,7 +142,7 @@ fn zsh_files(script: &str) -> String {
     script.lines().map(line).collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Fish would be offered files where an argument is one of a few words.
+/// Makes fish offer the possible values of an argument instead of files.
 fn fish_values(tree: &clap::Command) -> String {
     let mut lines = String::new();
     for command in tree.get_subcommands() {
@@ -161,7 +162,7 @@ fn fish_values(tree: &clap::Command) -> String {
     lines
 }
 
-/// The tree without what is hidden, which generators would offer.
+/// The tree without hidden commands, which generators would offer.
 fn visible(command: &clap::Command) -> clap::Command {
     let mut out = clap::Command::new(command.get_name().to_owned())
         .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned())

@@ -73,7 +73,7 @@ struct Set {
 struct View {}
 
 impl ConfigCommand {
-    /// Shows or changes the file at this path, if there can be one.
+    /// Shows or changes the file at this path, if there is one.
     pub fn run(&self, path: Option<&Path>, streams: &mut Streams<'_>) -> Result<()> {
         match &self.command {
             Command::View(View {}) => {
@@ -83,7 +83,7 @@ impl ConfigCommand {
             Command::Set(Set { key, value }) => {
                 let path = path.ok_or(ConfigError::NoPath)?;
                 let mut config = Config::default();
-                // A mistake on the command line is told before one in the file.
+                // An error on the command line is reported before one in the file.
                 config.set(key, value)?;
                 config = Config::load(Some(path)).context("cannot load config")?;
                 config.set(key, value)?;

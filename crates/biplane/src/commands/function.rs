@@ -1,4 +1,4 @@
-//! `biplane function`: the functions in the box as servers of their own.
+//! `function serve`: serves the built-in functions over gRPC.
 
 mod auto_ready;
 mod described;
@@ -37,8 +37,8 @@ Examples:
   # The flags that only one function has
   biplane function serve auto-ready --help";
 
-/// A command for each function: the flags that every function has, which stand anywhere, and those of that function
-/// alone.
+/// A subcommand for each function. It has the flags that all functions share, which may be
+/// anywhere, and the function's own flags.
 #[derive(Debug)]
 pub struct Serve {
     flags: Flags,
@@ -79,7 +79,7 @@ pub struct Flags {
 
 const MIB: usize = 1024 * 1024;
 
-/// The tree below `function`, with functions of one's own beside those in the box.
+/// The tree below `function`, with the user's own functions in addition to the built-in ones.
 pub(crate) fn with_own(function: Command, own: &Registry) -> Command {
     function.mut_subcommands(|command| match command.get_name() {
         "serve" => offers::with_own(command, own),
@@ -88,13 +88,13 @@ pub(crate) fn with_own(function: Command, own: &Registry) -> Command {
 }
 
 impl Function {
-    /// What the command logs.
+    /// The log settings of the command.
     pub fn log(&self, verbose: bool) -> Log {
         let Self::Serve(serve) = self;
         serve.log(verbose)
     }
 
-    /// Runs until told to stop.
+    /// Runs until the process is interrupted or terminated.
     pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         let Self::Serve(serve) = self;
         serve.run(own)
@@ -102,7 +102,7 @@ impl Function {
 }
 
 impl Serve {
-    /// People read lines, machines read JSON.
+    /// Debug logs are human-readable lines; otherwise lines are JSON.
     fn log(&self, verbose: bool) -> Log {
         if verbose || self.flags.debug {
             Log { level: LevelFilter::DEBUG, format: Format::Text }
@@ -111,7 +111,7 @@ impl Serve {
         }
     }
 
-    /// Serves until the process is interrupted or terminated; calls in flight are finished.
+    /// Serves until the process is interrupted or terminated. Calls in flight are finished.
     pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         let function = self.choose(own)?;
         let config = self.flags.config();
@@ -126,7 +126,7 @@ impl Serve {
         })
     }
 
-    /// The function of that name, set up with the flags that only it has.
+    /// The function of that name, configured with its own flags.
     fn choose(&self, own: &Registry) -> anyhow::Result<Arc<dyn biplane_function::Function>> {
         Offer::find(&self.name, own)?.set_up(&self.own)
     }
@@ -168,7 +168,7 @@ impl Flags {
         Config {
             network: self.network,
             address: self.address,
-            // Deployments set the variable to nothing when there are no certificates.
+            // Deployments without certificates set the variable to an empty string.
             certs_dir: self.tls_certs_dir.filter(|folder| !folder.is_empty()).map(Into::into),
             insecure: self.insecure,
             max_receive_size: self.max_recv_message_size.saturating_mul(MIB),

@@ -1,4 +1,4 @@
-//! Commands for other programs: the render engine as a process and as a server.
+//! Internal commands for other programs: the render engine as a process and as a server.
 
 mod serve;
 
@@ -18,7 +18,7 @@ use crate::exit::Exit;
 use crate::values;
 use biplane_console::Log;
 
-/// The exit code when a function ended the pipeline and stdout holds what came before.
+/// The exit code when a function ended the pipeline. Stdout then holds the partial response.
 const FATAL: u8 = 3;
 
 /// Commands for other programs.
@@ -31,7 +31,7 @@ pub enum Internal {
 }
 
 impl Internal {
-    /// What the command logs. A server tells of renders that died even when it is not asked to.
+    /// The log settings of the command. A server always logs renders that panicked.
     pub fn log(&self, verbose: bool) -> Log {
         match self {
             Self::Render(render) => Log::when_asked(verbose || render.common.debug),
@@ -87,7 +87,7 @@ impl Render {
         streams.debug("read render request", &[("bytes", &data.len().to_string())]);
         let request =
             RenderRequest::decode(data.as_slice()).context("cannot unmarshal render request")?;
-        // One request needs one thread, and starting others would take longer than it does.
+        // One request needs one thread, and starting more would take longer than the request.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let settings = self.common.settings();
         let rendered =

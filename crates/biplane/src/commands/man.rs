@@ -1,4 +1,4 @@
-//! `man`: manual pages, from the same tree as help.
+//! `man`: prints manual pages, generated from the same tree as help.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct Man {
 }
 
 impl Man {
-    /// Prints or writes pages of the given tree of commands.
+    /// Prints or writes the pages of the given command tree.
     pub fn run(&self, mut tree: clap::Command, streams: &mut Streams<'_>) -> Result<()> {
         tree = tree.disable_help_subcommand(true);
         tree.build();

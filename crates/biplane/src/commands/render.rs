@@ -1,6 +1,6 @@
-//! `render`: what the control plane would do, from files, without a cluster.
+//! `render`: shows what the control plane would do, from files, without a cluster.
 //!
-//! The flags of the two commands; [`biplane_render`] does the work.
+//! This module has the flags of the two commands; [`biplane_render`] does the work.
 
 mod composition;
 mod flags;
@@ -19,12 +19,12 @@ fn refuse<T>(text: impl Into<String>) -> Result<T, Exit> {
     Err(Exit { code: USAGE_ERROR, text: text.into() })
 }
 
-/// Fails if `--watch` should watch standard input, which can be read only once.
+/// Fails if `--watch` is combined with standard input, which can only be read once.
 fn check_watch(reads_stdin: bool) -> Result<(), Exit> {
     if reads_stdin { refuse("--watch can't be used with standard input") } else { Ok(()) }
 }
 
-/// The result of a command that watches files until it is stopped.
+/// The result of a command that watches files until it is interrupted.
 fn end_of_watch(watched: Watched) -> Result<(), Exit> {
     match watched {
         Watched::Interrupted => Err(Exit { code: INTERRUPTED, text: String::new() }),

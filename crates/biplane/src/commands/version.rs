@@ -1,4 +1,4 @@
-//! `version`: which release this is, and which of upstream it is compatible with.
+//! `version`: prints the version, and the Crossplane releases that it is compatible with.
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -10,7 +10,7 @@ Examples:
   # Which release this program is
   biplane version --client";
 
-/// The releases of upstream whose behaviour is recorded in `tests/conformance`, and compared with.
+/// The Crossplane releases whose behaviour is recorded in `tests/conformance` and compared with.
 pub const COMPATIBLE_WITH: [(&str, &str); 3] =
     [("Crossplane", "v2.4"), ("its command line", "v2.6"), ("render of the v1 line", "v1.20")];
 
@@ -28,7 +28,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Prints.
+    /// Prints the version.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
         writeln!(streams.stdout, "Client Version: v{}", env!("CARGO_PKG_VERSION"))
             .and_then(|()| streams.stdout.flush())
@@ -43,7 +43,7 @@ impl Version {
     }
 }
 
-/// The line about upstream.
+/// The line about compatible releases.
 pub fn compatible_with() -> String {
     let all: Vec<_> =
         COMPATIBLE_WITH.iter().map(|(what, version)| format!("{what} {version}")).collect();

@@ -1,4 +1,4 @@
-//! Where the configuration is found, what it may say, and how it is changed.
+//! Tests where the configuration is found, how it is validated, and how it is changed.
 
 use super::*;
 

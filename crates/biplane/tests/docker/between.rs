@@ -1,4 +1,4 @@
-//! Someone between the program and the engine, who lets requests wait and answers get lost.
+//! A proxy between the program and the Docker engine that delays requests and drops responses.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,18 +11,18 @@ use std::thread;
 
 use crate::daemon::Daemon;
 
-/// What happens to the request that has a text in it.
+/// What happens to the request that contains a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
-    /// It waits to be let through.
+    /// It waits until it is let through.
     Waits,
-    /// It waits until another request has this text in it.
+    /// It waits until another request contains this text.
     WaitsFor(&'static str),
-    /// It is let through, and the answer is lost.
+    /// It is let through, and its response is dropped.
     StaysUnanswered,
 }
 
-/// Someone between the program and the engine.
+/// A proxy between the program and the Docker engine.
 pub(crate) struct Between {
     socket: PathBuf,
     met: Receiver<()>,
@@ -31,7 +31,7 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// Waits for a request that has a text in it.
+    /// Waits for a request that contains a text.
     pub(crate) fn new(daemon: &Daemon, text: &'static str, fate: Fate) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("docker.sock");
@@ -60,7 +60,7 @@ impl Between {
         format!("unix://{}", self.socket.display())
     }
 
-    /// Returns once the request has been met, or its answer.
+    /// Returns once the request, or its response, has arrived.
     pub(crate) fn meet(&self) {
         self.met.recv().unwrap();
     }
@@ -128,7 +128,7 @@ fn each_part(from: &mut impl Read, mut deal: impl FnMut(&[u8]) -> bool) {
     }
 }
 
-/// Offers the engine at a port, to everybody, and remembers the first lines of requests.
+/// Exposes the engine on a TCP port without certificates, and records the first lines of requests.
 pub(crate) fn open_port(daemon: &Daemon) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

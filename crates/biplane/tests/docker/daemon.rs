@@ -1,4 +1,4 @@
-//! A Docker engine, from the distribution's package, for the tests alone.
+//! Starts a Docker engine, from the distribution's package, for the tests only.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use tokio::runtime::Runtime;
 
 use crate::{images, remote};
 
-/// An engine that runs, with the images that tests use.
+/// A running engine with the images that tests use.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     runtime: Runtime,
     docker: Docker,
     child: Child,
-    /// What it says, line by line, until it ends.
+    /// Its log, line by line, until it exits.
     log: Mutex<Receiver<String>>,
     folder: tempfile::TempDir,
 }
@@ -39,7 +39,7 @@ impl Daemon {
             return Err("the loopback device cannot be set up".into());
         }
         let folder = tempfile::tempdir().map_err(text)?;
-        // In memory, and only as far as these namespaces go: nothing of it can be left behind.
+        // In memory, and only visible in these namespaces, so that nothing is left behind.
         let tmpfs = ["-t", "tmpfs", "biplane-tests"];
         let mounted = Command::new("mount").args(tmpfs).arg(folder.path()).status();
         if !mounted.map_err(text)?.success() {
@@ -104,18 +104,18 @@ impl Daemon {
         self.folder.path().join("docker.sock")
     }
 
-    /// The folder with the certificates of the engine and of those who may use it.
+    /// The folder with the certificates of the engine and of its clients.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Every container, whether it runs or not.
+    /// Every container, running or not.
     pub(crate) fn containers(&self) -> Vec<ContainerSummary> {
         let all = ListContainersOptions { all: true, ..ListContainersOptions::default() };
         self.wait(self.docker.list_containers(Some(all))).unwrap()
     }
 
-    /// What the only container does: `running`, `exited` and so on.
+    /// The state of the only container: `running`, `exited` and so on.
     pub(crate) fn only_state(&self) -> String {
         let containers = self.containers();
         assert_eq!(containers.len(), 1, "{containers:?}");
@@ -139,14 +139,14 @@ impl Daemon {
         self.wait(self.docker.remove_network(name)).unwrap();
     }
 
-    /// The networks that someone made.
+    /// The networks that the tests or the program created.
     pub(crate) fn networks(&self) -> Vec<String> {
         let networks = self.wait(self.docker.list_networks(None::<ListNetworksOptions>)).unwrap();
         let names = networks.into_iter().filter_map(|network| network.name);
         names.filter(|name| !matches!(name.as_str(), "bridge" | "host" | "none")).collect()
     }
 
-    /// Nothing is left behind.
+    /// Asserts that nothing is left behind.
     pub(crate) fn assert_empty(&self) {
         let containers = self.containers();
         let networks = self.networks();
@@ -160,10 +160,10 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Politely, so that it says goodbye to what it started.
+        // A graceful stop, so that it also stops what it started.
         let id = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &id]).status();
-        // Its log ends when it does.
+        // Its log ends when it exits.
         let deadline = Instant::now() + Duration::from_secs(15);
         let left = || deadline.saturating_duration_since(Instant::now());
         let log = self.log.get_mut().unwrap_or_else(PoisonError::into_inner);

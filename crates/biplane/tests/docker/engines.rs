@@ -1,4 +1,4 @@
-//! Engines in containers.
+//! Tests render engines in containers.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -119,7 +119,7 @@ fn an_engine_is_given_context(daemon: &Daemon) {
 fn a_warm_container_serves_engines_and_others(daemon: &Daemon) {
     let keep = [("runtime-docker-name", "warm"), ("runtime-docker-cleanup", "Orphan")];
     let work = Work::with(daemon, FUNCTION, &keep);
-    // Made for an engine, met by another, and by none.
+    // Created for an engine, then used with another engine, and with the built-in one.
     work.render(&[&image(ENGINE)]).assert_rendered();
     let id = daemon.containers()[0].id.clone();
     assert!(daemon.networks().is_empty(), "{:?}", daemon.networks());

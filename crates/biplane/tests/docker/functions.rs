@@ -1,4 +1,4 @@
-//! Functions in containers.
+//! Tests functions in containers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -69,12 +69,12 @@ fn a_container_with_a_name_is_used_again(daemon: &Daemon) {
     let cleanup = |policy| ("runtime-docker-cleanup", policy);
     Work::with(daemon, FUNCTION, &[name, cleanup("Orphan")]).render(&[]).assert_rendered();
     let id = daemon.containers()[0].id.clone();
-    // What it runs is not compared, nor is it pulled.
+    // The image of an existing container is neither compared nor pulled.
     let always = ("runtime-docker-pull-policy", "Always");
     let again = Work::with(daemon, "nowhere.example/x:v1", &[name, cleanup("Stop"), always]);
     again.render(&[]).assert_rendered();
     assert_eq!((daemon.only_state().as_str(), &daemon.containers()[0].id), ("exited", &id));
-    // One that was stopped is started.
+    // A stopped container is started.
     Work::with(daemon, FUNCTION, &[name, cleanup("Remove")]).render(&[]).assert_rendered();
     let ran = Work::with(daemon, FUNCTION, &[("runtime-docker-name", "a/b")]).render(&[]);
     ran.assert_failed(r#"cannot start Function "first": cannot inspect Docker container "a/b": Invalid container name (a/b), only [a-zA-Z0-9][a-zA-Z0-9_.-] are allowed"#);
@@ -154,7 +154,7 @@ fn a_container_is_made_as_annotations_say(daemon: &Daemon) {
 /// RT-7, RT-9
 fn a_network_that_is_missing_is_reported(daemon: &Daemon) {
     let ran = Work::with(daemon, FUNCTION, &[("runtime-docker-network", "not-there")]).render(&[]);
-    // Older engines notice when it starts, newer ones when it is created.
+    // Older engines report it when the container starts, newer ones when it is created.
     ran.assert_failed(r#"cannot start Function "first": cannot "#);
     assert!(ran.stderr.contains("network not-there not found"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("Pulling"), "{}", ran.stderr);
@@ -173,7 +173,7 @@ fn a_network_without_the_container_is_reported(daemon: &Daemon) {
     daemon.remove_network("mine");
 }
 
-/// Two that wait for the same name to be free would not both be there.
+/// If both waited for the same name, one of them would be missing.
 fn functions_start_side_by_side(daemon: &Daemon) {
     let work = Work::with(daemon, FUNCTION, &[])
         .and("second", FUNCTION, &[])

@@ -1,5 +1,5 @@
-//! Images around the program under test. They are made once, from its file and the libraries that it
-//! needs.
+//! Images with the program under test. They are created once, from the binary and the libraries
+//! that it needs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tokio_stream::StreamExt;
 use crate::daemon::Daemon;
 
 const REPOSITORY: &str = "biplane.example/tests";
-/// What tests find in all images besides programs: users, and what stands in for the tools of Python.
+/// Files in all images besides programs: users, and replacements for the Python tools.
 const FILES: &[(&str, &str)] = &[
     ("etc/passwd", "root:x:0:0::/:/bin/sh\nnonroot:x:65532:65532::/:/bin/sh\n"),
     ("etc/group", "root:x:0:\nnonroot:x:65532:\n"),
@@ -35,9 +35,9 @@ const FILES: &[(&str, &str)] = &[
 
 /// The program as a function.
 pub(crate) const FUNCTION: &str = "biplane.example/tests:function";
-/// A function that ends at once and says why.
+/// A function that exits immediately with a message.
 pub(crate) const BROKEN: &str = "biplane.example/tests:broken";
-/// A function that listens to nobody, not even to those who want it to stop.
+/// A function that does not listen and ignores requests to stop.
 pub(crate) const DEAF: &str = "biplane.example/tests:deaf";
 /// The program as an engine.
 pub(crate) const ENGINE: &str = "biplane.example/tests:engine";
@@ -47,7 +47,7 @@ pub(crate) fn provide(daemon: &Daemon) {
     let root = folder.path();
     let program = Path::new(env!("CARGO_BIN_EXE_biplane"));
     copy(program, &root.join("biplane"));
-    // Most of a debug build is of no use there.
+    // Most of a debug build is not needed there.
     let _ = Command::new("strip").arg(root.join("biplane")).status();
     copy_libraries(program, root);
     for name in ["sh", "sleep"] {

@@ -1,4 +1,4 @@
-//! Commands that are stopped while the engine makes something for them.
+//! Tests commands that are interrupted while the Docker engine creates something for them.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -17,14 +17,15 @@ pub(crate) const CASES: &[Case] = &[
     ("containers_are_removed_while_nobody_reads", containers_are_removed_while_nobody_reads),
 ];
 
-/// The body of the request for the engine's container, and for that of a function.
+/// A part of the request that creates the engine's container, and of that for a function's
+/// container.
 const ENGINE_BODY: &str = r#""Image":"biplane.example/tests:engine""#;
 const FUNCTION_BODY: &str = r#""Image":"biplane.example/tests:function""#;
-/// How what has a name of the program's own is removed. Other containers have ids.
+/// The path that removes containers named by the program. Other containers have ids.
 const REMOVAL: &str = "/containers/crossplane-render-";
 const NETWORK_REMOVAL: &str = "/networks/crossplane-render-";
 
-/// Interrupts a command once a request for something has been met.
+/// Interrupts a command once a request has arrived.
 fn interrupt(daemon: &Daemon, text: &'static str, fate: Fate, flags: &[&str]) {
     let between = Between::new(daemon, text, fate);
     let work = Work::with(daemon, FUNCTION, &[]);
@@ -66,7 +67,7 @@ fn a_network_that_comes_late_is_removed(daemon: &Daemon) {
     interrupt(daemon, "/networks/create", Fate::WaitsFor(NETWORK_REMOVAL), &[&engine]);
 }
 
-/// More than fits in a pipe, so that the command cannot go on.
+/// The output is larger than a pipe's buffer, so that the command blocks.
 fn containers_are_removed_while_nobody_reads(daemon: &Daemon) {
     for flags in [&["-x"][..], &["-x", "--watch"]] {
         let work = Work::with(daemon, FUNCTION, &[]);

@@ -1,9 +1,9 @@
-//! Functions and engines in containers, with a Docker engine of the tests' own.
+//! Tests functions and engines in containers, with a Docker engine that only the tests use.
 //!
-//! The tests run in namespaces of their own, so that neither the engine's networks nor its
-//! processes meet those of the machine, and all of it is gone when the tests are.
+//! The tests run in their own namespaces, so that the engine's networks and processes do not mix
+//! with those of the machine, and all of them are removed when the tests end.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 mod between;
 mod daemon;
@@ -25,14 +25,14 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use daemon::Daemon;
 
-/// Set in the namespaces.
+/// Set inside the namespaces.
 const INSIDE: &str = "BIPLANE_DOCKER_TESTS_INSIDE";
 const UNSHARE: [&str; 6] = ["--net", "--pid", "--mount", "--fork", "--kill-child", "--mount-proc"];
 
-/// A test, and what it is called.
+/// The name of a test, and the test.
 type Case = (&'static str, fn(&Daemon));
 
-#[allow(clippy::print_stdout)] // beside what the harness prints
+#[allow(clippy::print_stdout)] // in addition to the harness's output
 fn main() {
     let mut arguments = Arguments::from_args();
     let cases = [
@@ -48,7 +48,7 @@ fn main() {
     if arguments.list {
         libtest_mimic::run(&arguments, trials(&cases, None)).exit();
     }
-    // One after the other: they count what is left in the engine.
+    // One at a time: they count what is left in the engine.
     arguments.test_threads = Some(1);
     #[allow(clippy::disallowed_methods)] // set by the process that started this one
     let started = if std::env::var_os(INSIDE).is_some() { Daemon::start() } else { go_inside() };
@@ -64,7 +64,7 @@ fn main() {
     conclusion.exit();
 }
 
-/// Starts this program once more where it is alone. Returns only if that is impossible.
+/// Starts this program again in new namespaces. Returns only if that is impossible.
 fn go_inside() -> Result<Daemon, String> {
     if !Daemon::is_installed() {
         return Err("dockerd is not installed (Debian: docker.io)".into());

@@ -1,4 +1,4 @@
-//! Functions of a project, in containers.
+//! Tests functions of a project in containers.
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
@@ -31,11 +31,11 @@ const CONTRIB: &str = "xpkg.crossplane.io/crossplane-contrib";
 const SERVE: &str = r#"exec /biplane function serve function-dummy "$@""#;
 const ORPHAN: &str = "-a=render.crossplane.io/runtime-docker-cleanup=Orphan";
 
-/// A project around a pipeline of one function.
+/// A project with a pipeline of one function.
 struct Project<'a> {
     daemon: &'a Daemon,
     work: Work<'a>,
-    /// What the project file says besides.
+    /// More fields of the project file's spec.
     spec: String,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Project<'a> {
         Self { daemon, work: Work::with(daemon, FUNCTION, &[]), spec: String::new() }
     }
 
-    /// With an image that stands in for another. The other may be known by its digest only.
+    /// With an image that replaces another. The other may be known only by its digest.
     fn with_image(mut self, other: &str, ours: &str) -> Self {
         if self.spec.is_empty() {
             self.spec.push_str("  imageConfigs:\n");
@@ -99,7 +99,7 @@ impl<'a> Project<'a> {
         let mut archive = Vec::new();
         self.daemon.wait(async {
             let mut parts = std::pin::pin!(docker.download_from_container(&id, Some(source)));
-            // There may be no such folder.
+            // The folder may not exist.
             while let Some(Ok(part)) = parts.next().await {
                 archive.extend(part);
             }
@@ -114,7 +114,7 @@ impl<'a> Project<'a> {
     }
 }
 
-/// Says which function is built, and that it was.
+/// The lines that report the build of a function.
 fn built(function: &str) -> String {
     let head = "Resolving function dependencies...\n✓ Resolving function dependencies\n";
     format!("{head}Building function {function}...\n✓ Building function {function}\n")
@@ -156,7 +156,7 @@ fn kcl_runs_in_the_image_that_runs_kcl(daemon: &Daemon) {
     let names = ["src/", "src/kcl.mod", "src/main.k", "src/model/", "src/model/types.k"];
     assert_eq!(files, names.map(own));
 
-    // What annotations say holds for it as for any other.
+    // Annotations apply to it like to any other function.
     let other = format!("-a=render.crossplane.io/runtime-docker-image={FUNCTION}");
     let ran = project.render("model", &[&other]);
     ran.assert_rendered();
@@ -168,7 +168,7 @@ fn kcl_runs_in_the_image_that_runs_kcl(daemon: &Daemon) {
         assert_eq!(ran.stderr, said, "one that is there is not built again");
     }
     daemon.remove_all();
-    // Under another engine too.
+    // Also under another engine.
     let engine = format!("--crossplane-image={}", crate::images::ENGINE);
     project.render("model", &[&engine]).assert_rendered();
     forget(daemon, &format!("{kcl}:v0.12.1"));
@@ -182,12 +182,12 @@ fn templates_run_in_the_image_that_runs_them(daemon: &Daemon) {
     let project = Project::new(daemon);
     project.write("functions/pages/a.yaml.gotmpl", "kind: A\n");
     project.write("functions/pages/more/b.tmpl", "kind: B\n");
-    // There is nothing to run in place.
+    // Templates cannot run as a local process.
     let ran = project.render("pages", &["--allow-process"]);
     ran.assert_rendered();
     assert_eq!(ran.stderr, built("pages"));
     forget(daemon, &format!("{image}:v0.12.0"));
-    // An image that is missing is pulled.
+    // A missing image is pulled.
     let project = project.with_image(&format!("{image}:v0.12.0"), "127.0.0.1:9/templates:v1");
     let ran = project.render("pages", &[]);
     ran.assert_failed(r#"biplane: error: cannot build embedded functions: failed to build function "pages": failed to build runtime images: failed to fetch go-templating base image: failed to pull image "127.0.0.1:9/templates:v1": Error response from daemon: "#);
@@ -205,7 +205,7 @@ fn a_go_module_is_compiled_for_a_container(daemon: &Daemon) {
     let main = format!("#!/bin/sh\n{condition} || exit 9\n{SERVE}\n");
     project.write("functions/compose/main.go", &main);
     project.write("functions/compose/kodata/greeting", "hello\n");
-    // Stands in for the compiler: what it is given is the program.
+    // A fake compiler whose output is the program under test.
     let version = daemon.wait(daemon.docker().version()).unwrap();
     let architecture = version.arch.unwrap();
     let go = project.write(
@@ -281,7 +281,7 @@ fn an_image_in_a_file_is_loaded(daemon: &Daemon) {
         "  functions:\n  - {source: Tarball, tarball: {name: boxed, pathPrefix: out/boxed}}\n"
             .into();
     let name = format!("biplane.example/acme/apps_boxed:{architecture}");
-    // The plain one comes first; what is in the other is of no interest then.
+    // The uncompressed file comes first; the other is then ignored.
     for (extension, bytes) in [("tar.gz", compressed), ("tar", saved)] {
         let file = format!("out/boxed-{architecture}.{extension}");
         project.write(&file, "");

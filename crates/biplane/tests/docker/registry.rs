@@ -1,4 +1,4 @@
-//! A registry that asks who is there, with one image.
+//! A registry with one image that requires credentials.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -26,10 +26,10 @@ const MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 /// `me:secret`, encoded.
 const CREDENTIALS: &str = "bWU6c2VjcmV0";
 
-/// What is to be had, by path.
+/// The content by path: type and bytes.
 type Content = BTreeMap<String, (String, Vec<u8>)>;
 
-/// Serves an image of the daemon's as `tests:v1`, and returns its name.
+/// Serves an image of the daemon as `tests:v1`, and returns its name.
 fn serve(daemon: &Daemon, broken: bool) -> String {
     let content = Arc::new(content(daemon, broken));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -75,7 +75,7 @@ fn content(daemon: &Daemon, broken: bool) -> Content {
     let kind = "application/vnd.docker.container.image.v1+json";
     let mut config = add(kind, &image["Config"]);
     if broken {
-        // Not what is in it.
+        // A digest that does not match the content.
         config["digest"] = format!("sha256:{:064}", 0).into();
         let path = format!("/v2/tests/blobs/sha256:{:064}", 0);
         content.insert(path, (kind.to_owned(), read(&image["Config"])));
@@ -161,13 +161,13 @@ fn an_image_is_pulled_with_credentials(daemon: &Daemon) {
     assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
     forget(daemon, &image);
 
-    // Whoever has no such program may still pull what is public.
+    // Without the credential helper, public images can still be pulled.
     let ran = work.render(&["--verbose"]);
     ran.assert_failed("no basic auth credentials");
     assert!(ran.stderr.contains("Cannot get pull options"), "{}", ran.stderr);
 }
 
-/// RT-10: the answer begins well, and the failure is in the middle of it.
+/// RT-10: the response starts well, and the failure is in the middle of it.
 fn an_image_that_arrives_broken_is_reported(daemon: &Daemon) {
     let image = serve(daemon, true);
     let (registry, _) = image.split_once('/').unwrap();

@@ -1,4 +1,4 @@
-//! Engines that are reached over a network, with certificates and without.
+//! Tests Docker engines that are reached over a network, with and without certificates.
 
 use std::path::Path;
 
@@ -20,11 +20,11 @@ pub(crate) const CASES: &[Case] = &[
     ("the_version_of_the_api_may_be_chosen", the_version_of_the_api_may_be_chosen),
 ];
 
-/// Where the engine listens for those who have certificates.
+/// The address at which the engine listens for clients with certificates.
 pub(crate) const HOST: &str = "tcp://127.0.0.1:2376";
 
-/// Makes certificates for an engine, and in folders of their own those for a friend, whom the engine
-/// knows, and for a stranger.
+/// Creates certificates for an engine, and in separate folders those for a client that the engine
+/// trusts and for one that it does not trust.
 pub(crate) fn certify(folder: &Path) {
     let authority = || {
         let mut ca = CertificateParams::new(Vec::new()).unwrap();
@@ -56,7 +56,7 @@ pub(crate) fn certify(folder: &Path) {
     write(&other, &["stranger"], client, stranger);
 }
 
-/// Renders with the engine at a port.
+/// Renders with the engine at a TCP address.
 fn render(work: &Work<'_>, host: &str, variables: &[(&str, &Path)], flags: &[&str]) -> Ran {
     let mut command = work.command(flags);
     Ran::of(command.env("DOCKER_HOST", host).envs(variables.iter().copied()))
@@ -72,7 +72,7 @@ fn an_engine_is_reached_with_certificates(daemon: &Daemon) {
         let engine = format!("--crossplane-image={ENGINE}");
         render(&work, HOST, variables, &[&engine]).assert_rendered();
     }
-    // Without a scheme of its own, as some write it.
+    // With the scheme `https`, as some users write it.
     let https = HOST.replace("tcp", "https");
     render(&work, &https, &[certificates], &[]).assert_rendered();
 }
@@ -87,14 +87,14 @@ fn certificates_that_do_not_fit_are_reported(daemon: &Daemon) {
         ran.assert_failed(r#"cannot start function runtimes: cannot start Function "first": "#);
         assert!(ran.stderr.contains(want), "{}", ran.stderr);
     };
-    // The engine is not who it should be.
+    // The client does not trust the engine.
     failed(Some(&folder("stranger")), ": invalid peer certificate: ");
-    // The engine is asked without a certificate.
+    // The engine is called without a certificate.
     failed(None, "HTTP request to an HTTPS server");
     let missing = folder("nobody");
     let file = missing.join("ca.pem");
     failed(Some(&missing), &format!("open {}: no such file or directory", file.display()));
-    // Whom the engine does not know.
+    // The engine does not trust the client.
     let mixed = folder("mixed");
     std::fs::create_dir_all(&mixed).unwrap();
     for (from, name) in [("friend", "ca.pem"), ("stranger", "cert.pem"), ("stranger", "key.pem")] {

@@ -1,4 +1,4 @@
-//! Containers that stay up while a command watches its files.
+//! Tests that containers keep running while a command watches its files.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Stdio};
@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[(
     only_the_container_of_the_function_that_changes_is_replaced,
 )];
 
-/// Reads until a line has a text in it.
+/// Reads until a line contains a text.
 fn until_line(lines: &mut BufReader<impl Read>, wanted: &str) {
     let mut seen = String::new();
     while !seen.contains(wanted) {
@@ -32,7 +32,7 @@ fn ids(daemon: &Daemon) -> Vec<String> {
     ids
 }
 
-/// How many of the containers are still there.
+/// How many of the containers still exist.
 fn kept(before: &[String], after: &[String]) -> usize {
     before.iter().filter(|id| after.contains(id)).count()
 }
@@ -60,7 +60,7 @@ fn only_the_container_of_the_function_that_changes_is_replaced(daemon: &Daemon) 
         let second = ids(daemon);
         assert_eq!((second.len(), kept(&first, &second)), (2, 1));
 
-        // What cannot be started does not take the others with it.
+        // A function that fails to start does not affect the others.
         let never = "A=2'\n    render.crossplane.io/runtime-docker-pull-policy: Never\n    render.crossplane.io/runtime-docker-image: 'biplane.example/none";
         work.write("functions.yaml", &list.replace("A=1", never));
         until_line(&mut stderr, "not found and pull policy is \"Never\"");

@@ -1,4 +1,4 @@
-//! Input files, and the program run on them.
+//! Input files, and the program that runs on them.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::daemon::Daemon;
 
-/// What a command line came to.
+/// The result of a command line.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) exit: i32,
@@ -30,7 +30,7 @@ impl Ran {
         }
     }
 
-    /// Asserts that the pipeline ran, as far as its steps have something to say.
+    /// Asserts that the pipeline ran, as shown by the results of its steps.
     pub(crate) fn assert_rendered(&self) {
         assert_eq!(self.exit, 0, "{}", self.stderr);
         assert!(self.stdout.contains("name: orders-events\n"), "{}", self.stdout);
@@ -57,7 +57,7 @@ pub(crate) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Without any function.
+    /// No functions yet.
     pub(crate) fn new(daemon: &'a Daemon) -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { daemon, folder, steps: Vec::new(), functions: Vec::new() }
@@ -98,7 +98,7 @@ impl<'a> Work<'a> {
         path.display().to_string()
     }
 
-    /// The command that renders, with what functions had to say.
+    /// The command that renders and prints the functions' results.
     pub(crate) fn command(&self, flags: &[&str]) -> Command {
         let steps = self.steps.iter().map(|step| {
             format!(
@@ -135,7 +135,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Asks until something is so. The answer takes its time, so that there is no need to rest.
+/// Polls until a condition holds. Each poll takes a while, so that no sleep is needed.
 pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !so() {
@@ -144,7 +144,7 @@ pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     }
 }
 
-/// Asks a program to stop, and says what came of it.
+/// Sends a signal to a program, and returns its exit code and stderr.
 pub(crate) fn stop(child: Child, signal: &str) -> (Option<i32>, String) {
     send(&child, signal);
     end(child)
@@ -155,7 +155,7 @@ pub(crate) fn send(child: &Child, signal: &str) {
     assert!(status.success());
 }
 
-/// Waits for the end of a program, and says what came of it.
+/// Waits for a program to exit, and returns its exit code and stderr.
 pub(crate) fn end(mut child: Child) -> (Option<i32>, String) {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();

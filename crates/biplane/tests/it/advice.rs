@@ -1,4 +1,5 @@
-//! Failures for want of something in the input name the flag that supplies it, and time that runs out is told.
+//! Tests that errors about missing input name the flag that supplies it, and that timeouts are
+//! reported.
 
 use std::process::Command;
 
@@ -77,7 +78,7 @@ fn a_file_that_is_no_definition_is_named() {
     assert_eq!(ran.exit, 1);
 }
 
-/// Files are read first, as upstream does it.
+/// Files are read first, like upstream.
 #[test]
 fn no_time_at_all_is_too_little() {
     for flags in [&["--timeout=0"][..], &["--timeout=0s", "--output-format=json"]] {
@@ -94,7 +95,7 @@ fn the_time_bounds_what_is_read_too() {
     let functions = folder.write("functions.yaml", FUNCTIONS);
     let pipe = folder.at("composition.yaml");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    // Without a writer, opening the pipe would wait for ever.
+    // Without a writer, opening the pipe would block forever.
     let output = Command::new(env!("CARGO_BIN_EXE_biplane"))
         .args(["render", &xr, pipe.to_str().unwrap(), &functions, "--timeout=100ms"])
         .output()

@@ -1,4 +1,4 @@
-//! Claims as input: rendered as the composite resource that they become.
+//! Tests claims as input: they are rendered as their composite resources.
 
 use crate::support::{Ran, example, render_on, run, shown};
 
@@ -83,7 +83,7 @@ fn a_claim_is_rendered_as_the_composite_resource_that_it_becomes() {
     });
     assert_eq!(xr["spec"]["claimRef"], claim);
     assert_eq!(xr["spec"].get("writeConnectionSecretToRef"), None);
-    // The definition's defaults count, and its layout is the legacy one.
+    // The definition's defaults are applied, and the layout is the legacy one.
     let spec = serde_json::json!({"engine": "postgres", "for": "orders", "size": 3});
     assert_eq!(instance["spec"], spec);
     assert_eq!(xr["spec"]["resourceRefs"][0]["kind"], "Instance");
@@ -102,7 +102,7 @@ fn the_v1_line_and_many_at_a_time_take_claims_too() {
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     assert!(ran.stdout.contains("kind: XDatabase\n"), "{}", ran.stdout);
 
-    // Claims and composite resources may stand side by side.
+    // Claims and composite resources may be mixed.
     let xr = "{apiVersion: example.org/v1, kind: XDatabase, metadata: {name: direct}}";
     let many = format!("{CLAIM}---\n{xr}\n");
     let ran = render(&[("xrs.yaml", &many)], &["--xrs=DIR/xrs.yaml", "--xrd=DIR/xrd.yaml"]);
@@ -119,7 +119,7 @@ fn without_its_definition_a_claim_is_refused_with_a_hint() {
     let ran = render(&[], &[]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.starts_with(mismatch) && ran.stderr.ends_with(hint), "{}", ran.stderr);
-    // Another definition does not help, and the user knows the flag.
+    // Another definition does not help, and the user already knows the flag.
     let other = DEFINITION.replace("kind: Database", "kind: Store");
     let ran = render(&[("xrd.yaml", &other)], &["--xrd=DIR/xrd.yaml"]);
     assert_eq!(ran.exit, 1);

@@ -1,5 +1,5 @@
-//! Recorded cases of the reference, through the command line: same documents, same exit code, same
-//! error text.
+//! Replays recorded cases of Crossplane through the command line: same documents, same exit code,
+//! same error message.
 
 mod compare;
 mod server;
@@ -11,16 +11,16 @@ use crate::support::{Folder, Ran, run};
 use compare::{error_text, same_documents};
 use server::Server;
 
-/// Where the functions of a case are.
+/// Where the functions of a case run.
 #[derive(Clone, Copy)]
 enum Functions<'a> {
     InProcess,
     At(&'a str),
 }
 
-/// The reference cannot print control characters; we can.
+/// Crossplane cannot print control characters; we can.
 const DEVIATION: &str = "json-html-escaping";
-/// Cases that are not played back.
+/// Cases that are not replayed.
 const EXCEPTIONS: [&str; 2] = [
     DEVIATION,
     // Recorded without its calls.
@@ -29,8 +29,8 @@ const EXCEPTIONS: [&str; 2] = [
 
 const BOOTSTRAP: &str = "says what its step requires, which that line did not look at";
 const DYNAMIC: &str = "counts what it got of resources that it asked for as only later lines do";
-/// Cases whose functions answer with what they were asked, and were asked something else by the v1
-/// line, so that these answers cannot be played back to it: area, name, and what the answer does.
+/// Cases that cannot be replayed for v1: their functions return parts of the request, and v1 sends
+/// other requests. Each has its area, its name, and what the response does.
 const EXCEPTIONS_OF_V1: [(&str, &str, &str); 16] = [
     ("engine", "bootstrap-and-dynamic", BOOTSTRAP),
     ("engine", "bootstrap-by-labels", BOOTSTRAP),
@@ -50,7 +50,7 @@ const EXCEPTIONS_OF_V1: [(&str, &str, &str); 16] = [
     ("tmpl", "extra-resources-namespaced", "shows what is in a namespace"),
 ];
 
-/// The command line of a case, run. `extra` are flags on top of the case's own.
+/// Runs the command line of a case. `extra` has flags in addition to the case's own.
 fn render(area: &str, case: &Recording, functions: Functions<'_>, extra: &[&str]) -> (Ran, Folder) {
     let folder = Folder::new();
     for (name, text) in &case.files {
@@ -94,7 +94,7 @@ fn yaml(text: &str) -> Value {
     biplane_model::yaml::parse_one("case", text).unwrap().value
 }
 
-/// Says in a functions file where functions are.
+/// Sets in a functions file where the functions run.
 fn place(text: &str, functions: Functions<'_>) -> String {
     let line = |line: &str| match (functions, line.split_once("FUNCTION_TARGET/")) {
         (Functions::At(address), Some((before, _))) => Some(format!("{before}{address}")),
@@ -107,7 +107,7 @@ fn place(text: &str, functions: Functions<'_>) -> String {
     text.lines().filter_map(line).map(|line| line + "\n").collect()
 }
 
-/// Whether the box has every function of a case.
+/// Whether every function of a case is built in.
 fn is_in_box(case: &Recording) -> bool {
     let registry = biplane_functions::registry();
     let text = case.text("functions.yaml").unwrap_or_default();
@@ -118,7 +118,7 @@ fn is_in_box(case: &Recording) -> bool {
     })
 }
 
-/// What is wrong with what our command line did, if anything.
+/// The difference between our result and the recorded one, if any.
 fn complaint(area: &str, case: &Recording, ran: &Ran, folder: &Folder) -> Option<String> {
     let outcome = case.json("outcome.json").unwrap();
     let exit = outcome["cli"]["exit"].as_u64().unwrap();
@@ -139,7 +139,7 @@ fn complaint(area: &str, case: &Recording, ran: &Ran, folder: &Folder) -> Option
     same_documents(&ran.stdout, case.text("stdout.yaml").unwrap_or_default(), any_order).err()
 }
 
-/// Runs the cases of an area and fails with everything that is wrong. Returns how many it ran.
+/// Runs the cases of an area and fails with all differences. Returns how many it ran.
 fn check(
     area: &str,
     which: impl Fn(&Recording) -> bool,
@@ -247,7 +247,7 @@ fn patch_and_transform_renders_as_recorded_with_functions_in_process() {
     assert_eq!(in_process("pt"), 239);
 }
 
-/// What the v1 line printed on the same input, where it could.
+/// Compares with the output of v1 for the same input, where it exists.
 fn as_v1(area: &str) -> usize {
     let recorded = |case: &Recording| case.text("stdout-v1.yaml").is_some() && is_in_box(case);
     check(area, recorded, |case| {
@@ -259,7 +259,7 @@ fn as_v1(area: &str) -> usize {
     })
 }
 
-/// The same for cases whose functions are not in the box.
+/// The same for cases whose functions are not built in.
 fn as_v1_played_back(area: &str) -> usize {
     let server = Server::start();
     let recorded = |case: &Recording| {
@@ -267,7 +267,7 @@ fn as_v1_played_back(area: &str) -> usize {
         case.text("stdout-v1.yaml").is_some() && !is_in_box(case) && !skipped
     };
     check(area, recorded, |case| {
-        // That line's requests were other ones; what counts here is what is made of the answers.
+        // The requests of v1 are different; only its output for the recorded responses is compared.
         let _player = server.play(case);
         let (ran, _folder) =
             render(area, case, Functions::At(server.target()), &["--output-format=v1"]);
@@ -284,7 +284,7 @@ fn documents_of_the_v1_line_can_be_asked_for_with_functions_played_back() {
     assert_eq!(["tmpl", "engine"].map(as_v1_played_back), [25, 4]);
 }
 
-/// RL-1: whatever can be played back is no exception.
+/// RL-1: a case that can be replayed must not be listed as an exception.
 #[test]
 fn what_is_not_played_back_to_the_v1_line_has_answers_to_something_else() {
     let server = Server::start();
@@ -300,7 +300,7 @@ fn what_is_not_played_back_to_the_v1_line_has_answers_to_something_else() {
     }
 }
 
-/// Every case of these areas with an engine that is another process.
+/// Runs every case of an area with an engine in another process.
 fn through_another_engine(area: &str) -> usize {
     let engine = concat!("--engine=", env!("CARGO_BIN_EXE_biplane"));
     check(

@@ -1,4 +1,4 @@
-//! Engines other than the one built in, and functions that are programs.
+//! Tests engines other than the built-in one, and functions that are local processes.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -94,7 +94,7 @@ fn a_program_that_ends_is_reported_with_its_log() {
     assert!(ran.stderr.contains("no such flag --insecure\n"), "{}", ran.stderr);
 }
 
-/// ENG-3, RX-42: what another engine cannot know by itself is served to it.
+/// ENG-3, RX-42: context that another engine cannot provide is served to it.
 #[test]
 fn another_engine_gets_context_and_programs() {
     let binary = env!("CARGO_BIN_EXE_biplane");
@@ -120,7 +120,7 @@ fn another_engine_gets_context_and_programs() {
     }
 }
 
-/// ENG-12, T-61: this very program, by whatever name, is not started once more.
+/// ENG-12, T-61: this program is not started again, whatever its name.
 #[test]
 fn our_own_program_as_the_engine_is_the_engine_built_in() {
     let folder = case();
@@ -130,7 +130,7 @@ fn our_own_program_as_the_engine_is_the_engine_built_in() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_biplane"))
         .args(["render", &file("xr.yaml"), &file("composition.yaml"), &file("functions.yaml")])
         .arg(format!("--crossplane-binary={}", link.display()))
-        // Only the engine built in knows what its calls took.
+        // Only the built-in engine knows the durations of its calls.
         .arg("--timing")
         .output()
         .unwrap();
@@ -140,7 +140,7 @@ fn our_own_program_as_the_engine_is_the_engine_built_in() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), render(&folder, &[]).stdout);
 }
 
-/// T-24: a function that never answers costs no more than the time given.
+/// T-24: a function that never responds takes no longer than the time limit.
 #[test]
 fn a_function_that_hangs_runs_into_the_deadline() {
     let folder = case();
@@ -153,7 +153,7 @@ fn a_function_that_hangs_runs_into_the_deadline() {
     let ran = render(&folder, &[development, &target, "--timeout=300ms"]);
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
     assert!(ran.stderr.contains("code = DeadlineExceeded"), "{}", ran.stderr);
-    // What took so long can be seen.
+    // The slow call is shown.
     for format in ["v1", "v2"] {
         let format = format!("--output-format={format}");
         let flags = [development, &target, "--timeout=300ms", "--timing", &format];

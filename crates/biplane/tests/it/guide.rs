@@ -1,8 +1,8 @@
-//! Every command in the README and the guide, run, and compared with the output that the page shows.
+//! Runs every command in the README and the guide, and compares with the output on the page.
 //!
-//! Pages tell this test what to do in HTML comments on a line of their own:
-//! - `<!-- folder: examples/storage -->`: commands below run in this folder, until the next such comment
-//! - `<!-- not run: REASON -->`: the block right below is not run
+//! Pages instruct this test with HTML comments, each on its own line:
+//! - `<!-- folder: examples/storage -->`: the folder of the commands below, up to the next one
+//! - `<!-- not run: REASON -->`: the next block is not run
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,14 +24,14 @@ fn text(path: &str) -> String {
 struct Block {
     language: String,
     code: String,
-    /// Where its commands run.
+    /// The folder in which its commands run.
     folder: Option<String>,
-    /// Why they do not run.
+    /// The reason why they are not run.
     not_run: Option<String>,
 }
 
 impl Block {
-    /// Whether this test runs the block: every block with output, and every script that calls the program.
+    /// Whether this test runs the block: it has output, or is a script that calls the program.
     fn runs(&self) -> bool {
         let calls = |line: &str| line.starts_with("biplane ") || line.starts_with("cargo run -- ");
         let script = self.language == "sh" && self.code.lines().any(calls);
@@ -100,7 +100,7 @@ fn sh(script: &str, folder: &Path, environment: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
-/// Runs the commands of a page, in a copy of the examples, and compares what they print with what the page shows.
+/// Runs the commands of a page, in a copy of the examples, and compares their output with the page.
 /// Returns the number of lines that were run.
 fn check(page: &str) -> usize {
     let copied = Folder::new();
@@ -128,7 +128,7 @@ fn check(page: &str) -> usize {
             printed.extend(["$ ", command, "\n", &output]);
             count += 1;
         }
-        // Three dots in place of the rest.
+        // Three dots replace the rest of the output.
         match code.strip_suffix("...\n") {
             Some(start) => assert!(printed.starts_with(start), "{page}: {printed}"),
             None => assert_eq!(&printed, code, "{page}"),
@@ -137,7 +137,7 @@ fn check(page: &str) -> usize {
     count
 }
 
-/// The pages with commands that can be run, and how many lines at least.
+/// The pages with commands that can be run, and the minimum number of lines.
 const PAGES: [(&str, usize); 5] = [
     ("README.md", 3),
     ("docs/cli.md", 1),
@@ -170,7 +170,7 @@ fn no_page_with_commands_is_left_out() {
     }
 }
 
-/// The steps that the page about functions shows are put into one pipeline.
+/// The steps on the page about functions form one pipeline.
 #[test]
 fn the_steps_that_the_guide_shows_render() {
     let steps: String = blocks("docs/functions.md")
@@ -240,7 +240,7 @@ data:
   cidr: 10.0.0.0/8
 ";
 
-/// The page quotes every file of the example as it is.
+/// The page quotes every file of the example unchanged.
 #[test]
 fn files_on_the_way_to_a_test_are_those_of_the_example() {
     let shown = blocks("docs/test-a-composition.md");
@@ -277,8 +277,8 @@ fn jobs() -> [(&'static str, Vec<String>); 2] {
     [("GitHub", github), ("GitLab", gitlab)]
 }
 
-/// The release archive with its checksum beside it, as `just dist` lays it out. The program in it runs the one under
-/// test.
+/// The release archive and its checksum, in the layout of `just dist`. The program in it runs the
+/// program under test.
 struct Archive {
     folder: Folder,
     name: String,
@@ -326,13 +326,13 @@ fn the_archive_is_installed_as_the_readme_says() {
     );
 }
 
-/// Runs a job to its end or to its first failure, with the archive at this address.
+/// Runs a job up to its first failure, with the archive at this address.
 fn passes(steps: &[String], folder: &Folder, url: &str) -> bool {
     let home = folder.path().to_str().unwrap();
     let path = folder.write("github-path", "");
     let environment = [("BIPLANE_URL", url), ("HOME", home), ("GITHUB_PATH", path.as_str())];
     steps.iter().all(|step| {
-        // Folders that a step adds to this file come first in the path of the next one.
+        // Folders that a step adds to this file are put first in the path of the next step.
         let added = std::fs::read_to_string(&path).unwrap().replace('\n', ":");
         sh(&format!("PATH=\"{added}$PATH\"\n{step}"), folder.path(), &environment).status.success()
     })
@@ -346,7 +346,7 @@ fn the_jobs_pass_and_fail_when_a_composition_changes_what_it_should_not() {
         assert!(passes(&steps, &example("storage"), &archive.url()), "{service}");
         for (from, to) in [
             ("toFieldPath: spec.forProvider.region", "toFieldPath: spec.region"),
-            // Only seen once the bucket exists.
+            // Only detected once the bucket exists.
             ("toFieldPath: status.arn", "toFieldPath: status.address"),
             ("mode: Pipeline", "mode: Resources"),
         ] {

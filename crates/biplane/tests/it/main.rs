@@ -1,36 +1,36 @@
-//! The command line, run as users run it.
+//! Tests the command line as users run it.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 mod advice;
 mod claims;
+mod command_tree;
 mod conformance;
-mod documented;
 mod engines;
-mod fed_back;
-mod files;
-mod fits;
+mod error_locations;
+mod fixtures;
+mod foreign_owner;
 mod guide;
-mod kept_up;
-mod lists;
-mod many;
+mod interrupted_while_blocked;
+mod kubernetes_lists;
+mod many_composites;
+mod mismatched_files;
 mod mistakes;
+mod needed_compositions;
 mod output;
-mod owned;
-mod places;
+mod output_as_input;
 mod processes;
 mod program;
 mod progress;
 mod project;
-mod reach;
 mod registry;
 mod resolving;
 mod secrets;
-mod stable;
-mod stuck;
 mod support;
-mod tree;
+mod until_stable;
 mod usage;
 mod v1;
+mod v1_documented_example;
+mod warm_functions;
 mod watch;
 mod write_a_function;

@@ -1,6 +1,6 @@
-//! Bad input, and what is said about it.
+//! Tests invalid input and the resulting error messages.
 
-use crate::files::{composition, function, project};
+use crate::fixtures::{composition, function, project};
 use crate::support::{Folder, Ran, run, run_on, run_with};
 
 pub(crate) const XR: &str =
@@ -13,7 +13,7 @@ pub(crate) const COMPOSITION: &str = composition!(
 );
 pub(crate) const FUNCTIONS: &str = function!("function-auto-ready", "v0.5.0");
 
-/// Renders with some files other than the usual ones. The folder reads `DIR` in what was printed.
+/// Renders with some files replaced. The output has `DIR` instead of the folder.
 pub(crate) fn render(files: &[(&str, &str)], flags: &[&str]) -> Ran {
     let usual = [("xr.yaml", XR), ("composition.yaml", COMPOSITION), ("functions.yaml", FUNCTIONS)];
     let line = ["render", "DIR/xr.yaml", "DIR/composition.yaml", "DIR/functions.yaml"];
@@ -219,7 +219,7 @@ fn mistakes_on_the_command_line_are_usage_errors() {
     assert!(ran.stderr.starts_with("biplane: error: unexpected argument rendr, did you mean"));
 }
 
-/// CLI-13, CLI-14: as scripts write it that pass on variables which may be empty.
+/// CLI-13, CLI-14: as in scripts that pass variables which may be empty.
 #[test]
 fn lists_may_be_empty_and_end_with_a_separator() {
     let e = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n";

@@ -1,4 +1,4 @@
-//! What is printed where: documents on stdout, everything else on stderr.
+//! Tests that documents are printed to stdout and everything else to stderr.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,7 +10,7 @@ use biplane_console::{Progress, Stderr, Streams};
 use biplane_model::yaml::parse_documents;
 use serde_json::Value;
 
-use crate::files::{composition, function};
+use crate::fixtures::{composition, function};
 use crate::mistakes::render;
 use crate::support::{Folder, example, run_on};
 
@@ -33,7 +33,7 @@ const COMPOSITION: &str = composition!(
 "
 );
 const FUNCTIONS: &str = function!("function-dummy", "v0.4.1");
-/// The composite resource controls what is observed, so it needs a uid.
+/// The composite resource controls the observed resources, so it needs a UID.
 const XR: &str =
     "apiVersion: example.org/v1\nkind: XApp\nmetadata:\n  name: app\n  uid: u-1\nspec: {}\n";
 
@@ -87,8 +87,7 @@ not Ready (Creating): Unready resources: fresh, old
     );
 }
 
-/// Whatever is asked for, stdout is a stream of documents and holds nothing that a terminal would
-/// take for a colour.
+/// With all flags, stdout is a stream of documents without terminal escape sequences.
 #[test]
 fn stdout_holds_nothing_but_documents() {
     let folder = Folder::new();
@@ -117,7 +116,7 @@ fn stdout_holds_nothing_but_documents() {
         ["-rc", "--context-values=b=2", "--summary", "--timing", "--verbose", "--timeout=1m"];
     for format in ["v2", "v1", "json"] {
         for command in [&command[..], &operation[..]] {
-            // Operations came after the v1 line.
+            // Operations do not exist in v1.
             if format == "v1" && command[0] == "operation" {
                 continue;
             }
@@ -171,7 +170,7 @@ fn the_v1_line_leaves_conditions_of_the_system_to_the_system() {
     assert_eq!(found, want);
 }
 
-/// Somewhere that takes nothing.
+/// A writer that always fails.
 struct Full(std::io::ErrorKind);
 
 impl std::io::Write for Full {
@@ -213,7 +212,7 @@ fn a_reader_that_goes_away_ends_a_command_quietly_and_a_full_disk_does_not() {
     }
 }
 
-/// A reader that has seen enough, such as `head`, is no reason for a panic, nor to say anything.
+/// A reader that closes the pipe early, such as `head`, causes neither a panic nor a message.
 #[test]
 fn a_reader_that_goes_away_is_no_error_and_no_panic() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/first-composition");
@@ -229,7 +228,7 @@ fn a_reader_that_goes_away_is_no_error_and_no_panic() {
     assert!(status.unwrap().success());
 }
 
-/// RL-1: what a person wants to know beside the documents does not depend on their format.
+/// RL-1: the summary does not depend on the output format.
 #[test]
 fn the_v1_line_has_summary_and_timing_too() {
     let composition = composition!(
@@ -278,7 +277,7 @@ not Ready (Creating): Unready resources: new, old
     );
 }
 
-/// RO-4: they are printed, as the recordings have it, but nobody wants to know what they cost.
+/// RO-4: its results are printed, as in the recordings, but its duration is not.
 #[test]
 fn the_steps_that_handle_context_are_printed_but_not_timed() {
     const SEES: &str = "crossplane-render-extract-context";
@@ -320,7 +319,7 @@ fn a_summary_leaves_out_what_stays_as_it_is() {
     };
     let rendered = render(&files, &[]).stdout;
     assert_eq!(given(&rendered), [""; 0]);
-    // What others have written, or the server, makes no difference.
+    // Fields written by others or by the server do not count as changes.
     let status = "\nkind: Fresh\nstatus: {conditions: [{type: A, lastTransitionTime: now}]}\n";
     assert_eq!(given(&rendered.replace("\nkind: Fresh\n", status)), [""; 0]);
     let label = "labels:\n    crossplane.io/composite: app\n";

@@ -1,4 +1,4 @@
-//! Functions that are programs on this machine.
+//! Tests functions that are local processes.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::support::{Folder, Ran};
 
 const BIPLANE: &str = env!("CARGO_BIN_EXE_biplane");
 
-/// The files of the first example, with the function as a program, and flags on top.
+/// Renders the files of the first example, with the function as a local process and more flags.
 fn render(command: &serde_json::Value, flags: &[&str]) -> Ran {
     example(command).render(flags)
 }
@@ -96,7 +96,7 @@ fn a_program_that_cannot_be_started_is_named() {
     }
 }
 
-/// RT-12: one that never listens costs no more than the time given, and does not stay.
+/// RT-12: a process that never listens takes no longer than the time limit, and is killed.
 #[test]
 fn a_program_that_never_listens_runs_into_the_deadline() {
     let folder = Folder::new();
@@ -127,7 +127,7 @@ fn what_a_program_says_does_not_steer_the_terminal() {
     assert!(ran.stderr.ends_with(log), "{}", ran.stderr);
 }
 
-/// What a program has started may hold on to its log, or have left its group.
+/// A child of the process may keep the log open, or may have left the process group.
 #[test]
 fn a_program_that_ends_is_reported_while_others_hold_its_log() {
     let leave = "setsid sh -c 'echo it has > left; read go < gate'& read word < left;";
@@ -143,13 +143,13 @@ fn a_program_that_ends_is_reported_while_others_hold_its_log() {
         let log = "has ended (exit status: 5):\n                it is broken\n";
         assert!(ran.stderr.ends_with(log), "{held}: {}", ran.stderr);
         if held == leave {
-            // Both sides have to open a pipe; this lets it go.
+            // Opening a pipe blocks until both sides are open; this unblocks it.
             std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
         }
     }
 }
 
-/// Whatever else is installed on the machine.
+/// No other program on the machine is needed to end the children.
 #[test]
 fn what_a_program_has_started_ends_with_it_without_other_programs() {
     let tools = Folder::new();
@@ -171,7 +171,7 @@ fn what_a_program_has_started_ends_with_it_without_other_programs() {
     assert!(is_gone(pid.trim()), "{pid} is still there");
 }
 
-/// Waits for the system to do what it was told. A zombie is no program any more.
+/// Waits for the system to end a process. A zombie counts as ended.
 fn is_gone(pid: &str) -> bool {
     let start = std::time::Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The real binary: streams and exit codes.
+//! Tests the real binary: streams, signals and exit codes.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -72,7 +72,8 @@ fn a_tilde_is_the_home_folder_for_context_too() {
     assert!(String::from_utf8(rendered.stdout).unwrap().contains("    of: home\n"));
 }
 
-/// What asks a program to stop: Ctrl-C, another program, a terminal that is closed, Ctrl-\\.
+/// The signals that interrupt a program: from Ctrl-C, from another program, when the terminal is
+/// closed, and from Ctrl-\\.
 const ASKED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
 #[test]
@@ -84,7 +85,7 @@ fn an_interrupt_leaves_no_function_behind() {
     }
 }
 
-/// Nor what the engine itself has started.
+/// Also for processes that the engine itself has started.
 #[test]
 fn an_interrupt_leaves_no_engine_behind() {
     for signal in ASKED {
@@ -97,13 +98,13 @@ fn an_interrupt_leaves_no_engine_behind() {
     }
 }
 
-/// As `nohup` does it.
+/// As with `nohup`.
 #[test]
 fn a_command_that_is_to_outlive_its_terminal_does() {
     let folder = Folder::new();
     let gate = folder.at("gate");
     assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    // Opening a pipe waits for the other side.
+    // Opening a pipe blocks until the other side is open.
     let flags = as_program(&format!("read go < {}; echo open >&2; exit 7", gate.display()));
     let deaf = render(&folder, &flags, "SIG_IGN").stderr(Stdio::piped()).spawn().unwrap();
     let mut open = std::fs::OpenOptions::new().write(true).open(&gate).unwrap();
@@ -115,7 +116,7 @@ fn a_command_that_is_to_outlive_its_terminal_does() {
     assert!(said.contains("has ended (exit status: 7):"), "{said}");
 }
 
-/// Flags that have a script be the function.
+/// Flags that run a script as the function.
 fn as_program(script: &str) -> [String; 3] {
     let command = serde_json::json!(["sh", "-c", script]).to_string().replace(',', "\\,");
     [
@@ -130,14 +131,14 @@ fn send(child: &Child, signal: Signal) {
     nix::sys::signal::kill(pid, signal).unwrap();
 }
 
-/// A script that says that it runs, and then runs on.
+/// A script that reports that it runs, and then keeps running.
 fn hanging(folder: &Folder, and_then: &str) -> String {
     let file = folder.at("pid");
     format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; {and_then}'", file.display())
 }
 
-/// Renders a recorded case. What signals do is up to the caller, since whoever runs the tests may have
-/// them ignore some.
+/// Renders a recorded case. The caller sets the signal dispositions, because the parent process of
+/// the tests may ignore some signals.
 fn render(folder: &Folder, flags: &[String], signals: &str) -> Command {
     let case = Recording::load("engine", "result-normal-and-warning");
     for (name, text) in &case.files {
@@ -155,7 +156,7 @@ fn render(folder: &Folder, flags: &[String], signals: &str) -> Command {
     render
 }
 
-/// Interrupts a render as soon as something hangs; nothing is left of it.
+/// Interrupts a render once something blocks, and checks that nothing is left of it.
 fn interrupt(folder: &Folder, flags: &[String], signal: Signal) {
     let mut render = render(folder, flags, "SIG_DFL").stderr(Stdio::piped()).spawn().unwrap();
     let pid = loop {
@@ -169,8 +170,7 @@ fn interrupt(folder: &Folder, flags: &[String], signal: Signal) {
     let output = render.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{signal}");
     assert_eq!(output.stderr, b"biplane: error: interrupted\n");
-    // It has been told to end; the system takes a moment to do it. A zombie that nobody has
-    // collected is no program any more.
+    // It was signalled, but may take a moment to exit. A zombie counts as ended.
     let start = std::time::Instant::now();
     loop {
         let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

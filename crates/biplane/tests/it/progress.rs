@@ -1,4 +1,4 @@
-//! The line on a terminal that says what is waited for.
+//! Tests the progress line on a terminal, which shows what the command is waiting for.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, mpsc};
 use tonic::Status;
 
-use crate::files::{composition, development};
+use crate::fixtures::{composition, development};
 use crate::support::Folder;
 
 const XR: &str = "{apiVersion: example.org/v1, kind: XApp, metadata: {name: app}}";
@@ -26,10 +26,10 @@ const COMPOSITION: &str = composition!(
     functionRef: {name: function-slow}
 "
 );
-/// What takes a line away: back to its start, and everything in it erased.
+/// Erases a line: return to its start and clear it.
 const ERASE: &str = "\r\u{1b}[2K";
 
-/// A function that says when it is called and answers when it may.
+/// A function that reports that it is called, and waits before it responds.
 struct Gated {
     called: mpsc::UnboundedSender<()>,
     gate: Arc<Semaphore>,
@@ -44,8 +44,8 @@ impl Function for Gated {
     }
 }
 
-/// A render whose function waits to be told.
-struct World {
+/// A render whose function waits for the test.
+struct Fixture {
     runtime: Runtime,
     folder: Folder,
     called: mpsc::UnboundedReceiver<()>,
@@ -53,7 +53,7 @@ struct World {
     _running: Running,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let runtime = Runtime::new().unwrap();
         let (send, called) = mpsc::unbounded_channel();
@@ -93,7 +93,7 @@ fn render(folder: &Folder, flags: &[&str], stderr: Stdio) -> Child {
         .unwrap()
 }
 
-/// Reads from a terminal until something is seen.
+/// Reads from a terminal until a text appears.
 fn read_until(terminal: &mut File, wanted: &str) -> String {
     let mut seen = String::new();
     let mut buffer = [0; 1024];
@@ -104,7 +104,8 @@ fn read_until(terminal: &mut File, wanted: &str) -> String {
     seen
 }
 
-/// Reads what a terminal has left to show. One that nobody writes to any more ends in an error.
+/// Reads the remaining output of a terminal. At the end, a terminal without writers returns an
+/// error.
 fn read_rest(terminal: &mut File, seen: &mut String) {
     let mut buffer = [0; 1024];
     while let Ok(count @ 1..) = terminal.read(&mut buffer) {
@@ -112,7 +113,7 @@ fn read_rest(terminal: &mut File, seen: &mut String) {
     }
 }
 
-/// Fails if anything but lines about waiting was shown, or if one of them is still there.
+/// Fails if anything except progress lines was shown, or if one of them was not erased.
 fn nothing_is_left(seen: &str) {
     assert!(seen.starts_with(ERASE), "{seen:?}");
     let lines: Vec<_> = seen.split(ERASE).collect();
@@ -125,14 +126,14 @@ fn nothing_is_left(seen: &str) {
 
 #[test]
 fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
-    let mut world = World::new();
-    // The one without a terminal waits longer than the other one.
-    let quiet = world.render(Stdio::piped());
+    let mut fixture = Fixture::new();
+    // The render without a terminal waits longer than the other one.
+    let quiet = fixture.render(Stdio::piped());
     let pty = openpty(None, None).unwrap();
-    let shown = world.render(Stdio::from(pty.slave));
+    let shown = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
-    world.gate.add_permits(2);
+    fixture.gate.add_permits(2);
     for child in [quiet, shown] {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success());
@@ -145,13 +146,13 @@ fn a_terminal_shows_what_is_waited_for_until_it_is_there() {
 
 #[test]
 fn the_line_is_as_long_as_the_terminal_allows() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let size = Winsize { ws_row: 10, ws_col: 30, ws_xpixel: 0, ws_ypixel: 0 };
     let pty = openpty(Some(&size), None).unwrap();
-    let child = world.render(Stdio::from(pty.slave));
+    let child = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in ");
-    world.gate.add_permits(1);
+    fixture.gate.add_permits(1);
     assert!(child.wait_with_output().unwrap().status.success());
     read_rest(&mut terminal, &mut seen);
     let lines = seen.split(ERASE).filter(|line| !line.is_empty());
@@ -161,9 +162,9 @@ fn the_line_is_as_long_as_the_terminal_allows() {
 
 #[test]
 fn an_interrupt_takes_the_line_away() {
-    let mut world = World::new();
+    let mut fixture = Fixture::new();
     let pty = openpty(None, None).unwrap();
-    let child = world.render(Stdio::from(pty.slave));
+    let child = fixture.render(Stdio::from(pty.slave));
     let mut terminal = File::from(pty.master);
     let mut seen = read_until(&mut terminal, "waiting for function-slow in step slowly (");
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
@@ -181,7 +182,7 @@ fn another_engine_is_waited_for_in_public() {
     folder.write("composition.yaml", &COMPOSITION.replace("function-slow", "function-auto-ready"));
     let gate = folder.at("gate");
     assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    // Opening a pipe waits for the other side.
+    // Opening a pipe blocks until the other side is open.
     let script = format!(
         "#!/bin/sh\nread go < {}\nexec {} \"$@\"\n",
         gate.display(),

@@ -1,6 +1,6 @@
-//! Rendering inside a project, without a functions argument.
+//! Tests renders inside a project, without a functions argument.
 
-use crate::files::project;
+use crate::fixtures::project;
 use crate::registry::Registry;
 use crate::support::{Folder, Ran, run};
 
@@ -47,7 +47,7 @@ pub(crate) fn render(folder: &Folder, project: &str, functions: &[&str], flags: 
     ran
 }
 
-/// The same where there is no Docker engine.
+/// The same without a Docker engine.
 fn render_without_docker(folder: &Folder, functions: &[&str]) -> (Option<i32>, String) {
     let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_biplane"));
     program.args(line(folder, PROJECT, functions, &[])).env("DOCKER_HOST", "unix:///nowhere");
@@ -55,7 +55,7 @@ fn render_without_docker(folder: &Folder, functions: &[&str]) -> (Option<i32>, S
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A command line, and the files that it names.
+/// A command line and its files.
 fn line(folder: &Folder, project: &str, functions: &[&str], flags: &[&str]) -> Vec<String> {
     let steps: Vec<_> = functions
         .iter()
@@ -83,7 +83,7 @@ fn fails(project: &str, functions: &[&str], flags: &[&str], said: &str) {
 /// RX-5, T-58
 #[test]
 fn functions_of_the_box_need_no_registry() {
-    // One by the name that the project gives it, one by its own.
+    // One by its name in the project, one by its own name.
     for name in ["crossplane-contrib-function-auto-ready", "function-auto-ready"] {
         let ran = render(&Folder::new(), PROJECT, &[name], &[]);
         assert_eq!((ran.exit, ran.stderr.as_str()), (0, RESOLVED));
@@ -103,7 +103,7 @@ fn the_newest_version_of_a_range_is_asked_for_at_the_registry() {
     };
     let known = format!("{address}/acme/function-auto-ready");
     let name = "acme-function-auto-ready";
-    // Wherever it then runs.
+    // The runtime does not matter here.
     let flags = ["--verbose", "-a=render.crossplane.io/runtime=InProcess"];
     for (range, newest) in [("^1.2.0", "v1.10.0"), (">=v0.0.0", "v2.0.0"), ("<1.10", "v1.9.0")] {
         let ran = render(&Folder::new(), &project(&known, range), &[name], &flags);
@@ -181,7 +181,7 @@ fn functions_in_the_project_run_in_place_if_allowed() {
     let folder = Folder::new();
     folder.write("functions/compose/pyproject.toml", "");
     folder.write("functions/compose/function/main.py", "");
-    // Stands in for the interpreter: serves a function of the box at the address that it is given.
+    // A fake interpreter that serves a built-in function at the given address.
     let interpreter = folder.write(
         "functions/compose/.venv/bin/python",
         &format!(

@@ -1,13 +1,13 @@
-//! A registry on this machine that knows tags, in pages of two, and who asked for them.
+//! A local registry that serves tags in pages of two, and counts requests.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// How long an answer may be held back until others ask too.
+/// How long a response may be delayed until other requests arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long nobody else may ask for it to count as nobody.
+/// How long to wait before assuming that no other request arrives.
 const SILENCE: Duration = Duration::from_millis(300);
 
 type Repositories = Vec<(String, Vec<String>)>;
@@ -20,7 +20,7 @@ pub(crate) struct Registry {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Hold back answers until as many are asked for at the same time.
+    /// Delays responses until this many requests are concurrent.
     together: usize,
     now: usize,
     peak: usize,
@@ -32,7 +32,7 @@ impl Registry {
         Self::together(1, repositories)
     }
 
-    /// One that answers nobody before that many have asked.
+    /// A registry that does not respond before this many requests have arrived.
     pub(crate) fn together(together: usize, repositories: &[(&str, &[&str])]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -54,7 +54,7 @@ impl Registry {
         &self.address
     }
 
-    /// How often tags were asked for so far, and by how many at the same time at most.
+    /// The number of requests for tags so far, and the maximum number of concurrent ones.
     pub(crate) fn asked(&self) -> (usize, usize) {
         let state = self.state.0.lock().unwrap();
         (state.asked, state.peak)
@@ -89,7 +89,7 @@ fn answer(stream: &TcpStream, repositories: &Repositories, state: &(Mutex<State>
     stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
 }
 
-/// Waits for the others who are to ask at the same time, and whether more do.
+/// Waits for the expected concurrent requests, and for additional ones.
 fn meet((state, changed): &(Mutex<State>, Condvar)) {
     let mut state = state.lock().unwrap();
     state.asked += 1;

@@ -1,4 +1,5 @@
-//! How the packages of a project are looked up: what is kept, and how much happens at the same time.
+//! Tests how the packages of a project are resolved: what is cached, and how many requests and
+//! starts are concurrent.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -51,24 +52,24 @@ fn a_registry_is_not_asked_twice_in_a_row() {
     found(&first, "v1.10.0");
     assert!(!first.stderr.contains(KNOWN));
     assert_eq!(registry.asked().0, 1);
-    // Another range of the same repository needs no other answer.
+    // Another range of the same repository needs no new request.
     for (range, version) in [("^1", "v1.10.0"), ("^2", "v2.0.0")] {
         let again = resolve(&folder, registry.address(), range);
         found(&again, version);
         assert!(again.stderr.contains(KNOWN), "{}", again.stderr);
     }
     assert_eq!(registry.asked().0, 1);
-    // What was not there may be there now.
+    // A version that did not exist may exist now.
     assert_eq!(resolve(&folder, registry.address(), "^3").exit, 1);
     assert_eq!(registry.asked().0, 2);
     found(&resolve(&Folder::new(), registry.address(), "^1"), "v1.10.0");
     assert_eq!(registry.asked().0, 3, "another folder knows nothing");
 }
 
-/// RX-1: the time limit is one for everything.
+/// RX-1: there is one time limit for everything.
 #[test]
 fn a_registry_that_keeps_silent_is_given_no_more_time_than_there_is() {
-    // The system takes connections for it, and nobody ever reads from them.
+    // The system accepts connections to it, but nothing reads from them.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let registry = silent.local_addr().unwrap().to_string();
     let packages = [("acme/function-auto-ready", "^1"), ("acme/function-two", "^1")];
@@ -92,7 +93,7 @@ fn an_answer_that_is_old_is_asked_for_anew() {
     assert_eq!(registry.asked().0, 2);
 }
 
-/// Replaces what is kept by an answer of long ago.
+/// Replaces the cached response by an old one.
 fn age(file: &PathBuf, registry: &str, tag: &str) {
     let answer = serde_json::json!({
         "repository": format!("{registry}/acme/function-auto-ready"),
@@ -105,7 +106,7 @@ fn age(file: &PathBuf, registry: &str, tag: &str) {
 #[test]
 fn an_old_answer_is_used_when_nobody_answers() {
     let folder = Folder::new();
-    // Nobody listens there any more.
+    // Nothing listens there any more.
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = gone.to_string();
     assert_eq!(resolve(&folder, &gone, "^1").exit, 1);
@@ -121,7 +122,7 @@ fn an_old_answer_is_used_when_nobody_answers() {
     let warning = ran.stderr.lines().find(|line| line.starts_with(&warning)).unwrap();
     assert!(warning.ends_with("; those of 2024-01-01T00:00:00Z are used"), "{warning}");
 
-    // Someone who refuses has answered.
+    // An error response is also a response.
     let registry = Registry::start(&[]);
     let folder = Folder::new();
     let name = name.replace(&gone.replace(':', "%3A"), &registry.address().replace(':', "%3A"));
@@ -150,7 +151,7 @@ fn broken_files_and_a_folder_that_is_none_do_no_harm() {
 fn commands_that_run_at_the_same_time_share_a_folder() {
     let registry = Registry::start(&[("acme/function-auto-ready", TAGS)]);
     let folder = Folder::new();
-    // Files of the render itself are written once, before anybody reads them.
+    // Files of the render itself are written once, before anything reads them.
     found(&resolve(&folder, registry.address(), "^1"), "v1.10.0");
     let [file] = kept(&folder).try_into().unwrap();
     std::thread::scope(|scope| {
@@ -192,7 +193,7 @@ fn no_more_registries_are_asked_at_the_same_time_than_allowed() {
     for (flags, peak) in [(&["--max-concurrency=2"][..], 2), (&[], 4)] {
         let registry = Registry::together(peak, &known);
         let project = project(registry.address(), &packages);
-        // Where they then run does not matter.
+        // The runtime does not matter here.
         let flags = [flags, &["-a=render.crossplane.io/runtime=Nowhere"]].concat();
         let ran = render(&Folder::new(), &project, &functions, &flags);
         assert!(ran.stderr.contains("✓ Resolving function dependencies"), "{}", ran.stderr);
@@ -203,7 +204,7 @@ fn no_more_registries_are_asked_at_the_same_time_than_allowed() {
 #[test]
 fn no_more_programs_are_started_at_the_same_time_than_allowed() {
     let folder = Folder::new();
-    // Stands in for the interpreter: says that it begins, and listens when it is told to.
+    // A fake interpreter that reports its start, and listens when the test tells it to.
     let interpreter = format!(
         "#!/bin/sh\necho \"$*\" > arguments\nbasename \"$PWD\" > ../../begun\nread -r _ < go\nshift 2\nexec '{}' function serve auto-ready --metrics-address= \"$@\"\n",
         env!("CARGO_BIN_EXE_biplane")
@@ -233,7 +234,8 @@ fn no_more_programs_are_started_at_the_same_time_than_allowed() {
             ran
         });
         let first = [lines.next().unwrap(), lines.next().unwrap()];
-        // A third that did not wait has been started before this one, and speaks before it.
+        // A third function that did not wait would have started before this one, and would have
+        // reported first.
         let script = "echo later > \"$1\"";
         let later = Command::new("sh").args(["-c", script, "sh"]).arg(folder.at("begun")).status();
         assert!(later.unwrap().success());
@@ -253,7 +255,7 @@ fn no_more_programs_are_started_at_the_same_time_than_allowed() {
     assert_eq!(lines.next().unwrap(), "ended");
 }
 
-/// A pipe with a name, open at both ends so that nobody waits for the other.
+/// A named pipe, open at both ends so that opening it does not block.
 fn pipe(folder: &Folder, name: &str) -> File {
     let path = folder.at(name);
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());

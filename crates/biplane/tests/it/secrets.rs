@@ -1,4 +1,4 @@
-//! Secrets for functions: read as the reference reads them, and never shown.
+//! Tests secrets for functions: they are read like in Crossplane, and never shown.
 
 use biplane::environment::Environment;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse, credentials};
@@ -8,7 +8,7 @@ use tonic::Status;
 use crate::mistakes::{COMPOSITION, XR, render};
 use crate::support::{Folder, run_in};
 
-/// Complaints tell where to look, and nothing of what is there.
+/// Errors show the location, but none of the content.
 #[test]
 fn a_file_of_secrets_is_complained_about_without_being_shown() {
     let attempted = "cannot load secrets from \"DIR/s.yaml\": ";
@@ -81,7 +81,7 @@ fn a_file_of_secrets_is_complained_about_without_being_shown() {
     }
 }
 
-/// Says what secrets it was given.
+/// A function that returns the secrets that it receives.
 struct Gossip;
 
 impl PureFunction for Gossip {
@@ -102,7 +102,7 @@ impl PureFunction for Gossip {
     }
 }
 
-/// As `base64` writes it, and with bits that mean nothing.
+/// As written by `base64`, and with trailing bits that are ignored.
 #[test]
 fn base64_may_have_line_breaks_and_odd_ends() {
     let secret = "apiVersion: v1

@@ -1,4 +1,4 @@
-//! Runs command lines in process and shows what they printed.
+//! Runs command lines in process and captures their output.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use biplane::environment::Environment;
 use biplane_console::{Progress, Stderr, Streams};
 
-/// What a command line came to.
+/// The result of a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) exit: u8,
@@ -20,13 +20,13 @@ pub(crate) fn run(arguments: &[&str]) -> Ran {
     run_with(arguments, "")
 }
 
-/// Runs a command line with something to read on stdin.
+/// Runs a command line with a text on stdin.
 pub(crate) fn run_with(arguments: &[&str], stdin: &str) -> Ran {
     run_in(arguments, stdin, &Environment::default())
 }
 
-/// Runs a command line on files of its own. `DIR` stands for their folder, in the line as well as in what is
-/// said about it.
+/// Runs a command line on its own files. `DIR` denotes their folder, in the command line and in its
+/// output.
 pub(crate) fn run_on(files: &[(&str, &str)], arguments: &[&str]) -> Ran {
     let folder = Folder::new();
     for (name, text) in files {
@@ -40,14 +40,14 @@ pub(crate) fn run_on(files: &[(&str, &str)], arguments: &[&str]) -> Ran {
     ran
 }
 
-/// Renders files with a Composition among them: a composite resource, unless the flags name many.
+/// Renders files that include a Composition: one composite resource, unless the flags name several.
 pub(crate) fn render_on(files: &[(&str, &str)], composite: &str, flags: &[&str]) -> Ran {
     let many = flags.iter().any(|flag| flag.starts_with("--xrs"));
     let composite: &[&str] = if many { &[] } else { &[composite] };
     run_on(files, &[&["render"], composite, &["DIR/composition.yaml"], flags].concat())
 }
 
-/// Runs a command line in an environment of its own.
+/// Runs a command line in its own environment.
 pub(crate) fn run_in(arguments: &[&str], stdin: &str, environment: &Environment) -> Ran {
     run_with_bytes(arguments, stdin.as_bytes(), environment)
 }
@@ -58,7 +58,7 @@ pub(crate) fn run_with_bytes(arguments: &[&str], stdin: &[u8], environment: &Env
     run_words(arguments, stdin, environment)
 }
 
-/// The same with a program name, and with words that need not be text.
+/// The same with a program name, and with arguments that need not be UTF-8.
 pub(crate) fn run_words(arguments: Vec<OsString>, stdin: &[u8], environment: &Environment) -> Ran {
     let (mut stdout, stderr) = (Vec::new(), Arc::new(Mutex::new(Vec::new())));
     let mut streams = Streams {
@@ -83,7 +83,7 @@ pub(crate) fn example(name: &str, file: &str) -> String {
     examples.join(name).join(file).to_str().unwrap().to_owned()
 }
 
-/// What a page of the documentation shows below a command.
+/// The output that a page of the documentation shows below a command.
 pub(crate) fn shown(page: &str, command: &str) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(page).unwrap();
@@ -92,7 +92,7 @@ pub(crate) fn shown(page: &str, command: &str) -> String {
     block.split_once('\n').unwrap().1.to_owned()
 }
 
-/// A folder of input files that goes away with its test.
+/// A folder of input files that is removed with its test.
 #[derive(Debug)]
 pub(crate) struct Folder(tempfile::TempDir);
 

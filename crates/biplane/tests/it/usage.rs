@@ -1,4 +1,4 @@
-//! How command lines are read, and what is said about those that cannot be.
+//! Tests how command lines are parsed, and the messages of usage errors.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,7 +13,7 @@ use crate::support::{Folder, Ran, run, run_in, run_words};
 
 const RENDER: &str = "biplane render [OPTIONS] <COMPOSITE-RESOURCE> [COMPOSITION] [FUNCTIONS]";
 
-/// Runs a line in which `XR` and `COMPOSITION` stand for files.
+/// Runs a line in which `XR` and `COMPOSITION` denote files.
 fn line(words: &[&str]) -> Ran {
     let folder = Folder::new();
     let (xr, composition) =
@@ -128,7 +128,7 @@ fn mistakes_are_told_with_the_usage_of_their_command() {
     }
 }
 
-/// CLI-10: most of these words are like several commands.
+/// CLI-10: most of these words resemble several commands.
 #[test]
 fn of_several_commands_the_nearest_is_guessed() {
     for (word, nearest) in [
@@ -149,7 +149,7 @@ fn of_several_commands_the_nearest_is_guessed() {
     }
 }
 
-/// AR-1, FN-D7: flags of one function are not flags of all.
+/// AR-1, FN-D7: the flags of one function are not flags of all.
 #[test]
 fn a_flag_of_another_function_is_told_from_one_that_is_not_there() {
     for (words, error, usage) in [
@@ -196,7 +196,7 @@ fn a_flag_of_another_function_is_told_from_one_that_is_not_there() {
     assert_eq!((ran.exit, ran.stderr), (80, error.replace("--ttl", "--timeout")));
 }
 
-/// Functions of one's own are commands like those in the box.
+/// The user's own functions are commands like the built-in ones.
 #[test]
 fn help_knows_functions_of_ones_own() {
     let own = Registry::default().with("function-mine", Dummy);
@@ -210,7 +210,7 @@ fn help_knows_functions_of_ones_own() {
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
 }
 
-/// CLI-1, CLI-2: every command of upstream's, in every spelling, is there or is known not to be.
+/// CLI-1, CLI-2: every upstream command, in every spelling, exists or is listed as absent.
 #[test]
 fn commands_of_upstream_that_are_not_there_are_known() {
     let there = [
@@ -265,7 +265,7 @@ fn commands_of_upstream_that_are_not_there_are_known() {
     }
     let ran = run(&["--verbose", "beta", "--config=/nowhere", "validate"]);
     assert!(ran.stderr.starts_with("biplane: error: biplane has no `beta validate` yet: "));
-    // What upstream does not have either is a mistake like any other.
+    // A command that upstream does not have either is an ordinary error.
     let ran = run(&["xrds"]);
     assert!(ran.stderr.starts_with("biplane: error: unexpected argument xrds"), "{}", ran.stderr);
 }
@@ -305,13 +305,13 @@ fn a_tilde_is_the_home_folder_of_the_environment() {
     let ran = run_in(&line, "", &Environment { home, ..Environment::default() });
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     assert!(ran.stdout.contains("\"a\":7"), "{}", ran.stdout);
-    // Whoever has no home folder has none, whatever that of the process is.
+    // Without a home folder in the environment, that of the process is not used.
     let ran = run_in(&line, "", &Environment::default());
     assert_eq!(ran.exit, 80, "{}", ran.stderr);
     assert!(ran.stderr.contains("/~/xr.yaml: no such file"), "{}", ran.stderr);
 }
 
-/// What the parser of the command line cannot know to be wrong.
+/// Errors that the parser of the command line cannot detect.
 #[test]
 fn flags_that_would_have_no_effect_are_refused() {
     let together = |flags: &str| format!("{flags} can't be used together");
@@ -405,10 +405,10 @@ fn flags_that_are_on_or_off_take_a_value_after_an_equals_sign() {
     ] {
         assert_eq!(kinds(&[flags, &[context]].concat()), want, "{flags:?}");
     }
-    // Without a value, what follows is no value.
+    // Without an equals sign, the next argument is not a value.
     let ran = line(&["render", "-c", "XR", "COMPOSITION", "NO-PROJECT"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
-    // Nor do commands below forget what stands before them.
+    // Subcommands keep the global flags before them.
     let ran = line(&["--verbose=true", "composition", "render", "XR", "COMPOSITION", "NO-PROJECT"]);
     assert!(ran.stderr.contains("\tDEBUG\t"), "{}", ran.stderr);
 }
@@ -434,7 +434,7 @@ fn values_may_be_written_in_every_usual_way() {
     ] {
         assert_eq!(context(flags), want, "{flags:?}");
     }
-    // Flags stand anywhere, and two dashes end them.
+    // Flags may be anywhere, and two dashes end them.
     let ran = line(&["render", "NO-PROJECT", "--timeout", "2m", "--", "XR", "COMPOSITION"]);
     assert_eq!(ran.exit, 0, "{}", ran.stderr);
     let ran = line(&["render", "-o/nowhere.yaml", "XR", "COMPOSITION", "NO-PROJECT"]);

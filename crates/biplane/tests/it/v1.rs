@@ -1,9 +1,9 @@
-//! What `--output-format=v1` says and prints, where the v1 line differed.
+//! Tests the messages and the output of `--output-format=v1` where v1 and v2 differ.
 
 use biplane_model::yaml::parse_documents;
 use serde_json::{Value, json};
 
-use crate::files::{composition, function};
+use crate::fixtures::{composition, function};
 use crate::mistakes::{COMPOSITION, fails, render};
 
 const V1: &str = "--output-format=v1";
@@ -58,7 +58,7 @@ spec: {package: p}
 ";
     let error = "cannot render composite resource: cannot start function runtimes: cannot get runtime for Function \"function-auto-ready\": unsupported \"render.crossplane.io/runtime\" annotation value \"Wrong\" (unknown runtime)";
     fails(&[("functions.yaml", function)], &[V1], 1, error);
-    // Context is read after that.
+    // Context is parsed after that.
     let flags = [V1, "--context-values=k=text"];
     fails(&[("functions.yaml", function)], &flags, 1, error);
 }

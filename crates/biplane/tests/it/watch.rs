@@ -1,9 +1,10 @@
-//! Rendering again when a file changes: the real program, driven by what it prints.
+//! Tests renders that are repeated when a file changes. They run the real program and follow its
+//! output.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use crate::files::{composition, development, process, project};
+use crate::fixtures::{composition, development, process, project};
 use crate::support::{Folder, run};
 
 pub(crate) const XR: &str = "
@@ -45,7 +46,7 @@ impl Watching {
         Self::start_with(files, flags, &[])
     }
 
-    /// With links, too.
+    /// Also with links.
     fn start_with(files: &[(&str, &str)], flags: &[&str], links: &[(&str, &str)]) -> Self {
         Self::run(files, &[&["render", "--watch"], flags].concat(), links)
     }
@@ -81,17 +82,17 @@ impl Watching {
         Self::start(&[], &["xr.yaml", "composition.yaml"])
     }
 
-    /// Waits until a line of stdout contains something and returns it.
+    /// Waits until a line of stdout contains a text and returns it.
     pub(crate) fn prints(&mut self, wanted: &str) -> String {
         line(&mut self.stdout, wanted)
     }
 
-    /// Waits until a line of stderr contains something and returns it.
+    /// Waits until a line of stderr contains a text and returns it.
     pub(crate) fn says(&mut self, wanted: &str) -> String {
         line(&mut self.stderr, wanted)
     }
 
-    /// Interrupts it and returns its exit code and what it had left to say.
+    /// Interrupts it and returns its exit code and the rest of its output.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -231,7 +232,7 @@ fn an_interrupt_does_not_wait_for_a_function_that_hangs() {
         &[("functions.yaml", &functions)],
         &["xr.yaml", "composition.yaml", "functions.yaml", "--timeout=1h"],
     );
-    // It is connected, and will wait for an answer that never comes.
+    // It is connected, and waits for a response that never comes.
     let _connection = silent.accept().unwrap();
     assert_eq!(watching.stop(), (Some(130), String::new()));
 }
@@ -302,7 +303,7 @@ const PROJECT: &str = project!("");
 
 #[test]
 fn functions_of_a_project_stay_up_until_their_source_changes() {
-    // Stands in for the interpreter: notes what it starts with, and writes where such programs do.
+    // A fake interpreter that records its source, and writes files like real interpreters do.
     let interpreter = format!(
         "#!/bin/sh\ncat function/main.py >> ../../started\nmkdir -p function/__pycache__\ndate +%s%N > function/__pycache__/main.pyc\nshift 2\nexec '{}' function serve function-patch-and-transform --metrics-address= \"$@\"\n",
         env!("CARGO_BIN_EXE_biplane")
@@ -350,7 +351,7 @@ fn functions_of_a_project_start_anew_when_their_source_changes() {
             env!("CARGO_BIN_EXE_biplane")
         )
     };
-    // Stands in for the interpreter: runs what the source says.
+    // A fake interpreter that runs the source as a script.
     let folder = Folder::new();
     let interpreter = folder.write("python3", "#!/bin/sh\nshift 2\n. ./function/main.py\n");
     std::fs::set_permissions(interpreter, std::os::unix::fs::PermissionsExt::from_mode(0o755))

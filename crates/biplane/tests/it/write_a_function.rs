@@ -1,4 +1,4 @@
-//! The guide to writing a function: its code is the example's, and the example renders.
+//! Tests the guide to writing a function: its code is that of the example, and the example renders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use biplane_function::serve::{self, Config};
 
 use crate::support::{Folder, run, run_in};
 
-#[allow(dead_code)] // its main is not ours
+#[allow(dead_code)] // its main is not used
 #[path = "../../../biplane-function/examples/greeting.rs"]
 mod greeting;
 
@@ -19,7 +19,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The code blocks of the guide that are marked so.
+/// The code blocks of the guide in a language.
 fn blocks(guide: &str, language: &str) -> Vec<String> {
     let opening = format!("```{language}\n");
     let blocks = guide.split(&opening).skip(1).filter_map(|rest| rest.split("```").next());
@@ -41,7 +41,7 @@ fn code_in_the_guide_is_the_code_of_the_example() {
     assert!(THIS.contains(program.trim_start_matches("fn main")), "not here:\n{program}");
 }
 
-/// With these the example compiles.
+/// The dependencies with which the example compiles.
 #[test]
 fn dependencies_in_the_guide_are_those_of_the_example() {
     let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
@@ -67,7 +67,7 @@ fn dependencies_in_the_guide_are_those_of_the_example() {
 
 const THIS: &str = include_str!("write_a_function.rs");
 
-/// The program that the guide ends with, to see that it compiles.
+/// The program at the end of the guide, to check that it compiles.
 mod program {
     use std::process::ExitCode;
 
@@ -92,7 +92,7 @@ fn a_function_of_ones_own_renders_in_process() {
     let ran = run_in(&files, "", &environment);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     assert!(ran.stdout.contains("text: Hello, Ada!"), "{}", ran.stdout);
-    // Nobody else has it.
+    // The function is only in that program.
     assert_eq!(run(&files).exit, 1);
 }
 

@@ -1,4 +1,4 @@
-//! Builds the programs of `tests/peers/function-rust` beside those of other languages.
+//! Builds the programs of `tests/peers/function-rust`, next to those of other languages.
 
 use std::env;
 use std::fs::File;
@@ -9,15 +9,14 @@ use std::sync::OnceLock;
 
 use crate::builds::{cache, lock, source};
 
-/// One of the programs. Minutes pass when nothing of it is there yet, so that cargo says
-/// what it does.
+/// Builds one of the programs. The first build takes minutes, so cargo's output is shown.
 pub(super) fn program(name: &str) -> PathBuf {
-    // Kept for as long as the tests run: another checkout's programs would have the same names.
+    // Locked while the tests run: the programs of another checkout would have the same names.
     static BUILT: OnceLock<(File, PathBuf)> = OnceLock::new();
     let (_, folder) = BUILT.get_or_init(|| {
         let lock = lock("rust");
         let folder = cache().join("rust");
-        // Not through a macro, whose words tests swallow.
+        // Not with a macro, whose output the test harness captures.
         let _ = writeln!(std::io::stderr(), "building the Rust peers in {}", folder.display());
         #[allow(clippy::disallowed_methods)] // set by Cargo
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

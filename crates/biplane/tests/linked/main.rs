@@ -1,9 +1,10 @@
-//! A function on the official SDK for Rust: served by the SDK, and linked into a `biplane`.
+//! Tests a function that uses the official SDK for Rust: served by the SDK, and linked into a
+//! custom `biplane` binary.
 //!
-//! That program has two providers of cryptography, ours and the SDK's, so that what we use must be
-//! chosen and not left to chance.
+//! That binary has two cryptography providers, ours and the SDK's, so that one must be chosen
+//! explicitly.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
 
 mod build;
 #[allow(dead_code)] // peers in other languages have their own tests
@@ -29,7 +30,7 @@ use biplane_testkit::certs::Certs;
 /// Long enough for a program to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The function in another process.
+/// The function in a separate process.
 struct Served {
     target: String,
     certs: Option<Certs>,
@@ -38,7 +39,7 @@ struct Served {
 }
 
 impl Served {
-    /// By the SDK's own server, which knows no sockets but those with ports.
+    /// Served by the SDK's own server, which only supports TCP.
     fn by_the_sdk(secure: bool) -> Self {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = free.local_addr().unwrap().to_string();
@@ -48,7 +49,7 @@ impl Served {
         Self::start(command, address, tempfile::tempdir().unwrap(), secure)
     }
 
-    /// By a `biplane` that it is linked into.
+    /// Served by a `biplane` binary that it is linked into.
     fn by_biplane(secure: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("fn.sock");
@@ -162,7 +163,7 @@ async fn failures_are_the_same_from_the_sdks_server_and_linked() {
     }
 }
 
-/// A render by the program that the function is linked into.
+/// A render by the binary that the function is linked into.
 struct Render {
     folder: TempDir,
 }

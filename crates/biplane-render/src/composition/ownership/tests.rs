@@ -1,6 +1,6 @@
-//! Who gets what of what is observed.
+//! Tests which composite resource is assigned which observed resource.
 
-#![allow(clippy::needless_pass_by_value)] // literals read best as they are
+#![allow(clippy::needless_pass_by_value)] // literals are easier to read
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn labelled(namespace: &str, name: &str, composite: &str) -> Object {
     object("Thing", json!({"name": name, "namespace": namespace, "labels": {COMPOSITE: composite}}))
 }
 
-/// The names of what each composite resource gets, in their order.
+/// The names of the resources assigned to each composite resource, in order.
 fn shared(composites: &[Object], observed: &[Object]) -> Result<Vec<Vec<String>>, String> {
     let shares = assign(&mut composites.to_vec(), observed.to_vec()).map_err(|e| e.to_string())?;
     let names = |composite: &Object| {
@@ -52,7 +52,8 @@ fn resources_go_to_the_composite_resource_that_owns_them_however_far_above() {
     let part = owned("part", "XApp", "one", &composite_uid(&xr("", "one")));
     let twig = owned("twig", "Thing", "part", "whatever");
     let leaf = owned("leaf", "Thing", "twig", "whatever");
-    // The UID goes before the name, and a name with another UID is for the engine to complain of.
+    // The UID takes precedence over the name. A matching name with another UID is left to the
+    // engine, which reports it.
     let moved = owned("moved", "XApp", "one", "u-two");
     let other = owned("other", "XApp", "two", "u-elsewhere");
     let observed = [leaf, moved, twig, other, part];
@@ -66,7 +67,7 @@ fn resources_without_an_owner_go_by_the_label_of_the_top() {
     below.set_at(&["metadata", "labels", COMPOSITE], "top");
     let observed = [labelled("", "a", "one"), labelled("n", "b", "top"), labelled("", "c", "one")];
     assert_eq!(shared(&[xr("", "one"), below], &observed).unwrap(), [vec!["a", "c"], vec!["b"]]);
-    // A name may be that of several, in namespaces of their own.
+    // Composite resources in different namespaces may have the same name.
     let observed = [labelled("y", "a", "one"), labelled("x", "b", "one")];
     assert_eq!(shared(&[xr("x", "one"), xr("y", "one")], &observed).unwrap(), [["b"], ["a"]]);
 }
@@ -112,7 +113,7 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     want.set_at(&["status"], json!({"address": "there", "conditions": [{"type": "Painted"}]}));
     assert_eq!(composites, [want, set]);
 
-    // Conditions that every reconcile sets are no news.
+    // Conditions that every reconcile sets are not kept.
     let mut earlier = xr("", "one");
     earlier.set_at(&["status"], json!({"conditions": [{"type": "Ready"}]}));
     let mut composites = [xr("", "one")];

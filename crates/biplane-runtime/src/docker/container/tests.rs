@@ -1,4 +1,4 @@
-//! Where containers are called. RT-8
+//! Tests the addresses at which containers are called. RT-8
 
 use serde_json::{Value, json};
 

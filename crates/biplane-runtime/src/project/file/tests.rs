@@ -1,4 +1,4 @@
-//! Project files, good and bad.
+//! Tests valid and invalid project files.
 
 use super::*;
 

@@ -1,28 +1,28 @@
-//! How a function in the box is described, and which flags it alone has.
+//! Describes a built-in function: its help and its own flags.
 
 use std::sync::Arc;
 
 use biplane_function::Function;
 use clap::{ArgMatches, Command};
 
-/// Makes a function of the flags that it was given.
+/// Creates a function from its flags.
 type SetUp = fn(&ArgMatches) -> anyhow::Result<Arc<dyn Function>>;
 
-/// The description of a function, and its own flags beyond those that every function has.
+/// The description of a function, and the flags that it has in addition to the common ones.
 pub(super) struct Described {
-    /// Its whole name.
+    /// Its full name.
     pub name: &'static str,
     /// One line of help.
     pub about: &'static str,
-    /// Further lines of example.
+    /// Additional lines of examples.
     pub examples: &'static str,
     /// Adds its flags.
     pub declare: fn(Command) -> Command,
-    /// Makes the function of them; the one in the box if there are none.
+    /// Creates the function from its flags; `None` for the built-in function without flags.
     pub set_up: Option<SetUp>,
 }
 
-/// A function without flags of its own.
+/// A function without its own flags.
 pub(super) const fn plain(name: &'static str) -> Described {
     Described {
         name,

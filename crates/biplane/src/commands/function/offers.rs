@@ -1,4 +1,4 @@
-//! What can be served: each function with its description and the flags that it alone has.
+//! The functions that can be served, each with its description and its own flags.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use clap::{ArgMatches, Command};
 use super::auto_ready;
 use super::described::{Described, plain};
 
-/// What the names of functions begin with. It may be left out.
+/// The prefix of function names, which may be omitted.
 const PREFIX: &str = "function-";
 
 const DESCRIBED: &[Described] = &[
@@ -36,7 +36,8 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// The function of a name, with or without its prefix. Those of one's own come first.
+    /// Finds a function by its name, with or without the prefix. The user's own functions come
+    /// first.
     pub(super) fn find(name: &str, own: &Registry) -> anyhow::Result<Self> {
         let functions = registry().and(own);
         let names = [name.to_owned(), format!("{PREFIX}{name}")];
@@ -45,7 +46,7 @@ impl Offer {
         Ok(Self { function: Arc::clone(function), described: described(name, own) })
     }
 
-    /// The function, as its own flags want it.
+    /// Creates the function from its own flags.
     pub(super) fn set_up(&self, own: &ArgMatches) -> anyhow::Result<Arc<dyn Function>> {
         match self.described.and_then(|described| described.set_up) {
             Some(set_up) => set_up(own),
@@ -54,12 +55,12 @@ impl Offer {
     }
 }
 
-/// What is known about a function in the box, unless it is replaced by one of the user's.
+/// The description of a built-in function, unless the user's own function replaces it.
 fn described(name: &str, own: &Registry) -> Option<&'static Described> {
     DESCRIBED.iter().find(|described| described.name == name && own.get(name).is_none())
 }
 
-/// The command with one command below it for each function.
+/// The command with one subcommand for each function.
 pub(super) fn with_own(serve: Command, own: &Registry) -> Command {
     let functions = registry().and(own);
     functions.names().fold(serve, |serve, name| {

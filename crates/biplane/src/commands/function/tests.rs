@@ -1,4 +1,4 @@
-//! Flags: those of every function, and those of one.
+//! Tests the flags of functions: common ones, and those of a single function.
 
 use biplane_functions::dummy::Dummy;
 use biplane_proto::json;
@@ -23,7 +23,7 @@ fn parse(arguments: &[&str]) -> Config {
     serve("function-dummy", arguments).flags.config()
 }
 
-/// What the function with these flags answers to a request.
+/// The response of a function with these flags to a request.
 async fn answer(name: &str, arguments: &[&str], request: Value) -> Value {
     let function = serve(name, arguments).choose(&Registry::default()).unwrap();
     let answer = function.run(json::from_value(request).unwrap()).await.unwrap();
@@ -79,7 +79,7 @@ fn machines_get_json_unless_somebody_debugs() {
     assert_eq!(serve("dummy", &[]).log(true), text);
 }
 
-/// Every function in the box is described, and nothing else is.
+/// Every built-in function has a description, and there are no other descriptions.
 #[test]
 fn help_says_what_each_function_does() {
     let serve = Serve::augment_args(Command::new("serve"));
@@ -98,7 +98,7 @@ async fn functions_of_ones_own_are_served_too_and_come_first() {
         let request = json::from_value(json!({"input": input})).unwrap();
         assert_eq!(function.run(request).await.unwrap().results[0].message, "mine", "{name}");
     }
-    // What takes the place of a function has none of its flags.
+    // A function that replaces a built-in one does not have its flags.
     try_serve(&own, &[AUTO_READY, "--ttl=10m"]).unwrap_err();
     try_serve(&own, &["yours"]).unwrap_err();
 }

@@ -1,4 +1,4 @@
-//! The render engine as a server, for callers that render many times.
+//! `internal serve`: the render engine as a gRPC server, for callers that render many times.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl Serve {
     }
 
     async fn serve(self, streams: &mut Streams<'_>) -> Result<()> {
-        // Before listening, so that a program that sees the socket can also stop the server.
+        // Before listening, so that a program that finds the socket can also stop the server.
         let stop = signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
         let (health, health_service) = tonic_health::server::health_reporter();
         let engine = Engine { settings: self.common.settings(), runners: Arc::default() };
@@ -76,7 +76,7 @@ impl Serve {
             streams.say(&format!("listening on unix://{path}"));
             let incoming = UnixListenerStream::new(socket.listener);
             let served = router.serve_with_incoming_shutdown(incoming, stop).await;
-            // Whoever connects from now on should hear that nobody is there.
+            // New connections must be refused from now on.
             let _ = std::fs::remove_file(&socket.path);
             served.context("cannot serve")
         } else {
@@ -90,13 +90,13 @@ impl Serve {
     }
 }
 
-/// Connections over TCP. Answers are sent at once: to wait for more to send, as TCP does by default, costs tens of
-/// milliseconds for each call.
+/// Connections over TCP without Nagle's algorithm, which would delay each call by tens of
+/// milliseconds.
 fn undelayed(listener: TcpListener) -> TcpIncoming {
     TcpIncoming::from(listener).with_nodelay(Some(true))
 }
 
-/// Describes the services to clients that ask, in either version of reflection.
+/// Describes the services to clients, in both versions of gRPC reflection.
 fn reflection() -> tonic_reflection::server::Builder<'static> {
     let mut builder = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(biplane_proto::DESCRIPTORS)
@@ -123,7 +123,8 @@ struct Socket {
 }
 
 impl Socket {
-    /// A socket that a server left behind is replaced; one that answers is not, nor is any other file.
+    /// Binds the socket. A stale socket is replaced; a socket that is in use, or any other file, is
+    /// not.
     fn bind(path: &Path) -> Result<Self> {
         use std::os::unix::fs::FileTypeExt;
         if let Ok(metadata) = std::fs::symlink_metadata(path) {
@@ -146,8 +147,8 @@ struct Engine {
     runners: Arc<Mutex<BTreeMap<String, Arc<dyn FunctionRunner>>>>,
 }
 
-/// How many addresses of functions are kept connected. Batch callers use a handful; one that makes
-/// up addresses should not cost more and more.
+/// How many connections to functions are kept. Batch callers use a handful, and a caller that makes
+/// up addresses must not use more and more memory.
 const MAX_RUNNERS: usize = 256;
 
 impl Engine {
@@ -187,7 +188,7 @@ impl RenderService for Engine {
         tracing::debug!(bytes = request.encoded_len(), "read render request");
         let functions: Arc<dyn FunctionRunner> = Arc::new(self.dial(&request)?);
         let settings = self.settings.clone();
-        // A panic in one render is that render's alone, and a caller that goes away ends its own.
+        // A panic affects only its own render, and a caller that disconnects cancels only its own.
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { render(request, functions, &settings).await });
         match tasks.join_next().await {
@@ -212,7 +213,8 @@ impl RenderService for Engine {
     }
 }
 
-/// The partial response travels with the status, where clients of any language look for details.
+/// The partial response is attached to the status as a detail, where clients of any language find
+/// it.
 fn fatal(text: &str, partial: &RenderResponse) -> Status {
     let details = tonic_types::Status {
         code: Code::Aborted as i32,

@@ -1,4 +1,4 @@
-//! `composition render`: what the control plane would do about a composite resource.
+//! `composition render`: shows what the control plane would do with a composite resource.
 
 use std::path::PathBuf;
 
@@ -136,13 +136,13 @@ impl CompositionRender {
         Ok(end_of_watch(render.watch(streams)?)?)
     }
 
-    /// What the flags mean in an environment.
+    /// Turns the flags into a render in an environment.
     fn plan(&self, environment: &Environment) -> Result<composition::CompositionRender, Exit> {
         let (line, format) = self.output_format.line_and_format();
         if line == Line::V1 {
             self.check_v1()?;
         }
-        // Without a composite resource, the other arguments stand one place earlier.
+        // Without a composite resource argument, the other arguments move up by one.
         let (composites, composition, functions) = match (&self.xrs, &self.composition) {
             (None, Some(composition)) => {
                 let composite = self.composite_resource.clone();
@@ -173,7 +173,7 @@ impl CompositionRender {
         })
     }
 
-    /// Refuses what the v1 line does not know.
+    /// Rejects flags that Crossplane v1 does not support.
     fn check_v1(&self) -> Result<(), Exit> {
         if self.until_stable {
             return refuse("--until-stable and --output-format=v1 can't be used together");

@@ -1,4 +1,4 @@
-//! Flags that both render commands have.
+//! Flags that both render commands share.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(super) struct EngineFlags {
 }
 
 impl EngineFlags {
-    /// The flag, if any, that asks for an engine other than the one built in.
+    /// The flag, if any, that selects another engine than the built-in one.
     pub(super) fn chosen_with(&self) -> Option<&'static str> {
         let flags = [
             (self.crossplane_version.is_some(), "--crossplane-version"),
@@ -66,7 +66,7 @@ impl EngineFlags {
         flags.into_iter().find_map(|(is_set, flag)| is_set.then_some(flag))
     }
 
-    /// The engine that the flags choose.
+    /// The engine that the flags select.
     pub(super) fn engine(&self, subject: Subject) -> Engine {
         let pull = self.crossplane_pull_policy.map(|policy| match policy {
             Pull::Always => PullPolicy::Always,
@@ -123,7 +123,8 @@ pub(super) struct FunctionFlags {
 }
 
 impl FunctionFlags {
-    /// What the flags mean in an environment. `required_schemas` is a flag of each command.
+    /// Turns the flags into options in an environment. `required_schemas` is a flag of each
+    /// command.
     pub(super) fn options(
         &self,
         required_schemas: Option<&PathBuf>,
@@ -173,7 +174,7 @@ pub(super) struct OutputFlags {
 }
 
 impl OutputFlags {
-    /// What the flags mean. The format is a flag of each command.
+    /// Turns the flags into options. The format is a flag of each command.
     pub(super) fn options(&self) -> OutputOptions {
         OutputOptions {
             context: self.include_context,

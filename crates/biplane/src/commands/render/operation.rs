@@ -1,4 +1,4 @@
-//! `operation render`: what the control plane would do about an Operation.
+//! `operation render`: shows what the control plane would do with an Operation.
 
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ impl OperationRender {
         Ok(end_of_watch(render.watch(streams)?)?)
     }
 
-    /// What the flags mean in an environment.
+    /// Turns the flags into a render in an environment.
     fn plan(&self, environment: &Environment) -> operation::OperationRender {
         let format = match self.output_format {
             OutputFormat::V2 => Format::Yaml,

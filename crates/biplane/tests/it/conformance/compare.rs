@@ -1,9 +1,9 @@
-//! What counts as the same output.
+//! Compares output with recordings.
 
 use biplane_testkit::player::{difference, same_time};
 use serde_json::Value;
 
-/// Compares documents as data. What comes in random order in the reference is sorted.
+/// Compares documents as data. Documents in random order in Crossplane are sorted.
 pub(crate) fn same_documents(ours: &str, theirs: &str, any_order: bool) -> Result<(), String> {
     let (ours, theirs) = (documents(ours, any_order)?, documents(theirs, any_order)?);
     if ours == theirs {
@@ -26,7 +26,7 @@ fn documents(text: &str, any_order: bool) -> Result<Vec<Value>, String> {
     Ok(values)
 }
 
-/// One of the results that come in random order.
+/// Whether it is one of the results in random order.
 fn is_unready(document: &Value) -> bool {
     document["kind"] == "Result"
         && document["message"].as_str().is_some_and(|m| m.ends_with("is not yet ready"))
@@ -39,7 +39,7 @@ pub(crate) fn error_text(stderr: &str) -> String {
         .or_else(|| stderr.rfind("error: ").map(|at| at + "error: ".len()))
         .unwrap_or_default();
     let line = stderr[start..].lines().next().unwrap_or_default();
-    // What follows varies at random in the reference, on purpose.
+    // The rest varies at random in Crossplane, on purpose.
     match line.find("cannot unmarshal") {
         Some(at) => line[..at].to_owned(),
         None => line.to_owned(),

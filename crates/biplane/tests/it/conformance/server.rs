@@ -1,4 +1,4 @@
-//! A gRPC server that plays functions back, one recording at a time.
+//! A gRPC server that replays functions, one recording at a time.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ impl Server {
         &self.target
     }
 
-    /// Plays a recording from now on.
+    /// Replays a recording from now on.
     pub(crate) fn play(&self, recording: &Recording) -> Arc<Player> {
         let player = Arc::new(Player::new(recording));
         *self.current.lock().unwrap() = Some(player.clone());

@@ -1,4 +1,4 @@
-//! Connections, and renders that die.
+//! Tests cached connections, and renders that panic.
 
 use std::sync::Mutex;
 
@@ -24,7 +24,7 @@ async fn answers_over_tcp_are_sent_at_once() {
     assert!(accepted.unwrap().unwrap().nodelay().unwrap());
 }
 
-/// Dies in every call.
+/// A function that panics in every call.
 struct Dying;
 
 #[async_trait]
@@ -65,7 +65,7 @@ fn serve(flags: &[&str]) -> Serve {
     <Line as clap::Parser>::try_parse_from(line).unwrap().serve
 }
 
-/// What a server with these flags logs about a render that dies.
+/// The log lines of a server with these flags about a render that panics.
 fn logged(flags: &[&str]) -> Vec<String> {
     let out = Arc::new(Mutex::new(Vec::new()));
     serve(flags).log(false).during(&Stderr::to(out.clone()), &Progress::default(), || {
@@ -76,7 +76,7 @@ fn logged(flags: &[&str]) -> Vec<String> {
         assert_eq!(functions(&request).len(), 1);
         let dying: Arc<dyn FunctionRunner> = Arc::new(Dying);
         engine.runners.lock().unwrap().insert("dns:///dying:9443".to_owned(), dying);
-        // As the server does, on a thread of the runtime.
+        // On a thread of the runtime, as in the server.
         let answer = async move { engine.render(Request::new(request)).await };
         let status = runtime.block_on(runtime.spawn(answer)).unwrap().unwrap_err();
         assert_eq!(status.code(), Code::Internal);

@@ -1,4 +1,4 @@
-//! Commands that are stopped while a file or a reader keeps them waiting.
+//! Tests commands that are interrupted while they block on reading a file or writing their output.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -7,13 +7,13 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::files::process;
+use crate::fixtures::process;
 use crate::support::Folder;
 use crate::watch::{COMPOSITION, XR};
 
 const ASKED: [Signal; 2] = [Signal::SIGINT, Signal::SIGTERM];
 
-/// A folder with a function that notes its number, as a program.
+/// A folder with a function that is a local process and records its process id.
 fn folder() -> Folder {
     let folder = Folder::new();
     let script = format!(
@@ -38,22 +38,22 @@ fn render(folder: &Folder, flags: &[&str]) -> Child {
         .unwrap()
 }
 
-/// Has the composite resource come from a pipe.
+/// Replaces the composite resource by a pipe.
 fn pipe(folder: &Folder) {
     std::fs::remove_file(folder.at("xr.yaml")).unwrap();
     assert!(Command::new("mkfifo").arg(folder.at("xr.yaml")).status().unwrap().success());
 }
 
-/// Returns once somebody reads the pipe.
+/// Returns once the pipe has a reader.
 fn write_to(folder: &Folder) -> File {
     OpenOptions::new().write(true).open(folder.at("xr.yaml")).unwrap()
 }
 
-/// Asks a command to stop, which it does, and so does its function.
+/// Interrupts a command, and checks that it ends and its function ends.
 fn stops(folder: &Folder, mut child: Child, signal: Signal) -> String {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
     let start = std::time::Instant::now();
-    // Nobody reads what it has printed.
+    // Nothing reads its output.
     let ended = loop {
         if let Some(ended) = child.try_wait().unwrap() {
             break ended;
@@ -108,7 +108,7 @@ fn functions_that_are_up_end_while_a_file_is_waited_for() {
     }
 }
 
-/// More than fits in a pipe.
+/// The output is larger than a pipe's buffer.
 #[test]
 fn a_reader_that_does_not_read_keeps_nobody_from_stopping() {
     for (flags, last_words) in [(&[][..], "biplane: error: interrupted\n"), (&["--watch"], "")] {

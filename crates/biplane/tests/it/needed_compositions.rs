@@ -1,4 +1,4 @@
-//! Which functions are started: those of Compositions that there is something to compose with.
+//! Tests which functions are started: only those of Compositions that the render needs.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn composition(kind: &str, function: &str, composed: &str) -> String {
     composition.to_string()
 }
 
-/// Functions that are programs which note their start.
+/// Functions that are local processes and record their start.
 fn functions(notes: &str) -> String {
     let function = |name: &str| {
         let script = format!(
@@ -43,7 +43,8 @@ fn functions(notes: &str) -> String {
     ["app", "part", "leaf", "other"].map(function).concat()
 }
 
-/// An app of a part of a leaf, each with a function of its own, and something else.
+/// An app composed of a part, which is composed of a leaf, each with its own function, and an
+/// unrelated Composition.
 fn compositions() -> Vec<(&'static str, String)> {
     vec![
         ("composition.yaml", composition("XApp", "app", "XPart")),
@@ -62,7 +63,7 @@ fn compositions_that_nothing_is_composed_with_start_no_function() {
     let ran = run_on(&files, &[&line[..], &["--compositions=DIR/apis"]].concat());
     assert_eq!((ran.exit, &ran.stdout), (0, &run_on(&files, &line).stdout), "{}", ran.stderr);
 
-    // One that turns up needs its function, and says so when it does.
+    // A nested composite resource needs its function, and the error appears once it is found.
     let app = composition("XApp", "function-patch-and-transform", "XOther");
     let files = [files[0], ("composition.yaml", &*app), files[2]];
     let ran = run_on(&files, &[&line[..], &["--compositions=DIR/apis"]].concat());
@@ -98,7 +99,7 @@ fn functions_start_when_what_they_compose_with_turns_up_and_once() {
     let (ran, started) = settle(&[&["render", "DIR/xr.yaml"], &files[..]].concat());
     assert_eq!((ran.exit, started), (0, vec!["app".into(), "part".into(), "leaf".into()]));
     assert!(ran.stdout.contains("\nkind: Leaf\n") && ran.stdout.contains("colour: red"));
-    // Every round is told once.
+    // Every round is reported once.
     let rounds: Vec<_> = ran.stderr.lines().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(rounds, ["round 1", "round 2", "round 3", "round 4"], "{}", ran.stderr);
 

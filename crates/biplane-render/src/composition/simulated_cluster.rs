@@ -1,8 +1,9 @@
-//! What exists between two reconciles: every object, and which composite resource composes it.
+//! A simulated cluster for renders until stable: all objects, and which composite resource composes
+//! each of them.
 //!
-//! Composed resources are applied as an API server would: what a pipeline no longer mentions goes,
-//! what others have written, such as a status, stays. Nobody owns anything else here, so that
-//! objects carry neither field managers nor versions.
+//! Composed resources are applied as in an API server. Resources that a pipeline no longer returns
+//! are deleted; fields written by others, such as a status, are kept. There are no other owners
+//! here, so objects have neither field managers nor resource versions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,28 +21,28 @@ use biplane_schema::merge::{BEFORE_FIRST_APPLY, ManagedFields};
 use super::nested::Nested;
 use crate::{apply, print};
 
-/// How deep composite resources may nest before it is taken for a mistake.
+/// The maximum nesting depth of composite resources. Deeper nesting is treated as an error.
 pub(super) const DEEPEST: usize = 10;
 
-/// Objects by what they are found by.
+/// Objects by their id.
 pub(super) type Objects = BTreeMap<ObjectId, Object>;
 
-/// Everything that exists.
+/// All objects of the simulated cluster.
 #[derive(Debug)]
-pub(super) struct World<'a> {
+pub(super) struct SimulatedCluster<'a> {
     nested: &'a Nested,
     root: ObjectId,
     objects: Objects,
-    /// Who has set which fields of an object.
+    /// The field managers of each object.
     managers: BTreeMap<ObjectId, Value>,
-    /// By composed resource: the composite resource that composes it.
+    /// The composite resource that composes each composed resource.
     composers: BTreeMap<ObjectId, ObjectId>,
 }
 
-impl<'a> World<'a> {
-    /// The composite resource, and composed resources that exist already.
+impl<'a> SimulatedCluster<'a> {
+    /// A cluster with the composite resource and the observed resources.
     pub(super) fn new(root: &Object, observed: &[Object], nested: &'a Nested) -> Self {
-        let mut world = Self {
+        let mut cluster = Self {
             nested,
             root: root.id(),
             objects: BTreeMap::from([(root.id(), root.clone())]),
@@ -50,8 +51,8 @@ impl<'a> World<'a> {
         };
         let others = observed.iter().filter(|object| object.id() != root.id());
         for object in others {
-            // An observed resource may belong to another observed one. The engine refuses those whose
-            // owner is not here.
+            // An observed resource may belong to another observed one. The engine rejects resources
+            // whose owner does not exist.
             let composer = controller_of(object).and_then(|owner| {
                 let is_owner = |other: &&Object| {
                     other.kind() == owner.kind
@@ -62,14 +63,14 @@ impl<'a> World<'a> {
                 };
                 observed.iter().find(is_owner).map(Object::id)
             });
-            let composer = composer.unwrap_or_else(|| world.root.clone());
-            world.composers.insert(object.id(), composer);
-            world.keep(object.clone());
+            let composer = composer.unwrap_or_else(|| cluster.root.clone());
+            cluster.composers.insert(object.id(), composer);
+            cluster.keep(object.clone());
         }
-        world
+        cluster
     }
 
-    /// Every object. Times do not count.
+    /// All objects, without times.
     pub(super) fn objects(&self) -> &Objects {
         &self.objects
     }
@@ -78,7 +79,7 @@ impl<'a> World<'a> {
         self.objects.get(id)
     }
 
-    /// What a composite resource is composed of, in the order in which it is printed.
+    /// The composed resources of a composite resource, in the order in which they are printed.
     pub(super) fn composed(&self, composer: &ObjectId) -> Vec<Object> {
         let mut composed: Vec<_> = self
             .objects
@@ -90,7 +91,7 @@ impl<'a> World<'a> {
         composed
     }
 
-    /// Everything but one object.
+    /// All objects except one.
     pub(super) fn others(&self, id: &ObjectId) -> impl Iterator<Item = &Object> {
         self.objects.iter().filter(move |(other, _)| *other != id).map(|(_, object)| object)
     }
@@ -98,7 +99,7 @@ impl<'a> World<'a> {
     /// The composite resources that exist and have a Composition, parents first.
     pub(super) fn composites(&self) -> Result<Vec<ObjectId>> {
         let mut all = vec![self.root.clone()];
-        // Whatever they say of each other, each is there once.
+        // Each is listed once, even if owner references form a cycle.
         let mut known = BTreeSet::from([self.root.clone()]);
         let mut at = 0;
         while let Some(composer) = all.get(at).cloned() {
@@ -113,7 +114,7 @@ impl<'a> World<'a> {
         Ok(all)
     }
 
-    /// Makes what a reconcile of a composite resource with a Composition came to part of the world.
+    /// Applies the result of a reconcile of a composite resource.
     pub(super) fn take_in(
         &mut self,
         id: &ObjectId,
@@ -136,8 +137,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Takes over what the reconciler writes of a composite resource: references and status, and
-    /// once the Composition and the label that names the top.
+    /// Copies the fields that the reconciler writes to a composite resource: references and status,
+    /// and once the Composition and the label with the name of the top-level XR.
     fn update(&mut self, mut composite: Object, composition: &str, after: &Struct) {
         if is_update(after) {
             if composite.label(COMPOSITE).is_empty() {
@@ -163,13 +164,13 @@ impl<'a> World<'a> {
         self.keep(composite);
     }
 
-    /// Where the control plane writes in a composite resource.
+    /// The path of the control plane's fields in a composite resource.
     fn machinery(&self, id: &ObjectId) -> &'static [&'static str] {
         let definition = self.nested.definition(&id.gvk);
         definition.map_or(Layout::Modern, Layout::of_definition).machinery()
     }
 
-    /// Only what a render changes in a composite resource, as it is printed.
+    /// Only the fields of a composite resource that a render changes, as printed.
     pub(super) fn changed(&self, composite: &Object) -> Object {
         let mut changed = Object::new();
         changed.set_at(&["apiVersion"], composite.api_version());
@@ -194,7 +195,7 @@ impl<'a> World<'a> {
         }
         let mut object = apply::apply(composite, live.as_ref(), intent)
             .with_context(|| format!("cannot apply {id}"))?;
-        // What existed before is ours as well, as it is after the upgrade of a live control plane.
+        // Existing fields are also ours, as after the upgrade of a live control plane.
         let mut managers = ManagedFields::decode(&object)?;
         managers.0.retain(|manager, _| manager.name != BEFORE_FIRST_APPLY);
         self.managers.insert(id.clone(), managers.encode().into());
@@ -207,7 +208,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Whether a composite resource may compose an object.
+    /// Fails if a composite resource may not compose an object.
     fn check_composer(&self, composer: &ObjectId, composed: &ObjectId) -> Result<()> {
         let mut chain = vec![composed, composer];
         while let Some(above) = chain.last().and_then(|last| self.composers.get(*last))
@@ -233,7 +234,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Deletes an object and what is composed by it.
+    /// Deletes an object and its composed resources.
     fn delete(&mut self, id: &ObjectId) {
         let mut gone = BTreeSet::from([id.clone()]);
         while let Some(id) = gone.pop_first() {
@@ -246,13 +247,14 @@ impl<'a> World<'a> {
     }
 
     fn keep(&mut self, mut object: Object) {
-        print::settle_times(&mut object);
+        print::fix_times(&mut object);
         self.objects.insert(object.id(), object);
     }
 }
 
-/// Whether the engine shows only what it made of a composite resource. When it made nothing of it,
-/// since it is paused, for example, it shows the whole of what it was given, version included.
+/// Whether the engine returned only the changed fields of a composite resource. If nothing was
+/// reconciled, for example because it is paused, the engine returns the whole input with its
+/// resource version.
 fn is_update(after: &Struct) -> bool {
     after.resource_version().is_empty()
 }

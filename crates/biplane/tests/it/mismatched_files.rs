@@ -1,17 +1,18 @@
-//! Files that are fine by themselves but do not fit each other are shown where they differ.
+//! Tests files that are valid by themselves but do not fit each other: errors show where they
+//! differ.
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, render};
 use crate::support::{Ran, run_on};
 
-/// What is said about an error, without the indentation.
+/// The error message without indentation.
 fn said(ran: &Ran) -> String {
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
     let said = ran.stderr.replace("\n                ", "\n");
     said.strip_prefix("biplane: error: ").unwrap_or(&said).to_owned()
 }
 
-/// A line of a file that is pointed at.
+/// The location of a line in a file, as errors show it.
 fn at(file: &str, document: usize, line: usize, column: usize, text: &str) -> String {
     let width = line.to_string().len();
     let (space, mark) = (" ".repeat(width), " ".repeat(column - 1));
@@ -76,7 +77,7 @@ fn a_composition_that_does_not_fit_is_shown_beside_the_composite_resource() {
     assert!(said(&ran).ends_with(&at("composition.yaml", 1, 5, 1, "spec:")), "{}", ran.stderr);
 }
 
-/// One of many is named.
+/// With several composite resources, the error names one.
 #[test]
 fn of_many_composite_resources_the_one_that_does_not_fit_is_shown() {
     let other = XR.replace("XApp", "XOther").replace("name: app", "name: second");
@@ -156,7 +157,7 @@ fn a_definition_that_does_not_fit_is_shown() {
     }
 }
 
-/// It is the same for all, so that one warning does.
+/// The cause is the same for all, so one warning is enough.
 #[test]
 fn a_definition_is_read_once_for_all_composite_resources() {
     let definition = format!("{DEFINITION}---\nkind: Other\n");
@@ -204,7 +205,7 @@ fn what_is_no_operation_is_shown() {
     }
 }
 
-/// Other API groups have a Composition too.
+/// Other API groups also have a kind Composition.
 #[test]
 fn compositions_of_other_groups_are_left_alone() {
     let other = "apiVersion: music.example.org/v1\nkind: Composition\nmetadata: {name: 4'33}\nspec: {pipeline: silence}\n";

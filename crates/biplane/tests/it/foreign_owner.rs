@@ -1,10 +1,10 @@
-//! Observed resources that were copied from a cluster.
+//! Tests observed resources that were copied from a cluster and have another owner UID.
 
 use crate::mistakes::{XR, render};
 
 const REFUSED: &str = "biplane: error: cannot render composite resource: invalid observed resources: observed resource settings has a controller ref but is not controlled by the XR";
 const THEIRS: &str = "0b8b9a34-2f6c-4c4e-9a53-0d6ad6a3c1f1";
-/// Made from the name of the XR (RX-26).
+/// The UID that is derived from the XR's name (RX-26).
 const OURS: &str = "3cd107d0-dda8-5e38-b30a-ffff75c631d4";
 
 fn observed(controller: &str, name: &str) -> String {
@@ -32,7 +32,7 @@ fn a_resource_that_another_uid_controls_is_refused_with_both_uids_and_advice() {
     assert!(lines[2].ends_with(&advice), "{ran:?}");
     assert_eq!((ran.exit, lines.len()), (1, 3));
 
-    // The UID that is named is the one that rendering ends up with.
+    // The UID in the message is the one that the render uses.
     let uid = lines[2].strip_prefix(made).unwrap().split(',').next().unwrap();
     let file = file.replace(THEIRS, uid);
     let ran = render(&[("o.yaml", &file)], &["-o=DIR/o.yaml"]);
@@ -71,7 +71,7 @@ fn resources_of_somebody_else_are_told_from_those_of_the_xr() {
     assert!(lines[5].starts_with(advice), "{ran:?}");
 }
 
-/// ENG-10: what the v1 line printed says whose it is, but has no UID.
+/// ENG-10: output of v1 has owner references without a UID.
 #[test]
 fn owners_without_a_uid_are_called_so() {
     let file = observed("app", "settings").replace(THEIRS, "''");

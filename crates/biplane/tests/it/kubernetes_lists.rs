@@ -1,6 +1,6 @@
-//! Lists, as `kubectl get -o yaml` prints several objects: each object counts.
+//! Tests lists, as printed by `kubectl get -o yaml` for several objects: every item is read.
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::mistakes::{COMPOSITION, XR, render};
 use crate::support::{Folder, run, run_on};
 
@@ -26,7 +26,7 @@ const COMPOSING: &str = composition!(
 "
 );
 
-/// What was observed keeps its name.
+/// Observed objects keep their names.
 #[test]
 fn observed_resources_may_be_in_a_list() {
     let compose = |observed: &str| {
@@ -42,7 +42,7 @@ fn observed_resources_may_be_in_a_list() {
     assert_eq!(compose(&list()), plain);
     let of_one_kind = list().replace("kind: List", "kind: ConfigMapList");
     assert_eq!(compose(&of_one_kind), plain);
-    // In a list of one kind, its objects need not say so.
+    // In a typed list, items may omit their kind.
     let bare = of_one_kind.replace("- apiVersion: v1\n  kind: ConfigMap\n  metadata", "- metadata");
     assert_eq!(compose(&bare), plain);
 }
@@ -61,7 +61,7 @@ fn what_is_wrong_in_a_list_is_shown_where_it_is() {
     }
 }
 
-/// The resources that a function asks for, and composite resources.
+/// Required resources and composite resources.
 #[test]
 fn other_resources_may_be_in_a_list() {
     let composition = COMPOSITION.replace("function-auto-ready", "function-environment-configs")

@@ -1,8 +1,8 @@
-//! Output that is fed back as input, and composite resources among what else is given.
+//! Tests output that is used as input again, and composite resources among the observed resources.
 
 use std::process::Command;
 
-use crate::files::composition;
+use crate::fixtures::composition;
 use crate::support::{Folder, Ran, render_on};
 
 const XR: &str = "apiVersion: example.org/v1\nkind: XApp\nmetadata: {name: one}\nspec: {size: 3}\n";
@@ -52,7 +52,7 @@ fn the_whole_output_can_be_observed() {
     assert_eq!((again.exit, &again.stdout), (0, &state), "{}", again.stderr);
     let first = "round 1: changed XApp.example.org one (metadata.labels, spec.crossplane, status.conditions); ready\n";
     assert_eq!(again.stderr, format!("{first}round 2: nothing changed; ready\n"));
-    // One reconcile needs the status of before just as much.
+    // A single reconcile also needs the earlier status.
     assert_eq!(rendered(&files, &["-o=DIR/state.yaml"]), state);
 }
 
@@ -86,7 +86,7 @@ fn a_composite_resource_among_what_is_required_changes_nothing() {
     assert_eq!(rendered(&[], &["-e=DIR/xr.yaml", engine]), plain);
 }
 
-/// A pipeline may leave a resource without a name of its own.
+/// A pipeline may leave a resource unnamed.
 #[test]
 fn names_that_nothing_is_known_for_are_the_same_every_time() {
     let composition = composition!(
@@ -117,12 +117,12 @@ fn each_of_many_composite_resources_observes_its_own() {
     let files = [("state.yaml", state.as_str())];
     assert_eq!(many(&files, &["-o=DIR/state.yaml"]), state);
     assert_eq!(many(&files, &["-o=DIR/state.yaml", "--until-stable"]), state);
-    // Without owner references, which the label makes up for.
+    // Without owner references; the label replaces them.
     let owner = "  ownerReferences:\n  - apiVersion: example.org/v1\n    blockOwnerDeletion: true\n    controller: true\n    kind: XApp\n";
     let mut free = String::new();
     let mut skipped = 0;
     for block in state.split(owner) {
-        // The name and the UID are left of the reference.
+        // The name and the UID of the reference are kept.
         let rest = if free.is_empty() { block } else { block.splitn(3, '\n').last().unwrap() };
         skipped += usize::from(!free.is_empty());
         free.push_str(rest);
@@ -139,7 +139,7 @@ fn what_belongs_to_none_of_many_composite_resources_is_refused() {
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
     let first = "biplane: error: invalid observed resources: these belong to none of the composite resources, or to several: ConfigMap stray";
     assert_eq!(ran.stderr.lines().next(), Some(first));
-    // Of one alone nobody asks whose it is.
+    // With a single composite resource, ownership is not checked.
     let ran = render(&files[1..], &["-o=DIR/o.yaml"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
 }

@@ -1,8 +1,8 @@
-//! Rendering until nothing changes, nested composite resources included.
+//! Tests renders until nothing changes, including nested composite resources.
 
 use serde_json::Value;
 
-use crate::files::{composition, development};
+use crate::fixtures::{composition, development};
 use crate::support::{Folder, Ran, example, render_on, run, shown};
 
 const XR: &str = "
@@ -12,7 +12,7 @@ metadata: {name: app}
 spec: {colour: red}
 ";
 
-/// A Composition whose function patches resources, followed by the one that says what is ready.
+/// A Composition whose function patches resources, followed by function-auto-ready.
 fn composition(kind: &str, name: &str, resources: &str) -> String {
     format!(
         "
@@ -36,7 +36,7 @@ spec:
     )
 }
 
-/// Composes a part and takes its address.
+/// Composes a part and copies its address.
 const APP: &str = "
       - name: part
         base: {apiVersion: example.org/v1, kind: XPart}
@@ -44,7 +44,7 @@ const APP: &str = "
         - {fromFieldPath: spec.colour, toFieldPath: spec.colour}
         - {type: ToCompositeFieldPath, fromFieldPath: status.address, toFieldPath: status.address}
 ";
-/// Composes a leaf that is ready at once and has an address.
+/// Composes a leaf that is ready immediately and has an address.
 const PART: &str = "
       - name: leaf
         base: {apiVersion: example.org/v1, kind: Leaf, spec: {address: there}}
@@ -54,7 +54,7 @@ const PART: &str = "
         - {type: ToCompositeFieldPath, fromFieldPath: spec.address, toFieldPath: status.address}
 ";
 
-/// Renders files until stable. `DIR` in flags and in what is said stands for their folder.
+/// Renders files until stable. `DIR` in flags and in the output denotes their folder.
 fn settle(files: &[(&str, &str)], flags: &[&str]) -> Ran {
     let flags = [&["--until-stable"], flags].concat();
     render_on(&[&[("xr.yaml", XR)], files].concat(), "DIR/xr.yaml", &flags)
@@ -106,7 +106,7 @@ fn what_nested_composite_resources_become_reaches_the_top() {
     assert_eq!(documents[2]["spec"]["colour"], "red");
     let reference = &documents[1]["spec"]["crossplane"]["resourceRefs"][0];
     assert_eq!(reference["name"], documents[2]["metadata"]["name"]);
-    // The label names the top; the owner is the one right above.
+    // The label has the name of the top-level XR; the owner is the direct parent.
     assert_eq!(documents[2]["metadata"]["labels"]["crossplane.io/composite"], "app");
     assert_eq!(documents[2]["metadata"]["ownerReferences"][0]["kind"], "XPart");
 
@@ -164,7 +164,7 @@ fn the_first_round_alone_is_what_render_prints() {
     let folder = Folder::new();
     let xr = folder.write("xr.yaml", XR);
     let once = run(&["render", &xr, &folder.write("composition.yaml", &leaf), "-x"]);
-    // The address needs a second look; the leaf does not.
+    // The address needs a second round; the leaf does not.
     let (stable, once) = (documents(&stable), documents(&once));
     assert_eq!(stable[1], once[1]);
     assert_eq!(stable[0]["status"]["address"], "there");
@@ -203,7 +203,7 @@ fn results_of_every_round_say_which_and_whose() {
     assert_eq!(said(2, "XPart.example.org app-", &format!("{selected}parts")), 1);
     let waits = "Composed resource \"part\" is not yet ready";
     assert_eq!((said(1, "XApp", waits), said(2, "XApp", waits)), (1, 1));
-    // Once everything is ready, nobody has anything to say.
+    // Once everything is ready, there are no more results.
     let rounds: Vec<_> = results.iter().map(|result| result["round"].as_u64().unwrap()).collect();
     assert!(rounds.is_sorted(), "{rounds:?}");
     let last = ran.stderr.lines().filter(|line| line.starts_with("round ")).count() as u64;
@@ -270,7 +270,7 @@ status:
     assert_eq!(paint_after["status"]["dry"], "yes");
     assert!(ran.stderr.ends_with("round 2: nothing changed; ready\n"), "{}", ran.stderr);
 
-    // The address is wanted only until the paint is dry.
+    // The address is requested only until the paint is dry.
     let ran = settle(
         &[
             ("composition.yaml", &paint("status.dry")),
@@ -414,7 +414,7 @@ fn what_was_composed_can_be_required() {
     assert!(ran.stderr.contains("\nround 2: changed Paint.example.org app-"), "{}", ran.stderr);
 }
 
-/// Composes a thing whose text follows from the status, and the status from the thing.
+/// Composes a thing whose text depends on the status, which depends on the thing.
 fn feedback(transform: &str) -> String {
     let resources = format!(
         "
@@ -537,7 +537,7 @@ spec:
     assert_eq!(documents[1]["spec"]["gloss"], "matt");
     assert_eq!(documents[2]["spec"]["gloss"], "matt");
     assert!(documents[1]["spec"]["resourceRefs"].is_array(), "{}", ran.stdout);
-    // A definition may be given by itself, too.
+    // A definition may also be given without a Composition.
     let ran = nested(
         &[("xpart.yaml", definition), ("apis/part/composition.yaml", &part)],
         &["--xrd=DIR/xpart.yaml", &format!("--xrd={}", "DIR/xapp.yaml")],

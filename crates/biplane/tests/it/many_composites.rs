@@ -1,4 +1,5 @@
-//! Many composite resources in one call: one time for all of them, and no work after a failure.
+//! Tests many composite resources in one call: one time limit for all, and no more work after a
+//! failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,7 +36,7 @@ fn workers() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }
 
-/// Renders as many composite resources with that function.
+/// Renders several composite resources with that function.
 fn render(count: usize, function: &Busy, flags: &[&str]) -> Ran {
     let folder = Folder::new();
     let composition = COMPOSITION.replace("function-auto-ready", "function-busy");
@@ -55,7 +56,7 @@ fn render(count: usize, function: &Busy, flags: &[&str]) -> Ran {
 #[test]
 fn all_of_them_have_one_time_to_end_in() {
     for format in ["--output-format=v1", "--output-format=v2"] {
-        // None takes long, but all of them together do.
+        // Each takes little time, but all of them together exceed the limit.
         let function = Busy { takes: Duration::from_millis(50), ..Busy::default() };
         let ran = render(workers() * 6, &function, &["--timeout=200ms", format]);
         assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
@@ -73,9 +74,9 @@ fn none_is_begun_after_one_has_failed() {
         let function = Busy { fails: true, ..Busy::default() };
         let ran = render(workers() * 10, &function, &[format]);
         assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
-        // Whichever fails first, the first of the input is reported.
+        // The first failure in input order is reported, not the first in time.
         assert!(ran.stderr.starts_with("biplane: error: XApp \"app-000\": "), "{}", ran.stderr);
-        // Each worker stops with its first failure at the latest.
+        // Each worker stops at its first failure at the latest.
         let calls = function.calls.load(Ordering::Relaxed);
         assert!((1..=workers()).contains(&calls), "{calls}");
     }

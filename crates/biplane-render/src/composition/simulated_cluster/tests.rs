@@ -1,6 +1,6 @@
-//! What a reconcile does to the world, and what it leaves alone.
+//! Tests what a reconcile changes in the simulated cluster.
 
-#![allow(clippy::needless_pass_by_value)] // literals read best as they are
+#![allow(clippy::needless_pass_by_value)] // literals are easier to read
 
 use serde_json::json;
 
@@ -36,17 +36,17 @@ fn what_is_no_longer_wanted_goes_and_what_others_wrote_stays() {
     let nested = Nested::default();
     let mut existing = thing("t", json!({"theirs": 1}));
     existing.set_at(&["status", "ready"], true);
-    let mut world = World::new(&xr("a"), &[existing], &nested);
+    let mut cluster = SimulatedCluster::new(&xr("a"), &[existing], &nested);
     let id = thing("t", json!({})).id();
-    let spec = |world: &World<'_>| world.get(&id).unwrap().get("spec").cloned();
+    let spec = |cluster: &SimulatedCluster<'_>| cluster.get(&id).unwrap().get("spec").cloned();
 
     let both = thing("t", json!({"a": 1, "b": {"c": [1, 2]}}));
-    world.take_in(&xr("a").id(), "c", &output(&[both], &[])).unwrap();
-    assert_eq!(spec(&world), Some(json!({"theirs": 1, "a": 1, "b": {"c": [1, 2]}})));
+    cluster.take_in(&xr("a").id(), "c", &output(&[both], &[])).unwrap();
+    assert_eq!(spec(&cluster), Some(json!({"theirs": 1, "a": 1, "b": {"c": [1, 2]}})));
     let one = thing("t", json!({"a": 2}));
-    world.take_in(&xr("a").id(), "c", &output(&[one], &[])).unwrap();
-    assert_eq!(spec(&world), Some(json!({"theirs": 1, "a": 2})));
-    let after = world.get(&id).unwrap();
+    cluster.take_in(&xr("a").id(), "c", &output(&[one], &[])).unwrap();
+    assert_eq!(spec(&cluster), Some(json!({"theirs": 1, "a": 2})));
+    let after = cluster.get(&id).unwrap();
     assert_eq!(after.at(&["status", "ready"]), Some(&json!(true)));
     assert_eq!(after.at(&["metadata"]), Some(&json!({"name": "t"})));
 }
@@ -57,7 +57,7 @@ fn references_are_laid_over_the_spec_and_a_status_takes_the_place_of_the_old_one
     let nested = Nested::default();
     let mut before = xr("a");
     before.set_at(&["status"], json!({"old": 1}));
-    let mut world = World::new(&before, &[], &nested);
+    let mut cluster = SimulatedCluster::new(&before, &[], &nested);
     let after = json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "a"},
         "spec": {"crossplane": {"resourceRefs": []}},
         "status": {"conditions": [{"type": "Ready", "lastTransitionTime": "now"}]}});
@@ -65,8 +65,8 @@ fn references_are_laid_over_the_spec_and_a_status_takes_the_place_of_the_old_one
         composite_resource: Some(object(after).into()),
         ..CompositeOutput::default()
     };
-    world.take_in(&before.id(), "c", &output).unwrap();
-    let after = world.get(&before.id()).unwrap();
+    cluster.take_in(&before.id(), "c", &output).unwrap();
+    let after = cluster.get(&before.id()).unwrap();
     let machinery = json!({"compositionRef": {"name": "c"}, "resourceRefs": []});
     assert_eq!(after.get("spec"), Some(&json!({"colour": "red", "crossplane": machinery})));
     assert_eq!(after.label(COMPOSITE), "a");
@@ -88,18 +88,18 @@ fn what_exists_belongs_to_its_owner() {
     branch.set_meta("uid", "u-branch");
     let twig = owned("twig", "Thing", "branch", "u-branch");
     let stray = owned("stray", "Thing", "branch", "u-other");
-    let mut world = World::new(&xr("a"), &[branch.clone(), twig, stray], &nested);
-    let names = |world: &World<'_>, id: &ObjectId| -> Vec<String> {
-        world.composed(id).iter().map(|object| object.name().to_owned()).collect()
+    let mut cluster = SimulatedCluster::new(&xr("a"), &[branch.clone(), twig, stray], &nested);
+    let names = |cluster: &SimulatedCluster<'_>, id: &ObjectId| -> Vec<String> {
+        cluster.composed(id).iter().map(|object| object.name().to_owned()).collect()
     };
-    // What nobody here owns is shown to the engine, which refuses it.
-    assert_eq!(names(&world, &xr("a").id()), ["branch", "stray"]);
-    assert_eq!(names(&world, &branch.id()), ["twig"]);
+    // Resources without a known owner are passed to the engine, which rejects them.
+    assert_eq!(names(&cluster, &xr("a").id()), ["branch", "stray"]);
+    assert_eq!(names(&cluster, &branch.id()), ["twig"]);
 
-    world.take_in(&xr("a").id(), "c", &output(&[], &[branch.clone()])).unwrap();
-    assert_eq!(names(&world, &xr("a").id()), ["stray"]);
-    assert_eq!(names(&world, &branch.id()), Vec::<String>::new());
-    assert_eq!(world.objects().len(), 2);
+    cluster.take_in(&xr("a").id(), "c", &output(&[], &[branch.clone()])).unwrap();
+    assert_eq!(names(&cluster, &xr("a").id()), ["stray"]);
+    assert_eq!(names(&cluster, &branch.id()), Vec::<String>::new());
+    assert_eq!(cluster.objects().len(), 2);
 }
 
 #[test]
@@ -112,10 +112,10 @@ fn owners_that_own_each_other_are_no_end_of_work() {
         object.set_at(&["metadata", "ownerReferences"], owner);
         object
     };
-    let world = World::new(&xr("a"), &[owned("b", "c"), owned("c", "b")], &nested);
-    assert_eq!(world.composites().unwrap(), [xr("a").id()]);
+    let cluster = SimulatedCluster::new(&xr("a"), &[owned("b", "c"), owned("c", "b")], &nested);
+    assert_eq!(cluster.composites().unwrap(), [xr("a").id()]);
     let (b, c) = (thing("b", json!({})).id(), thing("c", json!({})).id());
-    assert!(world.check_composer(&b, &c).is_err());
+    assert!(cluster.check_composer(&b, &c).is_err());
 }
 
 /// RE-26, RE-31
@@ -124,7 +124,7 @@ fn a_composite_resource_that_is_shown_as_a_whole_was_not_composed() {
     let nested = Nested::default();
     let mut before = xr("a");
     before.set_at(&["status"], json!({"old": 1}));
-    let mut world = World::new(&before, &[], &nested);
+    let mut cluster = SimulatedCluster::new(&before, &[], &nested);
     let mut whole = before.clone();
     whole.set_meta("resourceVersion", "999");
     whole.set_meta("uid", "u");
@@ -132,8 +132,8 @@ fn a_composite_resource_that_is_shown_as_a_whole_was_not_composed() {
     whole.set_at(&["spec", "writeConnectionSecretToRef"], json!({"name": "s"}));
     let output =
         CompositeOutput { composite_resource: Some(whole.into()), ..CompositeOutput::default() };
-    world.take_in(&before.id(), "c", &output).unwrap();
-    let after = world.get(&before.id()).unwrap();
+    cluster.take_in(&before.id(), "c", &output).unwrap();
+    let after = cluster.get(&before.id()).unwrap();
     assert_eq!(after.get("status"), Some(&json!({"new": 1})));
     let spec = json!({"colour": "red", "writeConnectionSecretToRef": {"name": "s"}});
     assert_eq!(after.get("spec"), Some(&spec));
@@ -148,9 +148,9 @@ fn what_changes_of_a_composite_resource_is_references_and_status() {
     composite.set_meta("namespace", "n");
     composite.set_at(&["spec", "crossplane"], json!({"compositionRef": {}, "resourceRefs": []}));
     composite.set_at(&["status"], json!({"x": 1}));
-    let world = World::new(&composite, &[], &nested);
+    let cluster = SimulatedCluster::new(&composite, &[], &nested);
     let want = json!({"apiVersion": "example.org/v1", "kind": "XApp",
         "metadata": {"name": "a", "namespace": "n"},
         "spec": {"crossplane": {"resourceRefs": []}}, "status": {"x": 1}});
-    assert_eq!(world.changed(&composite), object(want));
+    assert_eq!(cluster.changed(&composite), object(want));
 }

@@ -1,4 +1,4 @@
-//! The command tree: its help, completions, manual pages and configuration.
+//! Tests the command tree: its help, completions, manual pages and configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use biplane::environment::Environment;
 
 use crate::support::{Folder, run, run_in};
 
-/// Every command that is shown to somebody, with the words that lead to it, in the order of the tree.
+/// Every visible command with its path, in the order of the tree.
 fn commands() -> Vec<(Vec<String>, clap::Command)> {
     fn add(
         words: &[String],
@@ -71,7 +71,7 @@ fn help_shows_what_the_configuration_lets_it_show() {
     assert!(ran.stdout.contains("operation    [ALPHA] Work with Operations"), "{}", ran.stdout);
     assert!(ran.stdout.contains("Alpha and beta commands are shown;"));
 
-    // Hidden is not gone.
+    // A hidden command still exists.
     with("features:\n  disableBeta: true\n");
     let ran = run(&["operation", "render", "--help", "--config", &config]);
     assert_eq!(ran.exit, 0);
@@ -126,7 +126,7 @@ fn the_configuration_is_shown_and_changed() {
     );
     let version = (1, String::new(), text);
     assert_eq!(view(), version);
-    // Whatever is asked for, but for what other programs ask for.
+    // An invalid configuration fails every command except internal ones.
     let ran = run_in(&["render", "--help"], "", &home);
     assert_eq!((ran.exit, ran.stdout, ran.stderr), version);
     let ran = run_in(&["internal", "render", "--help"], "", &home);
@@ -140,7 +140,7 @@ fn the_version_is_that_of_the_program() {
     let compatible =
         "Compatible with: Crossplane v2.4, its command line v2.6, render of the v1 line v1.20\n";
     let ran = run(&["version", "--client"]);
-    // Scripts take all of stdout for the version.
+    // Scripts use all of stdout as the version.
     assert_eq!(
         (ran.exit, ran.stdout.as_str(), ran.stderr.as_str()),
         (0, line.as_str(), compatible)
@@ -219,7 +219,7 @@ fn bash_completes_commands_flags_values_and_files() {
     offers(&["render", "xr.yaml", "comp"], &["composition.yml"]);
     offers(&["render", "--include-context", "x"], &["xr.yaml"]);
     offers(&["render", "--crossplane-binary", "no"], &["notes.txt"]);
-    // Old paths and commands for other programs run, but nobody is led there.
+    // Old paths and internal commands work, but are not offered.
     for hidden in ["alp", "bet", "int"] {
         offers(&[hidden], &[]);
     }

@@ -1,4 +1,4 @@
-//! The example that the documentation of the v1 line renders, and what it shows.
+//! Renders the example of Crossplane v1's documentation, and compares with the output shown there.
 
 use crate::support::{Folder, run};
 
@@ -72,7 +72,7 @@ spec:
   forProvider:
     region: us-east-2
 ";
-/// What the release that the documentation was made with did not print yet.
+/// Output that the documented release did not print yet.
 const LEFT_OUT: &str = "\
 status:
   conditions:

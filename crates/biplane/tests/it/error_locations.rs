@@ -1,11 +1,12 @@
-//! Mistakes in files are shown where they are: file, document, line, column and the line itself.
+//! Tests that errors in files show their location: file, document, line, column and the line
+//! itself.
 
 use crate::mistakes::{COMPOSITION, FUNCTIONS, XR, render};
 use biplane::environment::Environment;
 
 use crate::support::{Folder, example, run, run_on, run_with, run_with_bytes, shown};
 
-/// Renders with one file replaced, and checks all that is said about it.
+/// Renders with one file replaced, and checks the whole error message.
 fn shows(file: &str, text: &str, flags: &[&str], error: &str) {
     let ran = render(&[(file, text)], flags);
     let said = ran.stderr.replace("\n                ", "\n");
@@ -13,7 +14,7 @@ fn shows(file: &str, text: &str, flags: &[&str], error: &str) {
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{error}");
 }
 
-/// Broken YAML in each file that is read, with what the loader of that file says first.
+/// Broken YAML in each file, with the context that the file's loader adds.
 #[test]
 fn broken_yaml_is_shown_in_every_kind_of_file() {
     let text = "kind: A\nspec:\n  a: b: c\n";
@@ -64,7 +65,7 @@ fn broken_yaml_is_shown_in_every_kind_of_file() {
     }
 }
 
-/// The ways in which YAML breaks most often.
+/// The most frequent syntax errors in YAML.
 #[test]
 fn broken_yaml_is_explained() {
     let attempted = "cannot load observed composed resources from \"DIR/o.yaml\": ";
@@ -78,7 +79,7 @@ fn broken_yaml_is_explained() {
             "kind: A\nspec:\n\tname: b\n",
             "yaml: line 3: found character that cannot start any token\n--> DIR/o.yaml, document 1, line 3, column 1: tabs disallowed within this context (block indentation)\n 3 |  name: b\n   | ^",
         ),
-        // Documents of a stream are read one by one, and nothing is said of their first line.
+        // The documents of a stream are parsed separately, and the first line is not mentioned.
         (
             "kind: A\n---\nkind: \"B\nspec: {}\n",
             "yaml: line 3: found unexpected end of stream\n--> DIR/o.yaml, document 2, line 3, column 7: unclosed quote\n 3 | kind: \"B\n   |       ^",
@@ -118,7 +119,7 @@ fn broken_yaml_is_explained() {
     );
 }
 
-/// LOAD-2, LOAD-4, LOAD-5, LOAD-6: what holds nothing is of no kind.
+/// LOAD-2, LOAD-4, LOAD-5, LOAD-6: an empty document has no kind.
 #[test]
 fn files_without_an_object_are_said_to_have_none() {
     let xrd = "cannot apply XRD defaults to XR \"app\": the specified API version 'example.org/v1' does not exist in the XRD";
@@ -140,7 +141,7 @@ fn files_without_an_object_are_said_to_have_none() {
         let place = "                --> DIR/xrd.yaml: there is no object in it\n";
         let error = format!("biplane: error: {xrd}\n{place}");
         assert_eq!((ran.exit, ran.stderr), (1, format!("{warning}{error}")));
-        // Where there may be many, there may be none.
+        // Files that may have many documents may also have none.
         for flag in ["-o=DIR/o.yaml", "-e=DIR/o.yaml", "--function-credentials=DIR/o.yaml"] {
             let ran = render(&[("o.yaml", text)], &[flag]);
             assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{text:?} {flag}");
@@ -168,7 +169,7 @@ fn a_single_object_may_stand_beside_its_separator() {
     );
 }
 
-/// Numbers and booleans are taken for texts where texts are meant, as upstream's reader does.
+/// Numbers and booleans are accepted as strings, like in upstream's decoder.
 #[test]
 fn a_text_need_not_be_quoted() {
     let labels = "  name: apps\n  labels:\n    team: 7\n    on: yes\n    share: 0.5\n";
@@ -238,7 +239,7 @@ fn what_has_the_wrong_type_is_shown() {
     ] {
         shows("functions.yaml", &text, &[], &format!("{functions}{problem}"));
     }
-    // Of Secrets the place alone is told.
+    // For Secrets, only the location is shown.
     let secrets = "cannot load secrets from \"DIR/s.yaml\": cannot parse YAML secret manifest: error unmarshaling JSON: while decoding JSON: ";
     for (text, problem) in [
         (
@@ -347,10 +348,10 @@ fn two_documents_where_one_is_expected_are_not_passed_over_in_silence() {
         );
         assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning.as_str()));
         assert_eq!(ran.stdout, alone.stdout);
-        // One that cannot be read is one, too.
+        // A document that cannot be parsed also counts.
         let ran = render(&[(file, &format!("{text}---\nkind: [Other\n"))], &[]);
         assert_eq!((ran.exit, ran.stderr.as_str()), (0, warning.as_str()));
-        // Nothing but a comment is no document.
+        // A comment alone is not a document.
         let ran = render(&[(file, &format!("---\n{text}---\n# the end\n"))], &[]);
         assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     }
@@ -433,7 +434,7 @@ fn files_in_utf_16_are_read() {
     }
 }
 
-/// The superuser may read whatever is there, so that only others can be refused.
+/// The superuser may read every file, so this test needs another user.
 #[test]
 fn files_that_may_not_be_read_are_named() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -453,7 +454,7 @@ fn files_that_may_not_be_read_are_named() {
             )
         );
     }
-    // A folder in the place of a file is refused to everyone.
+    // A folder instead of a file is an error for every user.
     for (flag, error) in [
         ("--observed-resources", "cannot load observed composed resources from"),
         ("--required-resources", "cannot load required resources from"),
@@ -478,7 +479,7 @@ fn files_that_may_not_be_read_are_named() {
     assert_eq!((ran.exit, ran.stderr), (1, want));
 }
 
-/// LOAD-4: of a single object, what the grammar allows above it.
+/// LOAD-4: what YAML allows before a single object.
 #[test]
 fn a_single_object_may_have_directives() {
     let plain = render(&[], &[]);
@@ -504,7 +505,7 @@ fn a_file_of_context_is_named() {
     assert!(ran.stdout.contains("  k:\n    a: 1\n"), "{}", ran.stdout);
 }
 
-/// LOAD-3, T-7: files right in the folder, by name.
+/// LOAD-3, T-7: files directly in the folder, sorted by name.
 #[test]
 fn a_folder_stands_for_the_yaml_files_in_it() {
     let named = |name: &str| FUNCTIONS.replace("function-auto-ready\n", &format!("{name}\n"));
@@ -539,7 +540,7 @@ fn a_folder_stands_for_the_yaml_files_in_it() {
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
 }
 
-/// Every argument that names a file of documents reads standard input when it is a dash.
+/// Every argument for a file of documents reads standard input if it is a dash.
 #[test]
 fn a_dash_is_standard_input_wherever_a_file_is_read() {
     let folder = Folder::new();
@@ -599,7 +600,7 @@ fn the_documented_mistake_is_shown_as_documented() {
     assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
 }
 
-/// A link may lead back up, or to what is not meant.
+/// A link may lead to a parent, or to unrelated files.
 #[test]
 fn links_to_directories_are_not_followed() {
     let folder = Folder::new();

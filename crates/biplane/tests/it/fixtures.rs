@@ -1,6 +1,6 @@
-//! What many input files begin with.
+//! Templates of input files that many tests share.
 
-/// A Composition for the kind that most tests render, with steps of their own.
+/// A Composition for the kind that most tests render, with the given steps.
 macro_rules! composition {
     ($steps:literal) => {
         concat!(
@@ -19,7 +19,7 @@ macro_rules! composition {
     };
 }
 
-/// A Function of upstream's, at a version.
+/// A Function of upstream, at a version.
 macro_rules! function {
     ($name:literal, $version:literal) => {
         concat!(
@@ -39,7 +39,7 @@ macro_rules! function {
     };
 }
 
-/// A project, with more in its specification.
+/// A project, with more fields in its spec.
 macro_rules! project {
     ($more:literal) => {
         concat!(
@@ -56,18 +56,18 @@ macro_rules! project {
 
 pub(crate) use {composition, function, project};
 
-/// A Function that is a program.
+/// A Function that runs as a local process.
 pub(crate) fn process(name: &str, command: &[&str]) -> String {
     let command = serde_json::json!(command);
     running(name, "Process", "process-command", &format!("'{command}'"))
 }
 
-/// A Function that somebody has started at a target.
+/// A Function that is already running at a target.
 pub(crate) fn development(name: &str, target: &str) -> String {
     running(name, "Development", "development-target", target)
 }
 
-/// A document of its own, so that several can follow each other.
+/// A separate document, so that several can be concatenated.
 fn running(name: &str, runtime: &str, key: &str, value: &str) -> String {
     format!(
         "---

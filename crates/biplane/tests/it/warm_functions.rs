@@ -1,6 +1,6 @@
-//! Functions that stay up while others are started anew.
+//! Tests that functions keep running while others are restarted.
 
-use crate::files::{composition, process, project};
+use crate::fixtures::{composition, process, project};
 use crate::support::Folder;
 use crate::watch::{Watching, XR};
 
@@ -32,13 +32,13 @@ const COMPOSITION: &str = composition!(
 );
 const PROJECT: &str = project!("");
 
-/// What serves a function.
+/// The command that serves a function.
 fn serve() -> String {
     let program = env!("CARGO_BIN_EXE_biplane");
     format!("exec '{program}' function serve function-patch-and-transform --metrics-address=")
 }
 
-/// Waits for a render, and returns which functions have started since the last one.
+/// Waits for a render, and returns the functions that were started since the last one.
 fn started(watching: &mut Watching) -> Vec<String> {
     watching.prints("composition-resource-name: frame");
     let notes = watching.folder.at("started");
@@ -57,7 +57,7 @@ fn only_the_function_whose_source_changes_is_started_anew() {
     {
         folder.write(name, text);
     }
-    // Stands in for the interpreter, and notes whose it is.
+    // A fake interpreter that records which function it runs.
     let interpreter =
         format!("#!/bin/sh\necho \"${{PWD##*/}}\" >> ../../started\nshift 2\n{} \"$@\"\n", serve());
     for name in ["paint", "frame"] {
@@ -74,7 +74,7 @@ fn only_the_function_whose_source_changes_is_started_anew() {
     for (file, text, want) in [
         ("functions/paint/function/main.py", "pass", &["paint"][..]),
         ("functions/frame/function/more.py", "pass", &["frame"]),
-        // What is in none of their folders may be used by all of them.
+        // A file outside of the functions' folders may be used by all of them.
         ("functions/shared/colours.py", "pass", &["frame", "paint"]),
         ("schemas/python/types.py", "pass", &["frame", "paint"]),
         ("crossplane-project.yaml", &more, &["frame", "paint"]),
@@ -86,7 +86,7 @@ fn only_the_function_whose_source_changes_is_started_anew() {
     assert_eq!(watching.stop().0, Some(130));
 }
 
-/// Functions that are programs which note their start.
+/// Functions that are local processes and record their start.
 fn functions(paint: &str, frame: &str) -> String {
     let function = |name: &str, first: &str| {
         let script = format!(
@@ -110,10 +110,10 @@ fn only_the_function_that_is_listed_anew_is_started_anew() {
     assert_eq!(started(&mut watching), ["paint"]);
     watching.folder.write("functions.yaml", &functions("true; ", "true; "));
     assert_eq!(started(&mut watching), ["frame"]);
-    // A file that says what it said before is a wish.
+    // Saving the file without a change restarts all functions.
     watching.folder.write("functions.yaml", &functions("true; ", "true; "));
     assert_eq!(started(&mut watching), ["frame", "paint"]);
-    // What is no longer called need not stay up, and starts once it is called again.
+    // A function that is no longer called is stopped, and is started when it is called again.
     let (step, _) = COMPOSITION.split_once("  - step: frame").unwrap();
     let paint_only = step.replace("name: paint", "name: frame");
     watching.folder.write("composition.yaml", &paint_only);
