@@ -1,4 +1,4 @@
-//! What the clusters do, from outside.
+//! Tests of the public API of the clusters.
 #![allow(clippy::unwrap_used)] // helpers of tests may panic as tests may
 
 mod garbage;

@@ -1,4 +1,4 @@
-//! Watches: everything that is there, then everything that comes.
+//! Tests of watches: the existing objects first, then every change.
 
 use biplane_cluster::{Cluster, Delete, ListQuery, MemoryCluster, WatchEvent, WritePolicy};
 use biplane_model::{Gvk, Object};

@@ -1,4 +1,4 @@
-//! What the pipeline wants, made ready to be applied: metadata, names, ownership, validity.
+//! Prepares the desired state of the pipeline for applying: metadata, names, ownership, validation.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use biplane_model::labels;
 /// A composed resource that should exist.
 #[derive(Clone, Debug)]
 pub(super) struct Desired {
-    /// The object as it will be applied.
+    /// The object to apply.
     pub(super) object: Object,
-    /// Whether the pipeline says that it is ready.
+    /// Whether the pipeline reports it as ready.
     pub(super) ready: bool,
 }
 
-/// Makes everything that the pipeline wants ready to be applied, or fails before anything is written.
+/// Prepares all desired resources, or fails before anything is written.
 pub(super) async fn load(
     cluster: &dyn Cluster,
     ids: &dyn Ids,
@@ -40,7 +40,7 @@ pub(super) async fn load(
     for (name, resource) in wanted {
         let ready = resource.ready == i32::from(Ready::True);
         let mut object = resource.resource.map(Struct::into_object).unwrap_or_default();
-        // A function can neither rename nor move what exists.
+        // A function cannot rename or move an existing resource.
         if let Some(existing) = observed.get(&name) {
             object.set_meta("namespace", existing.object.namespace());
             object.set_meta("name", existing.object.name());
@@ -67,7 +67,8 @@ pub(super) async fn load(
             ))
             .into());
         }
-        // What has no kind, or an apiVersion of too many parts, is applied as nothing in particular.
+        // An object without a kind, or with a malformed apiVersion, has an empty identity when it
+        // is applied.
         if gvk.version.is_empty() || gvk.kind.is_empty() {
             object.set_at(&["apiVersion"], gvk.api_version());
             object.set_at(&["kind"], gvk.kind);
@@ -77,7 +78,7 @@ pub(super) async fn load(
     Ok(all)
 }
 
-/// A namespaced composite resource composes only in its own namespace.
+/// Checks that a namespaced composite resource composes only in its own namespace.
 async fn check_namespace(
     cluster: &dyn Cluster,
     xr: &Object,
@@ -116,7 +117,7 @@ async fn check_namespace(
     Ok(())
 }
 
-/// What every composed resource of one composite resource gets, worked out once.
+/// The metadata shared by all composed resources of one composite resource.
 struct Marks<'a> {
     root: &'a str,
     /// Name and namespace of the claim, if there is one.
@@ -163,10 +164,10 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// How often a random name is tried.
+/// The number of attempts to find a free random name.
 const TRIES: usize = 10;
 
-/// Names an object: always the same way for one controller, at random where there is none.
+/// Generates a name: deterministic if the object has a controller, otherwise random.
 pub async fn generate_name(
     cluster: &dyn Cluster,
     ids: &dyn Ids,

@@ -1,5 +1,5 @@
-//! Renders an Operation with its reconciler, and the Operation that a CronOperation or
-//! WatchOperation makes.
+//! Renders an Operation with its reconciler, or the Operation that a CronOperation or
+//! WatchOperation creates.
 
 use std::sync::Arc;
 
