@@ -324,7 +324,7 @@ async fn composing_failed(
     error: ComposeError,
 ) -> Result<Requeue, ReconcileError> {
     const WHAT: &str = "cannot compose resources";
-    let ComposeError { failure, fatal, resource, told } = error;
+    let ComposeError { failure, fatal, resource, report } = error;
     if failure.class == Class::Conflict {
         return Ok(Requeue::Now);
     }
@@ -344,7 +344,7 @@ async fn composing_failed(
         text = join(&[text, why]);
     }
     mark(deps, &mut xr, [Condition::reconcile_error(&text)]);
-    let seen = deliver(deps, &mut xr, &told).await;
+    let seen = deliver(deps, &mut xr, &report).await;
     let generation = xr.object.generation();
     let unknown: Vec<_> = conditions(&xr.object)
         .into_iter()
@@ -396,7 +396,7 @@ async fn settle(
             return give_up(deps, xr, problem).await;
         }
     }
-    deliver(deps, &mut xr, &outcome.told).await;
+    deliver(deps, &mut xr, &outcome.report).await;
 
     let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
     for (index, composed) in outcome.composed.iter().enumerate() {
@@ -510,9 +510,9 @@ async fn event(deps: &Deps, xr: &XR, r#type: EventType, reason: &str, message: &
     deps.ports.cluster.record(event).await;
 }
 
-async fn deliver(deps: &Deps, xr: &mut XR, told: &report::Told) -> Vec<String> {
+async fn deliver(deps: &Deps, xr: &mut XR, report: &report::Report) -> Vec<String> {
     let cluster = &*deps.ports.cluster;
-    report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, told).await
+    report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, report).await
 }
 
 async fn write_status(deps: &Deps, xr: &XR) -> Result<(), ReconcileError> {

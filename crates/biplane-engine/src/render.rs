@@ -5,9 +5,9 @@
 //! control plane.
 
 mod composite;
+mod environment;
 mod operation;
 mod output;
-mod stage;
 
 use std::sync::Arc;
 use std::time::Duration;

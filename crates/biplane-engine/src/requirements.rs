@@ -78,12 +78,12 @@ pub fn served_by(document: &Object) -> Vec<(String, String)> {
 /// Logs all requirements that are fetched through it.
 pub struct Recorded<R> {
     inner: R,
-    asked: Mutex<Asked>,
+    log: Mutex<RequirementsLog>,
 }
 
 /// The fetched requirements, in order and with repeats.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct RequirementsLog {
     /// Resources.
     pub resources: Vec<ResourceSelector>,
     /// Schemas.
@@ -93,18 +93,18 @@ pub struct Asked {
 impl<R> Recorded<R> {
     /// Wraps `inner`.
     pub fn new(inner: R) -> Self {
-        Self { inner, asked: Mutex::default() }
+        Self { inner, log: Mutex::default() }
     }
 
     /// Returns the requirements fetched so far.
-    pub fn asked(&self) -> Asked {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn log(&self) -> RequirementsLog {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl<R> std::fmt::Debug for Recorded<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Recorded").field(&self.asked).finish()
+        f.debug_tuple("Recorded").field(&self.log).finish()
     }
 }
 
@@ -115,16 +115,16 @@ impl<R: Requirements> Requirements for Recorded<R> {
         selector: &ResourceSelector,
     ) -> Result<Option<Resources>, FetchError> {
         {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.resources.push(selector.clone());
+            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.resources.push(selector.clone());
         }
         self.inner.resources(selector).await
     }
 
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
         {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.schemas.push(selector.clone());
+            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.schemas.push(selector.clone());
         }
         self.inner.schema(selector).await
     }

@@ -9,7 +9,7 @@ use biplane_proto::function::v1::{Ready, ResourceSelector, RunFunctionRequest, S
 use tokio::time::Instant;
 
 use super::outcome::{ComposeError, Composed};
-use super::report::Told;
+use super::report::Report;
 use super::tracker::{Requirement, Tracked};
 use super::{Deps, desired, observe, write};
 use crate::failure::{Attempted, Failure, quoted};
@@ -25,7 +25,7 @@ pub(super) struct Outcome {
     pub(super) ready: Option<bool>,
     /// How long the result is valid. Zero if no function set a TTL.
     pub(super) ttl: Duration,
-    pub(super) told: Told,
+    pub(super) report: Report,
 }
 
 /// Composes. Afterwards `xr` is the stored object.
@@ -56,7 +56,7 @@ pub(super) async fn compose(
     let resources = flow.desired.as_mut().map(|state| std::mem::take(&mut state.resources));
     let resources = resources.unwrap_or_default();
     let desired =
-        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.told).await?;
+        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.report).await?;
     let wanted = flow.desired.as_ref();
     write::collect_garbage(cluster, xr, &observed, &desired)
         .await
@@ -69,7 +69,7 @@ pub(super) async fn compose(
             "cannot upgrade composed resource's managed fields from client-side to server-side apply",
         )?;
     }
-    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.told).await?;
+    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.report).await?;
     let stored = write::apply_status(cluster, xr, wanted)
         .await
         .attempted("cannot apply composite resource status")?;
@@ -118,10 +118,10 @@ async fn run_pipeline(
             outcome.ttl = ttl;
         }
         flow = Flow { desired: response.desired, context: response.context };
-        outcome.told.conditions(&response.conditions, deps.clock.now());
-        if let Err(message) = outcome.told.results(&step.step, &response.results) {
-            let told = std::mem::take(&mut outcome.told);
-            return Err(ComposeError::fatal(&step.step, message, told));
+        outcome.report.conditions(&response.conditions, deps.clock.now());
+        if let Err(message) = outcome.report.results(&step.step, &response.results) {
+            let report = std::mem::take(&mut outcome.report);
+            return Err(ComposeError::fatal(&step.step, message, report));
         }
     }
     Ok((flow, requirements))

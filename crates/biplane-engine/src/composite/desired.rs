@@ -12,7 +12,7 @@ use biplane_proto::function::v1::{Ready, Resource};
 
 use super::observe::Observed;
 use super::outcome::ComposeError;
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::sources::Ids;
 use biplane_model::labels;
@@ -33,7 +33,7 @@ pub(super) async fn load(
     xr: &Object,
     wanted: BTreeMap<String, Resource>,
     observed: &BTreeMap<String, Observed>,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
     let marks = Marks::of(xr);
     let mut all = BTreeMap::new();
@@ -46,7 +46,7 @@ pub(super) async fn load(
             object.set_meta("name", existing.object.name());
             object.set_meta("generateName", existing.object.generate_name());
         }
-        check_namespace(cluster, xr, &name, &object, told).await?;
+        check_namespace(cluster, xr, &name, &object, report).await?;
         marks.put_on(&name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
             quoted(&name)
@@ -84,7 +84,7 @@ async fn check_namespace(
     xr: &Object,
     name: &str,
     object: &Object,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     if xr.namespace().is_empty() || object.namespace() == xr.namespace() {
         return Ok(());
@@ -105,7 +105,7 @@ async fn check_namespace(
         }
         return Ok(());
     }
-    told.warn(
+    report.warn(
         "NamespaceOverridden",
         format!(
             "cannot create composed resource {} in namespace {}, using XR namespace {} instead",

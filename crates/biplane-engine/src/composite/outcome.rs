@@ -2,7 +2,7 @@
 
 use biplane_model::{Gvk, Object};
 
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Failure, quoted};
 
 /// The result for one composed resource.
@@ -25,7 +25,7 @@ pub(super) struct ComposeError {
     /// Kind and namespace of the composed resource that caused the error.
     pub(super) resource: Option<(Gvk, String)>,
     /// Results and conditions that functions returned before a fatal result.
-    pub(super) told: Told,
+    pub(super) report: Report,
 }
 
 /// A fatal result, which ended the pipeline.
@@ -45,7 +45,7 @@ impl std::fmt::Display for Fatal {
 
 impl From<Failure> for ComposeError {
     fn from(failure: Failure) -> Self {
-        Self { failure, fatal: None, resource: None, told: Told::default() }
+        Self { failure, fatal: None, resource: None, report: Report::default() }
     }
 }
 
@@ -53,12 +53,12 @@ impl ComposeError {
     /// An error caused by a composed resource.
     pub(super) fn resource(failure: Failure, object: &Object) -> Self {
         let resource = Some((object.gvk(), object.namespace().to_owned()));
-        Self { failure, fatal: None, resource, told: Told::default() }
+        Self { failure, fatal: None, resource, report: Report::default() }
     }
 
-    pub(super) fn fatal(step: &str, message: String, told: Told) -> Self {
+    pub(super) fn fatal(step: &str, message: String, report: Report) -> Self {
         let fatal = Fatal { step: step.to_owned(), message };
         let failure = Failure::new(fatal.to_string());
-        Self { failure, fatal: Some(fatal), resource: None, told }
+        Self { failure, fatal: Some(fatal), resource: None, report }
     }
 }

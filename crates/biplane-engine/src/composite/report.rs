@@ -37,14 +37,14 @@ pub struct TargetedCondition {
 
 /// All events and conditions to report, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Report {
     /// Events.
     pub events: Vec<TargetedEvent>,
     /// Conditions.
     pub conditions: Vec<TargetedCondition>,
 }
 
-impl Told {
+impl Report {
     /// Adds a warning of the reconciler itself to the composite resource.
     pub(super) fn warn(&mut self, reason: &str, message: String) {
         self.events.push(TargetedEvent {
@@ -110,11 +110,11 @@ pub(super) async fn deliver(
     layout: Layout,
     annotations: &BTreeMap<String, String>,
     xr: &mut Object,
-    told: &Told,
+    report: &Report,
 ) -> Vec<String> {
     let claim =
-        if told.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
-    for event in &told.events {
+        if report.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
+    for event in &report.events {
         let message = if event.detail.is_empty() {
             event.message.clone()
         } else {
@@ -133,7 +133,7 @@ pub(super) async fn deliver(
         }
     }
     let mut seen = Vec::new();
-    for TargetedCondition { condition, claim } in &told.conditions {
+    for TargetedCondition { condition, claim } in &report.conditions {
         if SYSTEM_TYPES.contains(&condition.r#type.as_str()) {
             continue;
         }

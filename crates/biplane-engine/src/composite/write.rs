@@ -14,7 +14,7 @@ use biplane_proto::function::v1::State;
 use super::desired::Desired;
 use super::observe::Observed;
 use super::outcome::{ComposeError, Composed};
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Attempted, Failure, quoted};
 use biplane_model::labels;
 use biplane_model::layout::{Layout, Reference};
@@ -113,7 +113,7 @@ pub(super) async fn apply_composed(
     cluster: &dyn Cluster,
     xr: &Object,
     desired: &BTreeMap<String, Desired>,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<Vec<Composed>, ComposeError> {
     let how = Apply::forced(composed_manager(xr));
     let mut all = Vec::with_capacity(desired.len());
@@ -122,7 +122,7 @@ pub(super) async fn apply_composed(
         let synced = match cluster.apply(object, &how).await {
             Ok(_) => true,
             Err(WriteError::Invalid(why)) => {
-                told.warn("ComposeResources", format!("{}: {why}", text()));
+                report.warn("ComposeResources", format!("{}: {why}", text()));
                 false
             }
             Err(error) => {

@@ -14,7 +14,7 @@ use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
 use biplane_runner::FunctionRunner;
 use uuid::Uuid;
 
-use super::stage::{Stage, Supporting};
+use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
 use crate::composite::publish::NoPublisher;
@@ -52,15 +52,15 @@ pub(super) async fn render(
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
-    let supporting = Supporting {
+    let fixtures = RenderFixtures {
         required: request.required_resources,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
     let objects = std::iter::once(revision.object.clone()).chain(observed);
-    let stage = Stage::set(xr, objects, supporting, runner);
+    let environment = RenderEnvironment::new(xr, objects, fixtures, runner);
     let deps = Deps {
-        ports: stage.ports.clone(),
+        ports: environment.ports.clone(),
         clock: settings.clock.clone(),
         ids: settings.ids.clone(),
         gvk,
@@ -85,12 +85,12 @@ pub(super) async fn render(
     };
     let reconciled = composite::reconcile(&deps, &id.namespace, &id.name).await;
 
-    let (happened, required_resources, required_schemas) = stage.outcome(&id);
+    let (outcome, required_resources, required_schemas) = environment.outcome(&id);
     let output = CompositeOutput {
-        composite_resource: happened.main,
-        composed_resources: happened.applied,
-        deleted_resources: happened.deleted,
-        events: happened.events,
+        composite_resource: outcome.main,
+        composed_resources: outcome.applied,
+        deleted_resources: outcome.deleted,
+        events: outcome.events,
         required_resources,
         required_schemas,
     };

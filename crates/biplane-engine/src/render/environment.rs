@@ -10,13 +10,13 @@ use biplane_proto::Struct;
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, Fetching, FunctionRunner, RunError};
 
-use super::output::{self, Happened};
+use super::output::{self, Outcome};
 use crate::pipeline::Ports;
 use crate::requirements::{ClusterRequirements, Recorded, served_by};
 
 /// The objects of a request besides the one to reconcile.
 #[derive(Debug, Default)]
-pub(super) struct Supporting {
+pub(super) struct RenderFixtures {
     /// Objects that functions may require.
     pub(super) required: Vec<Struct>,
     /// Secrets that steps name.
@@ -26,29 +26,29 @@ pub(super) struct Supporting {
 }
 
 /// The environment of a rendered reconciler.
-pub(super) struct Stage {
+pub(super) struct RenderEnvironment {
     cluster: Arc<MemoryCluster>,
     requirements: Arc<Recorded<ClusterRequirements>>,
     /// The dependencies of the reconciler's pipeline.
     pub(super) ports: Ports,
 }
 
-impl Stage {
+impl RenderEnvironment {
     /// Creates the cluster. A later object replaces an earlier one of the same kind, namespace and
     /// name, but nothing replaces the object to reconcile: with another UID, its children would get
     /// other names.
-    pub(super) fn set(
+    pub(super) fn new(
         main: Object,
         objects: impl IntoIterator<Item = Object>,
-        supporting: Supporting,
+        fixtures: RenderFixtures,
         runner: Arc<dyn FunctionRunner>,
     ) -> Self {
         let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
         cluster.seed(objects);
-        cluster.seed(supporting.required.into_iter().map(Struct::into_object));
-        cluster.seed(supporting.credentials.into_iter().map(secret));
+        cluster.seed(fixtures.required.into_iter().map(Struct::into_object));
+        cluster.seed(fixtures.credentials.into_iter().map(secret));
         cluster.seed([main]);
-        serve_documents(&cluster, supporting.documents);
+        serve_documents(&cluster, fixtures.documents);
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
         let ports = Ports {
             cluster: cluster.clone(),
@@ -60,9 +60,9 @@ impl Stage {
 
     /// Returns the result for the main object, and the resources and schemas that functions
     /// required.
-    pub(super) fn outcome(&self, main: &ObjectId) -> (Happened, Vec<Struct>, Vec<Struct>) {
-        let (resources, schemas) = output::asked(&self.requirements.asked());
-        (output::happened(self.cluster.journal(), main), resources, schemas)
+    pub(super) fn outcome(&self, main: &ObjectId) -> (Outcome, Vec<Struct>, Vec<Struct>) {
+        let (resources, schemas) = output::selectors(&self.requirements.log());
+        (output::outcome(self.cluster.journal(), main), resources, schemas)
     }
 }
 

@@ -7,11 +7,11 @@ use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::Event;
 use serde::Serialize;
 
-use crate::requirements::Asked;
+use crate::requirements::RequirementsLog;
 
 /// The writes and events of a reconcile, by meaning.
 #[derive(Debug, Default)]
-pub(super) struct Happened {
+pub(super) struct Outcome {
     /// The main object as last updated, or else as last applied.
     pub(super) main: Option<Struct>,
     /// All other applied objects, in order.
@@ -23,8 +23,8 @@ pub(super) struct Happened {
 }
 
 /// Sorts the entries of a journal.
-pub(super) fn happened(journal: Vec<Entry>, main: &ObjectId) -> Happened {
-    let mut all = Happened::default();
+pub(super) fn outcome(journal: Vec<Entry>, main: &ObjectId) -> Outcome {
+    let mut all = Outcome::default();
     let (mut updated, mut applied) = (None, None);
     for entry in journal {
         match entry {
@@ -50,8 +50,8 @@ pub(super) fn happened(journal: Vec<Entry>, main: &ObjectId) -> Happened {
 }
 
 /// Converts selectors to JSON.
-pub(super) fn asked(asked: &Asked) -> (Vec<Struct>, Vec<Struct>) {
-    (asked.resources.iter().map(json).collect(), asked.schemas.iter().map(json).collect())
+pub(super) fn selectors(log: &RequirementsLog) -> (Vec<Struct>, Vec<Struct>) {
+    (log.resources.iter().map(json).collect(), log.schemas.iter().map(json).collect())
 }
 
 fn json(selector: &impl Serialize) -> Struct {

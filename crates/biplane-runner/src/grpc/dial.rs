@@ -54,7 +54,7 @@ pub(crate) async fn dial(
     server_name: &str,
     security: &Security,
     ready: Ready,
-) -> Result<Watched, DialError> {
+) -> Result<PrefaceDetecting, DialError> {
     let failed = |source| DialError::Connect { address: address.clone(), source };
     let io: Box<dyn Io> = match address {
         Address::Tcp(address) => {
@@ -70,7 +70,7 @@ pub(crate) async fn dial(
         Security::MutualTls(config) => handshake(io, server_name, config).await?,
     };
     ready.0.store(false, Ordering::Release);
-    Ok(Watched { io, ready, seen: 0 })
+    Ok(PrefaceDetecting { io, ready, seen: 0 })
 }
 
 #[cfg(target_os = "linux")]
@@ -148,7 +148,7 @@ pub(crate) fn go_io(error: &io::Error) -> String {
 }
 
 /// A connection that remembers whether the server's settings came first.
-pub(crate) struct Watched {
+pub(crate) struct PrefaceDetecting {
     io: Box<dyn Io>,
     ready: Ready,
     seen: usize,
@@ -158,7 +158,7 @@ pub(crate) struct Watched {
 const TYPE_OFFSET: usize = 3;
 const SETTINGS: u8 = 4;
 
-impl AsyncRead for Watched {
+impl AsyncRead for PrefaceDetecting {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -179,7 +179,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for PrefaceDetecting {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

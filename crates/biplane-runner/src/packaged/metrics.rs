@@ -56,19 +56,23 @@ impl CallMetrics {
         }
     }
 
-    pub(super) fn watch<'a>(&'a self, function: &'a str, endpoint: &'a Endpoint) -> Watched<'a> {
-        Watched { metrics: self, function, endpoint }
+    pub(super) fn start_call<'a>(
+        &'a self,
+        function: &'a str,
+        endpoint: &'a Endpoint,
+    ) -> CallTimer<'a> {
+        CallTimer { metrics: self, function, endpoint }
     }
 }
 
 /// Counts the attempts of one call.
-pub(super) struct Watched<'a> {
+pub(super) struct CallTimer<'a> {
     metrics: &'a CallMetrics,
     function: &'a str,
     endpoint: &'a Endpoint,
 }
 
-impl Watched<'_> {
+impl CallTimer<'_> {
     fn labels(&self, dialect: Dialect) -> Sent {
         Sent {
             function_name: self.function.to_owned(),
@@ -79,7 +83,7 @@ impl Watched<'_> {
     }
 }
 
-impl Watch for Watched<'_> {
+impl Watch for CallTimer<'_> {
     fn sent(&self, dialect: Dialect) {
         self.metrics.requests.get_or_create(&self.labels(dialect)).inc();
     }
