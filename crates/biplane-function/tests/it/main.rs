@@ -1,4 +1,4 @@
-//! What function authors use: the helpers, the server, functions of other SDKs.
+//! Tests of the SDK: the helpers, the server, functions of other SDKs.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
 
