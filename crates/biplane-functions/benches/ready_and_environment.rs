@@ -1,4 +1,4 @@
-//! How long the functions that judge readiness and gather environments take.
+//! Benchmarks of function-auto-ready and function-environment-configs.
 
 #![allow(missing_docs, clippy::unwrap_used)] // what criterion's macros make has no docs
 

@@ -132,7 +132,7 @@ impl Client {
         answer.unwrap_or_else(|_| Err(self.expired(&lock(&progress))))
     }
 
-    /// Returns the status of an expired call. It says why there was no connection, if that is known.
+    /// Returns the status of an expired call. It says why there was no connection, if known.
     fn expired(&self, progress: &Progress) -> Status {
         if progress.sent_on.as_ref().is_some_and(Ready::get) {
             return status::deadline_exceeded();

@@ -1,4 +1,4 @@
-//! The functions in the box against recordings of the real ones.
+//! Compares the built-in functions with recordings of the real ones.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
 
