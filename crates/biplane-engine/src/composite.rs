@@ -59,7 +59,7 @@ pub trait WatchDependencies: Send + Sync {
 
 /// The dependencies of the reconciler, for one kind of composite resource.
 #[derive(Clone)]
-#[allow(missing_debug_implementations)] // ports have nothing to show
+#[allow(missing_debug_implementations)] // trait objects without Debug
 pub struct Deps {
     /// The cluster, the functions and their requirements.
     pub ports: Ports,
@@ -145,7 +145,7 @@ impl From<Failure> for ReconcileError {
 /// Changes to its references and labels are collected here. They are written once, before composing
 /// or after a failure.
 #[derive(Clone, Debug)]
-#[allow(clippy::upper_case_acronyms)] // the domain's word
+#[allow(clippy::upper_case_acronyms)] // the usual name in Crossplane
 pub struct XR {
     /// The object, with changes that are not written yet.
     pub object: Object,

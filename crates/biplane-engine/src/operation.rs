@@ -51,7 +51,7 @@ impl Capabilities for Unchecked {
 
 /// The dependencies of the reconciler.
 #[derive(Clone)]
-#[allow(missing_debug_implementations)] // ports have nothing to show
+#[allow(missing_debug_implementations)] // trait objects without Debug
 pub struct Deps {
     /// The cluster, the functions and their requirements.
     pub ports: Ports,

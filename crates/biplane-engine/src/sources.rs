@@ -16,7 +16,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods)] // this is the Clock that others take
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Clock
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
@@ -45,12 +45,12 @@ pub trait Ids: Send + Sync {
 pub struct SystemIds;
 
 impl Ids for SystemIds {
-    #[allow(clippy::disallowed_methods)] // this is the id source
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Ids
     fn uuid(&self) -> String {
         uuid::Uuid::new_v4().to_string()
     }
 
-    #[allow(clippy::disallowed_methods)] // this is the id source
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Ids
     fn number(&self) -> u64 {
         uuid::Uuid::new_v4().as_u64_pair().1
     }

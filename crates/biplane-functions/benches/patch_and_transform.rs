@@ -7,7 +7,7 @@ use biplane_functions::patch_and_transform::PatchAndTransform;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 #[path = "support/requests.rs"]
-#[allow(dead_code)] // each benchmark has its own
+#[allow(dead_code)] // each benchmark uses only some requests
 mod requests;
 
 fn ten_resources_with_five_patches(c: &mut Criterion) {

@@ -16,7 +16,7 @@ pub struct Dummy;
 /// `dummy.fn.crossplane.io/v1beta1`, kind `Response`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)] // Read only to tell known fields from unknown ones.
+#[allow(dead_code)] // only decoded to detect unknown fields
 struct Input {
     #[serde(default, rename = "apiVersion")]
     api_version: Option<String>,

@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    #[allow(clippy::needless_pass_by_value)] // a ticket is good for one call
+    #[allow(clippy::needless_pass_by_value)] // a ticket is valid for one call
     pub(super) fn leave(&mut self, ticket: Ticket) -> Result<(), Injected> {
         if !ticket.fails {
             return Ok(());

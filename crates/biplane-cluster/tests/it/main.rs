@@ -1,5 +1,5 @@
 //! Tests of the public API of the clusters.
-#![allow(clippy::unwrap_used)] // helpers of tests may panic as tests may
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod garbage;
 mod http;

@@ -204,7 +204,7 @@ fn the_memory_cluster_answers_as_an_api_server_did() {
 #[test]
 fn an_api_server_answers_as_recorded() {
     let world = server::Server::start(&definitions());
-    #[allow(clippy::disallowed_methods)] // for the person in front of the test
+    #[allow(clippy::disallowed_methods)] // set by the developer who runs the test
     if std::env::var("BIPLANE_BLESS").is_ok() {
         for sequence in sequences() {
             let answers = serde_json::to_string_pretty(&play(&world, &sequence)).unwrap();

@@ -103,7 +103,7 @@ async fn run_pipeline(
             format_args!("cannot run Composition pipeline step {}", quoted(&step.step)),
         )?;
         if let Some(required) = &response.requirements {
-            #[allow(deprecated)] // functions in the field still use it
+            #[allow(deprecated)] // existing functions still use it
             let all = required.resources.iter().chain(&required.extra_resources);
             requirements.extend(all.map(|(name, selector)| Requirement {
                 step: step.step.clone(),

@@ -8,7 +8,7 @@ use crate::metrics::{Counters, Metrics};
 use crate::status::code_name;
 
 /// The method that was called.
-#[allow(clippy::struct_field_names)] // they are the names of labels
+#[allow(clippy::struct_field_names)] // the fields are label names
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Method {
     grpc_type: &'static str,

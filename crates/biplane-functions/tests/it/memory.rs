@@ -75,7 +75,7 @@ fn check(function: &impl PureFunction, ask: fn(&str) -> RunFunctionRequest, room
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_calls() {
-    #[allow(clippy::disallowed_methods)] // tells the two processes of this test apart
+    #[allow(clippy::disallowed_methods)] // distinguishes the two processes of this test
     if std::env::var_os(ALONE).is_none() {
         // Tests share a process, and other tests would be measured too.
         let output = Command::new(std::env::current_exe().unwrap())

@@ -65,7 +65,7 @@ impl Convert {
             }
             // Values out of range are clamped.
             (Val::Float(float), "int64", "none") => Ok(Val::Int(*float as i64)),
-            #[allow(clippy::float_cmp)] // exactly one is meant
+            #[allow(clippy::float_cmp)] // compares with exactly one
             (Val::Float(float), "bool", "none") => Ok(Val::Bool(*float == 1.0)),
             _ => Err(format!(
                 "conversion from {from} to {} is not supported with format {}",

@@ -12,7 +12,7 @@ pub(super) fn source(path: &str) -> PathBuf {
 }
 
 pub(super) fn cache() -> PathBuf {
-    #[allow(clippy::disallowed_methods)] // tests share what they build with later runs
+    #[allow(clippy::disallowed_methods)] // the build cache is shared with later runs
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME")
         .or_else(|| Some(folder("HOME")?.join(".cache")))
