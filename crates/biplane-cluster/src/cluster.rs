@@ -1,4 +1,5 @@
-//! The port: what a reconciler may ask of a cluster, and how a cluster says no.
+//! The `Cluster` trait: the operations that a reconciler can perform on a cluster, their options
+//! and their errors.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +7,10 @@ use async_trait::async_trait;
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// Where a read is answered from.
+/// Where a read is served from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// From what watches have told us; may be a moment old.
+    /// The watch cache, which may be slightly out of date.
     Cache,
     /// From the API server.
     Live,
@@ -24,7 +25,7 @@ pub struct ListQuery {
     pub labels: BTreeMap<String, String>,
 }
 
-/// How to apply.
+/// Options of a server-side apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Apply {
     /// The field manager.
@@ -34,53 +35,53 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// As `manager`, taking fields over from others.
+    /// Applies as `manager` and takes over fields that other managers own.
     pub fn forced(manager: impl Into<String>) -> Self {
         Self { manager: manager.into(), force: true }
     }
 }
 
-/// A change to an object that is not an apply.
+/// A change to an object other than an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Patch {
-    /// RFC 6902.
+    /// A JSON patch (RFC 6902).
     Json(Vec<Value>),
-    /// RFC 7386.
+    /// A JSON merge patch (RFC 7386).
     Merge(Value),
 }
 
-/// What happens to the objects that a deleted one owns.
+/// What happens to the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Propagation {
-    /// They go later.
+    /// Dependents are deleted after the object.
     #[default]
     Background,
-    /// They go first.
+    /// Dependents are deleted before the object.
     Foreground,
-    /// They stay.
+    /// Dependents are kept.
     Orphan,
 }
 
-/// How to delete.
+/// Options of a delete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delete {
-    /// What happens to dependents.
+    /// What happens to the dependents.
     pub propagation: Propagation,
     /// Delete only the object with this UID; empty for any.
     pub uid: String,
 }
 
-/// How much an event matters.
+/// The severity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventType {
-    /// Things go as they should.
+    /// Expected behaviour.
     Normal,
-    /// Someone should look.
+    /// A problem that a user should look at.
     Warning,
 }
 
 impl EventType {
-    /// As the API spells it.
+    /// The spelling of the Kubernetes API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -89,45 +90,45 @@ impl EventType {
     }
 }
 
-/// Something to tell people about an object.
+/// A Kubernetes event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The object.
     pub regarding: ObjectId,
-    /// How much it matters.
+    /// The severity.
     pub r#type: EventType,
-    /// For programs.
+    /// A machine-readable reason.
     pub reason: String,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
-    /// Extra data on the event.
+    /// Additional annotations on the event.
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A change that a watch saw.
+/// A change reported by a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WatchEvent {
-    /// The object is new, or was there when the watch began.
+    /// The object is new, or existed when the watch began.
     Added(Object),
     /// The object changed.
     Modified(Object),
-    /// The object is gone; this is its last state.
+    /// The object was deleted. This is its last state.
     Deleted(Object),
 }
 
-/// Why a read was refused.
+/// Why a read failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The cluster does not know the kind.
     #[error("{0}")]
     UnknownKind(String),
-    /// We may not read it.
+    /// Reading is not permitted.
     #[error("{0}")]
     Forbidden(String),
-    /// The cluster could not be asked; worth trying again.
+    /// The cluster could not be reached. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -139,31 +140,31 @@ impl ReadError {
     }
 }
 
-/// Why a write was refused.
+/// Why a write failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// There is no such object.
+    /// The object does not exist.
     #[error("{0}")]
     NotFound(String),
     /// The object changed since it was read, or another manager owns a field.
     #[error("{0}")]
     Conflict(String),
-    /// An object of that name exists.
+    /// An object of that name already exists.
     #[error("{0}")]
     AlreadyExists(String),
-    /// The object breaks its schema or a rule of the API; trying again cannot help.
+    /// The object violates its schema or an API rule. A retry cannot succeed.
     #[error("{0}")]
     Invalid(String),
-    /// The request makes no sense to the API server.
+    /// The API server does not understand the request.
     #[error("{0}")]
     BadRequest(String),
     /// The cluster does not know the kind.
     #[error("{0}")]
     UnknownKind(String),
-    /// We may not write it.
+    /// Writing is not permitted.
     #[error("{0}")]
     Forbidden(String),
-    /// The cluster could not be asked; worth trying again.
+    /// The cluster could not be reached. A retry may succeed.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -175,9 +176,9 @@ impl WriteError {
     }
 }
 
-/// `Ok(None)` instead of an error for what does not exist.
+/// Turns a not-found error into `Ok(None)`.
 pub trait Optional<T, E> {
-    /// Turns a refusal for absence into `None`.
+    /// Returns `Ok(None)` when the object does not exist.
     fn optional(self) -> Result<Option<T>, E>;
 }
 
@@ -201,50 +202,50 @@ impl<T> Optional<T, WriteError> for Result<T, WriteError> {
     }
 }
 
-/// What we may do to a kind.
+/// The result of an access review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Whether we may.
+    /// Whether the access is allowed.
     pub allowed: bool,
-    /// The kind's place in the API: `plural.group/version`, or `plural/version` for the core group.
+    /// The resource in the API: `plural.group/version`, or `plural/version` for the core group.
     pub resource: String,
-    /// Who we are.
+    /// The name of the current user.
     pub user: String,
 }
 
-/// The port through which every reconciler sees a cluster.
+/// Access to a cluster. Every reconciler uses the cluster through this trait.
 #[async_trait]
 pub trait Cluster: Send + Sync {
-    /// The object, or [`ReadError::NotFound`].
+    /// Returns the object, or [`ReadError::NotFound`].
     async fn get(&self, id: &ObjectId, source: Source) -> Result<Object, ReadError>;
-    /// The objects of a kind that match, ordered by namespace and name.
+    /// Returns the objects of a kind that match the query, ordered by namespace and name.
     async fn list(&self, gvk: &Gvk, query: &ListQuery) -> Result<Vec<Object>, ReadError>;
-    /// First an `Added` for each object that matches, then every change, until the receiver is dropped.
+    /// Sends an `Added` for each matching object, then every change, until the receiver is dropped.
     async fn watch(
         &self,
         gvk: &Gvk,
         query: &ListQuery,
     ) -> Result<UnboundedReceiver<WatchEvent>, ReadError>;
-    /// Creates an object and returns it as stored.
+    /// Creates an object and returns the stored object.
     async fn create(&self, object: Object) -> Result<Object, WriteError>;
-    /// Replaces an object (but not its status) and returns it as stored.
+    /// Replaces an object, except its status, and returns the stored object.
     async fn update(&self, object: &Object) -> Result<Object, WriteError>;
-    /// Replaces an object's status and returns the object as stored.
+    /// Replaces the status of an object and returns the stored object.
     async fn update_status(&self, object: &Object) -> Result<Object, WriteError>;
-    /// Server-side applies a fully specified intent and returns the object as stored.
+    /// Server-side applies a fully specified intent and returns the stored object.
     async fn apply(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError>;
-    /// Server-side applies a fully specified intent to the status and returns the object as stored.
+    /// Server-side applies a fully specified intent to the status and returns the stored object.
     async fn apply_status(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError>;
-    /// Changes an object and returns it as stored.
+    /// Patches an object and returns the stored object.
     async fn patch(&self, id: &ObjectId, patch: &Patch) -> Result<Object, WriteError>;
     /// Deletes an object.
     async fn delete(&self, id: &ObjectId, how: &Delete) -> Result<(), WriteError>;
-    /// Tells people something. Never fails: an event is not worth a reconcile.
+    /// Records an event. This never fails, because a lost event must not fail a reconcile.
     async fn record(&self, event: Event);
-    /// Whether objects of a kind live in namespaces.
+    /// Whether a kind is namespaced.
     async fn is_namespaced(&self, gvk: &Gvk) -> Result<bool, ReadError>;
-    /// The OpenAPI v3 document of a group and version, if the cluster serves it.
+    /// Returns the OpenAPI v3 document of a group and version, if the cluster serves one.
     async fn openapi(&self, group: &str, version: &str) -> Result<Option<Object>, ReadError>;
-    /// Whether we may do `verb` to objects of a kind in a namespace.
+    /// Whether the current user may perform `verb` on objects of a kind in a namespace.
     async fn access(&self, gvk: &Gvk, namespace: &str, verb: &str) -> Result<Access, ReadError>;
 }

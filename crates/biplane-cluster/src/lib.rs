@@ -1,7 +1,7 @@
-//! The `Cluster` port through which reconcilers see a control plane's API server, and
-//! `MemoryCluster`, the API server that lives in memory.
+//! The `Cluster` trait, through which reconcilers use the API server of a control plane, and
+//! `MemoryCluster`, an in-memory API server.
 //!
-//! Nothing above this crate knows which cluster it runs on.
+//! Code above this crate does not know which kind of cluster it uses.
 
 pub mod cluster;
 pub mod memory;

@@ -1,9 +1,9 @@
-//! A cluster that lives in memory: the render engine's world, and the tests'.
+//! An in-memory cluster for the render engine and for tests.
 //!
-//! It keeps objects, a journal of every write, and can be told to fail at any single call. How
-//! a write changes what is stored is one of two policies: [`WritePolicy::ApiServer`] behaves as a
-//! real API server does, [`WritePolicy::Upstream`] as the client of upstream's render engine does,
-//! which replaces where a server would merge.
+//! It stores objects, keeps a journal of every write, and can fail at any single call. The write
+//! policy decides how a write changes the stored object: [`WritePolicy::ApiServer`] behaves like a
+//! real API server. [`WritePolicy::Upstream`] behaves like the client of Crossplane's render
+//! engine, which replaces objects where a server would merge them.
 
 mod apiserver;
 mod faults;
@@ -24,16 +24,16 @@ use apiserver::Endpoint;
 pub use apiserver::{Counted, RegisterError, Sources};
 pub use faults::{Answer, Fault, When};
 
-/// How a write changes what is stored.
+/// How a write changes the stored object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritePolicy {
-    /// As a real API server: field managers, versions, schemas, finalizers, garbage collection.
+    /// Like a real API server: field managers, versions, schemas, finalizers, garbage collection.
     ApiServer,
-    /// As the in-memory client of upstream's render engine: whole objects, no versions.
+    /// Like the in-memory client of Crossplane's render engine: whole objects, no versions.
     Upstream,
 }
 
-/// What was done to an object.
+/// The kind of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// It was created.
@@ -52,21 +52,22 @@ pub enum Verb {
     Delete,
 }
 
-/// One line of the journal.
+/// One entry of the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
-    /// A write that went through.
+    /// A successful write.
     Write {
-        /// What was done.
+        /// The kind of the write.
         verb: Verb,
-        /// For an apply what was sent, for a delete what was there, else what is stored now.
+        /// The sent object for an apply, the removed object for a delete, otherwise the stored
+        /// object.
         object: Object,
     },
     /// An event.
     Event(Event),
 }
 
-/// The objects, and who watches them.
+/// The objects and their watchers.
 #[derive(Debug, Default)]
 struct Store {
     objects: BTreeMap<ObjectId, Object>,
@@ -75,11 +76,8 @@ struct Store {
     watchers: Vec<Watcher>,
     faults: faults::Plan,
     server: apiserver::Server,
-    /// Identities of removed objects whose dependents have not been looked after yet.
+    /// UIDs of removed objects whose dependents have not been processed yet.
     gone: Vec<String>,
-    /// How often someone has had it to himself.
-    #[cfg(test)]
-    held: usize,
 }
 
 #[derive(Debug)]
@@ -89,7 +87,7 @@ struct Watcher {
     sender: UnboundedSender<WatchEvent>,
 }
 
-/// A cluster that lives in memory.
+/// An in-memory cluster.
 #[derive(Debug)]
 pub struct MemoryCluster {
     policy: WritePolicy,
@@ -97,33 +95,34 @@ pub struct MemoryCluster {
 }
 
 impl MemoryCluster {
-    /// An empty cluster.
+    /// Creates an empty cluster.
     pub fn new(policy: WritePolicy) -> Self {
         Self { policy, store: Mutex::default() }
     }
 
-    /// An empty cluster that behaves as an API server, with a time and identities of its own.
+    /// Creates an empty cluster that behaves like an API server. `sources` provides its time and
+    /// UIDs.
     ///
-    /// Writes that do not name a field manager are those of `manager`.
+    /// Writes that do not name a field manager use `manager`.
     pub fn api_server(manager: &str, sources: impl Sources + 'static) -> Self {
         let server = apiserver::Server::new(manager, Box::new(sources));
         let store = Store { server, ..Store::default() };
         Self { policy: WritePolicy::ApiServer, store: Mutex::new(store) }
     }
 
-    /// Changes whose writes those are that do not name a field manager.
+    /// Changes the field manager of writes that do not name one.
     pub fn write_as(&self, manager: &str) {
         self.store().server.write_as(manager);
     }
 
-    /// Serves the kind that a CustomResourceDefinition defines, with its schemas. Storing a
+    /// Serves the kind that a CustomResourceDefinition defines, with its schemas. Storing such a
     /// definition has the same effect.
     pub fn register(&self, definition: &Object) -> Result<(), RegisterError> {
         self.store().server.kinds.register(definition)
     }
 
-    /// Puts objects in as they are, without a trace in the journal. A later object replaces an
-    /// earlier one of the same kind, namespace and name.
+    /// Adds objects unchanged and without a journal entry. A later object replaces an earlier one
+    /// of the same kind, namespace and name.
     pub fn seed(&self, objects: impl IntoIterator<Item = Object>) {
         let mut store = self.store();
         for object in objects {
@@ -136,7 +135,7 @@ impl MemoryCluster {
         }
     }
 
-    /// Serves an OpenAPI v3 document for a group and version, unless one is served already.
+    /// Serves an OpenAPI v3 document for a group and version, unless one is already served.
     pub fn serve_openapi(&self, group: &str, version: &str, document: &Object) {
         self.store()
             .documents
@@ -144,12 +143,12 @@ impl MemoryCluster {
             .or_insert_with(|| document.clone());
     }
 
-    /// Every write and event so far, in order.
+    /// Returns every write and event so far, in order.
     pub fn journal(&self) -> Vec<Entry> {
         self.store().journal.clone()
     }
 
-    /// Every object, in order of kind, namespace and name.
+    /// Returns all objects, ordered by kind, namespace and name.
     pub fn objects(&self) -> Vec<Object> {
         let store = self.store();
         let mut all: Vec<_> = store.objects.iter().collect();
@@ -162,22 +161,19 @@ impl MemoryCluster {
         self.store().faults.set(fault);
     }
 
-    /// Ends a crash and forgets planned failures; counting starts anew.
+    /// Ends a crash, discards planned failures and resets the call counter.
     pub fn restart(&self) {
         self.store().faults = faults::Plan::default();
     }
 
-    /// How many calls have been made since the start or the last [`MemoryCluster::restart`].
+    /// Returns the number of calls since the start or the last [`MemoryCluster::restart`].
     pub fn calls(&self) -> usize {
         self.store().faults.calls()
     }
 
-    // A thread that panicked left whole objects behind, so the store is still good.
+    // Every write stores whole objects, so the store stays consistent after a panic.
     fn store(&self) -> MutexGuard<'_, Store> {
-        let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
-        #[cfg(test)]
-        let store = tests::count(store);
-        store
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T>(
@@ -204,7 +200,7 @@ impl MemoryCluster {
 }
 
 impl Store {
-    /// Stores an object, tells watchers and writes the journal.
+    /// Stores an object, notifies watchers and writes the journal.
     fn put(&mut self, verb: Verb, object: &Object, journal: Option<Object>) {
         let id = object.id();
         let gvk = id.gvk.clone();
@@ -216,7 +212,7 @@ impl Store {
         }
     }
 
-    /// Removes an object, tells watchers and writes the journal.
+    /// Removes an object, notifies watchers and writes the journal.
     fn take(&mut self, id: &ObjectId) -> Option<Object> {
         let object = self.objects.remove(id)?;
         self.notify(&id.gvk, &object, WatchEvent::Deleted);
@@ -257,7 +253,7 @@ fn matches(object: &Object, query: &ListQuery) -> bool {
         && object.has_labels(query.labels.iter().map(|(key, value)| (&**key, &**value)))
 }
 
-/// As a client that does not know plurals says it.
+/// The not-found message of a client that does not know plural names.
 fn not_found(id: &ObjectId) -> String {
     format!("{} \"{}\" not found", id.gvk.group_kind(), id.name)
 }
@@ -286,10 +282,10 @@ impl Cluster for MemoryCluster {
         query: &ListQuery,
     ) -> Result<UnboundedReceiver<WatchEvent>, ReadError> {
         let (sender, receiver) = unbounded_channel();
-        // In one go, so that nothing is written between what is there and what comes.
+        // One lock for both steps, so that no write happens between the list and the watch.
         self.read(|store| {
             for object in store.list(gvk, query) {
-                // The receiver is still ours, so this cannot fail.
+                // The receiver still exists, so this cannot fail.
                 let _ = sender.send(WatchEvent::Added(object));
             }
             store.watchers.push(Watcher { gvk: gvk.clone(), query: query.clone(), sender });
@@ -359,7 +355,7 @@ impl Cluster for MemoryCluster {
     async fn is_namespaced(&self, gvk: &Gvk) -> Result<bool, ReadError> {
         self.read(|store| match self.policy {
             WritePolicy::ApiServer => apiserver::is_namespaced(store, gvk),
-            // Upstream's render client says so of every kind.
+            // Crossplane's render client treats every kind as namespaced.
             WritePolicy::Upstream => Ok(true),
         })
     }
@@ -373,25 +369,5 @@ impl Cluster for MemoryCluster {
             let resource = format!("{}/{}", gvk.group_kind().to_lowercase(), gvk.version);
             Ok(Access { allowed: true, resource, user: String::new() })
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    pub(super) fn count(mut store: MutexGuard<'_, Store>) -> MutexGuard<'_, Store> {
-        store.held += 1;
-        store
-    }
-
-    /// What is written after the list is made and before anyone watches would never be told.
-    #[tokio::test]
-    async fn nothing_can_be_written_while_a_watch_begins() {
-        let cluster = MemoryCluster::new(WritePolicy::Upstream);
-        let before = cluster.store().held;
-        cluster.watch(&Gvk::new("v1", "ConfigMap"), &ListQuery::default()).await.unwrap();
-        let watching = cluster.store().held - before - 1;
-        assert_eq!(watching, 1, "the store is let go of in between");
     }
 }

@@ -1,6 +1,5 @@
-//! What the engine itself costs: a whole render in this process, with a function that costs nothing
-//! and with function-dummy. Requests and answers are handed over as they come from the wire, held by
-//! nobody else.
+//! Benchmarks of the engine itself: a whole render in this process, with a function that does no
+//! work and with function-dummy. Requests and responses are uniquely owned, as after decoding.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};
@@ -13,7 +12,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use prost::Message;
 use serde_json::{Map, Value, json};
 
-/// As the program has it.
+/// The allocator of the `biplane` program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -31,7 +30,7 @@ fn resources(count: usize) -> Value {
     Value::Object(resources)
 }
 
-/// A pipeline of one step, whose input asks function-dummy for resources.
+/// A pipeline of one step, whose input makes function-dummy return resources.
 fn request(count: usize) -> RenderRequest {
     serde_json::from_value(json!({"composite": {
         "compositeResource": {
@@ -52,7 +51,7 @@ fn request(count: usize) -> RenderRequest {
     .expect("a request")
 }
 
-/// Hands over an answer that was made before.
+/// Returns a prepared response.
 struct Ready(Mutex<Option<RunFunctionResponse>>);
 
 #[async_trait::async_trait]

@@ -1,5 +1,5 @@
-//! The composite resource reconciler: brings one composite resource a step closer to what its
-//! Composition wants.
+//! The composite resource reconciler. Each reconcile brings one composite resource closer to the
+//! desired state of its Composition.
 
 pub mod breaker;
 pub mod compose;
@@ -43,82 +43,82 @@ const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
 const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 const HANDLED_REQUEST: [&str; 2] = ["status", "lastHandledReconcileAt"];
 
-/// Says whether we may do what a failed write wanted.
+/// Checks permissions after a failed write.
 #[async_trait]
 pub trait Authorize: Send + Sync {
-    /// Why we may not control objects of a kind in a namespace.
+    /// Returns an error if the current user may not control objects of a kind in a namespace.
     async fn check(&self, gvk: &Gvk, namespace: &str) -> Result<(), String>;
 }
 
-/// Starts watching what composite resources depend on.
+/// Starts watches of the dependencies of composite resources.
 #[async_trait]
 pub trait WatchDependencies: Send + Sync {
-    /// Watches whatever is not watched yet.
+    /// Starts the watches that are missing.
     async fn start(&self) -> Result<(), Failure>;
 }
 
-/// Everything that the reconciler needs, for one kind of composite resource.
+/// The dependencies of the reconciler, for one kind of composite resource.
 #[derive(Clone)]
-#[allow(missing_debug_implementations)] // ports have nothing to show
+#[allow(missing_debug_implementations)] // trait objects without Debug
 pub struct Deps {
-    /// Cluster, functions and what they require.
+    /// The cluster, the functions and their requirements.
     pub ports: Ports,
-    /// What time it is.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Makes up what must be unique.
+    /// The source of unique ids.
     pub ids: Arc<dyn Ids>,
     /// The kind.
     pub gvk: Gvk,
-    /// Where the kind keeps what we write.
+    /// Where the kind stores Crossplane's fields.
     pub layout: Layout,
-    /// Stands on every event.
+    /// The controller name on every event.
     pub controller: String,
-    /// Keeps composite resources until they are taken care of.
+    /// Adds and removes the finalizer of composite resources.
     pub finalizer: Arc<dyn Finalizer>,
-    /// Decides on a Composition.
+    /// Selects a Composition.
     pub compositions: Arc<dyn select::Select>,
-    /// Decides on a selector of revisions.
+    /// Selects a selector of revisions.
     pub revision_selector: Arc<dyn select::Select>,
-    /// Finds the revision.
+    /// Fetches the revision.
     pub revisions: Arc<dyn select::Revisions>,
-    /// Makes connection details known.
+    /// Publishes connection details.
     pub publisher: Arc<dyn publish::Publish>,
     /// Moves composed resources to server-side apply.
     pub upgrade: Arc<dyn upgrade::Upgrade>,
-    /// Remembers what composite resources depend on.
+    /// Remembers the dependencies of composite resources.
     pub tracker: Arc<dyn tracker::Tracker>,
-    /// Whether too many events come in.
+    /// Detects composite resources that receive too many events.
     pub breaker: Arc<dyn breaker::Breaker>,
-    /// Starts watches of dependencies.
+    /// Starts watches of the dependencies.
     pub watches: Option<Arc<dyn WatchDependencies>>,
     /// Explains refused writes.
     pub authorizer: Option<Arc<dyn Authorize>>,
-    /// Whether a request to reconcile stays noted in the status once it is handled. Otherwise composing
-    /// loses it, and with every reconcile the request counts as new.
+    /// Whether the status keeps the token of a handled reconcile request. Otherwise composing drops
+    /// it, and every reconcile treats the request as new.
     pub notes_requests: bool,
-    /// Whether dependencies are watched, so that there is no need to poll them.
+    /// Whether dependencies are watched, so that polling is not needed.
     pub realtime: bool,
-    /// How often to look without being asked; zero for never.
+    /// The interval between reconciles without a trigger. Zero means never.
     pub poll_interval: Duration,
-    /// The shortest interval that an annotation can ask for.
+    /// The shortest interval that an annotation can request.
     pub min_poll_interval: Duration,
-    /// How long one reconcile may take.
+    /// The time limit of one reconcile.
     pub timeout: Duration,
 }
 
 impl Deps {
-    /// How long a reconcile may take unless something else is asked for.
+    /// The default time limit of one reconcile.
     pub const TIMEOUT: Duration = RECONCILE_TIMEOUT;
 }
 
-/// When to come back.
+/// When to reconcile again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requeue {
-    /// Only when something changes.
+    /// Only after a change.
     No,
     /// As soon as the queue allows.
     Now,
-    /// After a while.
+    /// After this duration.
     After(Duration),
 }
 
@@ -126,11 +126,11 @@ pub enum Requeue {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct ReconcileError {
-    /// The whole chain.
+    /// The error message with all causes.
     pub text: String,
-    /// What it means.
+    /// The class of the error.
     pub class: Class,
-    /// The fatal result that is to blame.
+    /// The fatal result that caused the error.
     pub fatal: Option<Fatal>,
 }
 
@@ -140,12 +140,12 @@ impl From<Failure> for ReconcileError {
     }
 }
 
-/// A composite resource in the middle of a reconcile.
+/// A composite resource during a reconcile.
 ///
-/// Changes to its references and labels gather here and are written once, before composing or
-/// when something fails, whichever comes first.
+/// Changes to its references and labels are collected here. They are written once, before composing
+/// or after a failure.
 #[derive(Clone, Debug)]
-#[allow(clippy::upper_case_acronyms)] // the domain's word
+#[allow(clippy::upper_case_acronyms)] // the usual name in Crossplane
 pub struct XR {
     /// The object, with changes that are not written yet.
     pub object: Object,
@@ -153,17 +153,18 @@ pub struct XR {
 }
 
 impl XR {
-    /// As read.
+    /// Wraps an object as it was read.
     pub fn new(object: Object) -> Self {
         Self { object, unwritten: false }
     }
 
-    /// Says that the object differs from what is stored.
+    /// Marks the object as different from the stored one.
     pub fn changed(&mut self) {
         self.unwritten = true;
     }
 
-    /// The pending conditions survive a write, whose answer holds only the stored ones.
+    /// Writes the changes. Keeps the pending conditions, because the response has only the stored
+    /// ones.
     async fn write(&mut self, deps: &Deps) -> Result<(), Failure> {
         if !std::mem::take(&mut self.unwritten) {
             return Ok(());
@@ -182,9 +183,9 @@ impl XR {
     }
 }
 
-/// Brings one composite resource a step closer to what its Composition wants.
+/// Brings one composite resource closer to the desired state of its Composition.
 ///
-/// That someone else was faster is no failure, wherever it shows: the next try sees what they did.
+/// A conflict is not a failure, wherever it happens. The next reconcile sees the other write.
 pub async fn reconcile(
     deps: &Deps,
     namespace: &str,
@@ -242,7 +243,7 @@ async fn attempt(deps: &Deps, namespace: &str, name: &str) -> Result<Requeue, Re
 struct Problem {
     failure: Failure,
     reason: &'static str,
-    /// Whether a conflict is silent.
+    /// Whether a conflict is not reported.
     quiet_conflict: bool,
 }
 
@@ -252,7 +253,7 @@ impl Problem {
     }
 }
 
-/// Finalizer, Composition, revision, labels: all that must be there before composing.
+/// Prepares everything that composing needs: finalizer, Composition, revision, labels.
 async fn prepare(deps: &Deps, xr: &mut XR) -> Result<Arc<CompositionSpec>, Problem> {
     const RESOLVE: &str = "SelectComposition";
     const COMPOSE: &str = "ComposeResources";
@@ -301,7 +302,7 @@ async fn prepare(deps: &Deps, xr: &mut XR) -> Result<Arc<CompositionSpec>, Probl
     Ok(spec)
 }
 
-/// Tells people, writes what can still be written, and fails.
+/// Reports a failure, writes pending changes if possible, and returns the error.
 async fn give_up(deps: &Deps, mut xr: XR, problem: Problem) -> Result<Requeue, ReconcileError> {
     let Problem { failure, reason, quiet_conflict } = problem;
     if failure.class == Class::Conflict && quiet_conflict {
@@ -309,7 +310,7 @@ async fn give_up(deps: &Deps, mut xr: XR, problem: Problem) -> Result<Requeue, R
     }
     event(deps, &xr, EventType::Warning, reason, &failure.text).await;
     mark(deps, &mut xr, [Condition::reconcile_error(&failure.text)]);
-    // What was decided before the failure holds, as far as it can be written.
+    // Decisions that were made before the failure are still written if possible.
     if let Err(error) = xr.write(deps).await {
         tracing::debug!(xr = %xr.object.id(), %error, "cannot write composite resource");
     }
@@ -323,7 +324,7 @@ async fn composing_failed(
     error: ComposeError,
 ) -> Result<Requeue, ReconcileError> {
     const WHAT: &str = "cannot compose resources";
-    let ComposeError { failure, fatal, resource, told } = error;
+    let ComposeError { failure, fatal, resource, report } = error;
     if failure.class == Class::Conflict {
         return Ok(Requeue::Now);
     }
@@ -332,7 +333,7 @@ async fn composing_failed(
     event(deps, &xr, EventType::Warning, "ComposeResources", &text).await;
     let mut blamed = resource;
     if class == Class::Invalid {
-        // The API server's words can change from call to call, and a condition should not.
+        // The message of the API server can change from call to call. A condition should not.
         text = format!("{WHAT}: some resources were invalid, check events");
         blamed = None;
     }
@@ -343,7 +344,7 @@ async fn composing_failed(
         text = join(&[text, why]);
     }
     mark(deps, &mut xr, [Condition::reconcile_error(&text)]);
-    let seen = deliver(deps, &mut xr, &told).await;
+    let seen = deliver(deps, &mut xr, &report).await;
     let generation = xr.object.generation();
     let unknown: Vec<_> = conditions(&xr.object)
         .into_iter()
@@ -365,7 +366,7 @@ async fn composing_failed(
 
 const PUBLISH: &str = "PublishConnectionSecret";
 
-/// Publishes, reports, and decides when to come back.
+/// Publishes connection details, reports the result, and decides when to reconcile again.
 async fn settle(
     deps: &Deps,
     mut xr: XR,
@@ -395,7 +396,7 @@ async fn settle(
             return give_up(deps, xr, problem).await;
         }
     }
-    deliver(deps, &mut xr, &outcome.told).await;
+    deliver(deps, &mut xr, &outcome.report).await;
 
     let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
     for (index, composed) in outcome.composed.iter().enumerate() {
@@ -430,7 +431,7 @@ async fn settle(
         true if !outcome.ttl.is_zero() => after(deps, outcome.ttl),
         _ => after(deps, poll_interval(deps, &xr.object)),
     };
-    // Null and nothing are the same here.
+    // A null status is the same as no status.
     let status = |status: Option<&Value>| status.filter(|status| !status.is_null()).cloned();
     if status(xr.object.get("status")) != status(before) {
         write_status(deps, &xr).await?;
@@ -438,7 +439,7 @@ async fn settle(
     Ok(requeue)
 }
 
-/// Nothing of ours is in the way of a deletion; composed resources go with their owner.
+/// Removes the finalizer. Composed resources are deleted with their owner.
 async fn finalize(deps: &Deps, mut xr: XR) -> Result<Requeue, ReconcileError> {
     mark(deps, &mut xr, [Condition::deleting()]);
     let pending = conditions(&xr.object);
@@ -467,7 +468,7 @@ fn responsiveness(deps: &Deps, id: &ObjectId) -> Condition {
     }
 }
 
-/// Someone asked for this reconcile, or an earlier one: returns the token of the request, if any.
+/// Records a reconcile request and returns its token, if there is one.
 async fn note_request(deps: &Deps, xr: &mut XR) -> String {
     let token = xr.object.annotation(REQUEST_ANNOTATION).to_owned();
     if token.is_empty() || xr.object.str_at(&HANDLED_REQUEST) == token {
@@ -487,7 +488,7 @@ async fn note_request(deps: &Deps, xr: &mut XR) -> String {
     token
 }
 
-/// Sets conditions of our own: they carry time and generation.
+/// Sets the reconciler's own conditions, with time and generation.
 fn mark(deps: &Deps, xr: &mut XR, new: impl IntoIterator<Item = Condition>) {
     let (now, generation) = (deps.clock.now(), xr.object.generation());
     let new: Vec<_> = new.into_iter().map(|c| c.at(now).observed(generation)).collect();
@@ -509,9 +510,9 @@ async fn event(deps: &Deps, xr: &XR, r#type: EventType, reason: &str, message: &
     deps.ports.cluster.record(event).await;
 }
 
-async fn deliver(deps: &Deps, xr: &mut XR, told: &report::Told) -> Vec<String> {
+async fn deliver(deps: &Deps, xr: &mut XR, report: &report::Report) -> Vec<String> {
     let cluster = &*deps.ports.cluster;
-    report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, told).await
+    report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, report).await
 }
 
 async fn write_status(deps: &Deps, xr: &XR) -> Result<(), ReconcileError> {
@@ -523,14 +524,14 @@ async fn write_status(deps: &Deps, xr: &XR) -> Result<(), ReconcileError> {
     }
 }
 
-/// The failure that is being reported matters more than one to report it.
+/// Writes the status and ignores errors: the failure that is being reported matters more.
 async fn write_status_if_possible(deps: &Deps, xr: &XR) {
     if let Err(error) = deps.ports.cluster.update_status(&xr.object).await {
         tracing::debug!(xr = %xr.object.id(), %error, "cannot update composite resource status");
     }
 }
 
-/// After a duration give or take a tenth; never when it is zero.
+/// Requeues after a duration with a jitter of ten percent, or never if it is zero.
 fn after(deps: &Deps, interval: Duration) -> Requeue {
     if interval.is_zero() {
         return Requeue::No;

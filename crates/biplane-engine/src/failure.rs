@@ -1,37 +1,38 @@
-//! What went wrong, in the words that users search for, and what the reconciler does about it.
+//! Errors of the reconcilers, with Crossplane's messages, and their classes, which decide how the
+//! reconciler reacts.
 
 use std::fmt;
 
 use biplane_cluster::{ReadError, WriteError};
 
-/// What a failure means for the reconciler, wherever in a chain of causes it began.
+/// The class of a failure. Wrapping a failure keeps its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Someone else changed the object; try again at once and say nothing.
+    /// Another write happened first. Retry immediately, without a report.
     Conflict,
-    /// The API server refused the content; its text may change from call to call.
+    /// The API server refused the content. Its message may change from call to call.
     Invalid,
     /// Anything else.
     Other,
 }
 
-/// A failure with the text of its whole chain, outermost first.
+/// A failure with the messages of all its causes, outermost first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
-    /// The text.
+    /// The message.
     pub text: String,
-    /// What it means.
+    /// The class.
     pub class: Class,
 }
 
 impl Failure {
-    /// A failure of its own.
+    /// Creates a failure without a cause.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), class: Class::Other }
     }
 
-    /// The same, with what was attempted in front.
+    /// Prefixes the message with the operation that failed.
     #[must_use]
     pub fn wrap(self, attempted: impl fmt::Display) -> Self {
         Self { text: format!("{attempted}: {}", self.text), class: self.class }
@@ -55,7 +56,7 @@ impl From<WriteError> for Failure {
     }
 }
 
-/// Puts what was attempted in front of a failure.
+/// Prefixes a failure with the operation that failed.
 pub trait Attempted<T> {
     /// See [`Failure::wrap`].
     fn attempted(self, what: impl fmt::Display) -> Result<T, Failure>;
@@ -67,7 +68,7 @@ impl<T, E: Into<Failure>> Attempted<T> for Result<T, E> {
     }
 }
 
-/// Several texts as one: `[a, b]`, or the text itself when there is only one.
+/// Joins messages: `[a, b]`, or the message itself if there is only one.
 pub fn join(texts: &[String]) -> String {
     let mut unique: Vec<&str> = Vec::new();
     for text in texts {
@@ -81,7 +82,7 @@ pub fn join(texts: &[String]) -> String {
     }
 }
 
-/// A text in double quotes, escaped as Go does.
+/// Quotes a string like Go.
 pub fn quoted(text: &str) -> String {
     biplane_go::fmt::quote(text)
 }

@@ -1,7 +1,8 @@
-//! The reconcilers, the pipeline that they run, and render, which runs them on an in-memory cluster.
+//! The reconcilers, the pipeline that they run, and `render`, which runs them on an in-memory
+//! cluster.
 //!
-//! Nothing here asks which cluster it runs on. What differs in render differs because a value in
-//! the reconciler's dependencies differs: see [`render`].
+//! The reconcilers do not know which cluster they use. Rendering differs only in the values of the
+//! reconciler's dependencies: see [`render`].
 
 pub mod composite;
 pub mod failure;

@@ -1,4 +1,4 @@
-//! The Operation reconciler: runs a pipeline once and applies what it wants.
+//! The Operation reconciler: runs a pipeline once and applies its desired resources.
 
 pub mod cron;
 mod template;
@@ -25,20 +25,20 @@ use crate::failure::{Failure, quoted};
 use crate::pipeline::{self, Flow, Ports, RECONCILE_TIMEOUT, Run};
 use crate::sources::{Clock, Ids};
 
-/// Group and version of Operations and what makes them.
+/// The API version of Operation, CronOperation and WatchOperation.
 pub const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
 const MANAGER: &str = "ops.crossplane.io/operation/";
-/// How often an Operation may fail unless it says otherwise.
+/// The default number of failures after which an Operation is not retried.
 const RETRY_LIMIT: i64 = 5;
 
-/// Says whether functions can do what an Operation needs.
+/// Checks whether functions support Operations.
 #[async_trait]
 pub trait Capabilities: Send + Sync {
-    /// Fails where one of the functions cannot run Operations.
+    /// Fails if one of the functions does not support Operations.
     async fn check(&self, functions: &[&str]) -> Result<(), Failure>;
 }
 
-/// Every function can do everything.
+/// Treats every function as capable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unchecked;
 
@@ -49,23 +49,23 @@ impl Capabilities for Unchecked {
     }
 }
 
-/// Everything that the reconciler needs.
+/// The dependencies of the reconciler.
 #[derive(Clone)]
-#[allow(missing_debug_implementations)] // ports have nothing to show
+#[allow(missing_debug_implementations)] // trait objects without Debug
 pub struct Deps {
-    /// Cluster, functions and what they require.
+    /// The cluster, the functions and their requirements.
     pub ports: Ports,
-    /// What time it is.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Makes up what must be unique.
+    /// The source of unique ids.
     pub ids: Arc<dyn Ids>,
     /// Checks functions before they run.
     pub capabilities: Arc<dyn Capabilities>,
-    /// How long one reconcile may take.
+    /// The time limit of one reconcile.
     pub timeout: Duration,
 }
 
-/// Why a run of the pipeline did not succeed.
+/// Why a pipeline run failed.
 struct Failed {
     failure: Failure,
     reason: &'static str,
@@ -78,7 +78,7 @@ impl Failed {
     }
 }
 
-/// Runs an Operation that has not run to its end yet.
+/// Runs an Operation that is not complete yet.
 pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), ReconcileError> {
     let cluster = &deps.ports.cluster;
     let deadline = Instant::now() + deps.timeout.min(RECONCILE_TIMEOUT);
@@ -99,7 +99,7 @@ pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), R
         mark(deps, &mut operation, [Condition::reconcile_success(), failed(text)]);
         return write_status(deps, &mut operation).await;
     }
-    // Also finds out whether what we read is current, before anything has happened.
+    // This write also detects a stale read, before anything else has happened.
     mark(deps, &mut operation, [Condition::new("Succeeded", "Unknown", "PipelineRunning")]);
     write_status(deps, &mut operation).await?;
 
@@ -142,9 +142,9 @@ const BOOTSTRAP: &str = "BootstrapRequirements";
 const INVALID_RESOURCE: &str = "InvalidResource";
 
 enum Outcome {
-    /// Worth another try.
+    /// A retry may succeed.
     Failed(Failed),
-    /// It cannot get better.
+    /// A retry cannot succeed.
     Hopeless(Condition, Failure),
 }
 
@@ -259,7 +259,7 @@ async fn apply(
     Ok(())
 }
 
-/// Keeps the references sorted and each once.
+/// Adds a reference. The list stays sorted and without duplicates.
 fn add_reference(operation: &mut Object, applied: &Object) {
     let mut reference = json!({
         "apiVersion": applied.api_version(), "kind": applied.kind(), "name": applied.name(),
@@ -316,7 +316,7 @@ async fn write_status(deps: &Deps, operation: &mut Object) -> Result<(), Reconci
     }
 }
 
-/// The failure that is being reported matters more than one to report it.
+/// Writes the status and ignores errors: the failure that is being reported matters more.
 async fn write_status_if_possible(deps: &Deps, operation: &mut Object) {
     if let Err(error) = write_status(deps, operation).await {
         tracing::debug!(operation = operation.name(), %error, "cannot update Operation status");

@@ -1,5 +1,5 @@
-//! What composition and Operations share of running a pipeline: the request of a step, and the
-//! secrets and objects that go with it.
+//! The parts of a pipeline run that composition and Operations share: building the request of a
+//! step, with its credentials and required resources.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::requirements::{schema_selector, selector};
 
-/// What we tell functions that we understand.
+/// The capabilities that requests advertise to functions.
 const CAPABILITIES: [Capability; 5] = [
     Capability::Capabilities,
     Capability::RequiredResources,
@@ -31,17 +31,17 @@ const CAPABILITIES: [Capability; 5] = [
     Capability::RequiredSchemas,
 ];
 
-/// How long one reconcile may take.
+/// The time limit of one reconcile.
 pub const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The ports that a pipeline needs.
+/// The dependencies of a pipeline.
 #[derive(Clone)]
 pub struct Ports {
-    /// Where secrets are.
+    /// The cluster that stores secrets.
     pub cluster: Arc<dyn Cluster>,
-    /// Runs functions: the whole chain of wrappers.
+    /// Runs functions, with all wrappers.
     pub runner: Arc<dyn FunctionRunner>,
-    /// Gets what steps ask for up front.
+    /// Fetches the resources that steps require up front.
     pub requirements: Arc<dyn Requirements>,
 }
 
@@ -51,12 +51,12 @@ impl std::fmt::Debug for Ports {
     }
 }
 
-/// Desired state and context on their way through a pipeline.
+/// The desired state and context that steps pass on.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// What steps so far want to exist; absent when a step returned none.
+    /// The desired state of the steps so far. Absent if a step returned none.
     pub desired: Option<State>,
-    /// What steps hand to each other; absent when a step returned none.
+    /// The context. Absent if a step returned none.
     pub context: Option<Struct>,
 }
 
@@ -66,7 +66,7 @@ impl Default for Flow {
     }
 }
 
-/// The step's input as functions get it.
+/// Returns the input of a step as functions receive it.
 pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
     match &step.input {
         None => Ok(None),
@@ -82,8 +82,8 @@ pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
     }
 }
 
-/// The step's secrets; entries that do not come from a Secret are passed over.
-/// `whose` is what the failure calls the pipeline.
+/// Returns the credentials of a step. Entries that are not from a Secret are skipped. `whose` is
+/// the name of the pipeline in error messages.
 pub async fn credentials(
     ports: &Ports,
     step: &Step,
@@ -114,7 +114,7 @@ async fn secret(
     secret_data(&cluster.get(&id, Source::Live).await?)
 }
 
-/// The decoded `data` of a Secret. The text of a failure never holds a value.
+/// Decodes the `data` of a Secret. An error message never contains a value.
 pub fn secret_data(secret: &Object) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
     typed::restored(secret, tables::SECRET).map_err(Failure::new)?;
     let data = secret.get("data").and_then(Value::as_object);
@@ -127,7 +127,7 @@ pub fn secret_data(secret: &Object) -> Result<BTreeMap<String, Vec<u8>>, Failure
         .collect()
 }
 
-/// The resources that a step asks for up front. One that is named and missing is an empty entry.
+/// Fetches the resources that a step requires up front. A missing named resource is an empty entry.
 pub async fn bootstrap_resources(
     ports: &Ports,
     step: &Step,
@@ -145,7 +145,7 @@ pub async fn bootstrap_resources(
     Ok(all)
 }
 
-/// The schemas that a step asks for up front.
+/// Fetches the schemas that a step requires up front.
 pub async fn bootstrap_schemas(
     ports: &Ports,
     step: &Step,
@@ -166,13 +166,13 @@ pub async fn bootstrap_schemas(
 /// One run of a pipeline.
 #[derive(Debug)]
 pub struct Run {
-    /// Shared by all its calls.
+    /// The trace id of all calls.
     pub trace: String,
-    /// When it must be over.
+    /// The deadline.
     pub deadline: Instant,
 }
 
-/// Tags the request and calls the step's function.
+/// Sets the tag of the request and calls the function of the step.
 pub async fn call(
     ports: &Ports,
     run: &Run,

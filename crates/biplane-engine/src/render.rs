@@ -1,12 +1,13 @@
-//! The render engine: one reconcile on an in-memory cluster, from a request to a response.
+//! The render engine: runs one reconcile on an in-memory cluster and turns a request into a
+//! response.
 //!
-//! It runs the production reconcilers. What it puts in place of a live control plane's parts is
-//! assembled in [`composite`] and [`operation`], and nowhere else.
+//! It runs the production reconcilers. Only [`composite`] and [`operation`] replace parts of a live
+//! control plane.
 
 mod composite;
+mod environment;
 mod operation;
 mod output;
-mod stage;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,14 +28,14 @@ use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 
 pub use composite::composite_uid;
 
-/// What a render depends on besides its request.
+/// The settings of a render besides its request.
 #[derive(Clone)]
 pub struct Settings {
-    /// The time that conditions and Operations get.
+    /// The timestamp of conditions and Operations.
     pub clock: Arc<dyn Clock>,
-    /// Makes up trace ids.
+    /// The source of trace ids.
     pub ids: Arc<dyn Ids>,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Duration,
 }
 
@@ -44,7 +45,7 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// At the time of day, for as long as a reconcile may take.
+/// Uses the current time and the time limit of a reconcile.
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -55,17 +56,17 @@ impl Default for Settings {
     }
 }
 
-/// Why there is no whole response.
+/// Why there is no complete response.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
-    /// A function ended the pipeline. What happened before it is in the partial response.
+    /// A function returned a fatal result. The partial response contains everything before it.
     #[error("{text}")]
     Fatal {
-        /// The whole chain.
+        /// The error message with all causes.
         text: String,
-        /// The step and what its function said.
+        /// The step and the message of its function.
         fatal: Fatal,
-        /// What happened before.
+        /// The response up to the fatal result.
         partial: Box<RenderResponse>,
     },
     /// Anything else.
@@ -73,10 +74,10 @@ pub enum RenderError {
     Failed(String),
 }
 
-/// What one kind of render came to.
+/// The result of one kind of render.
 type Rendered<T> = Result<T, Partial<T>>;
 
-/// A failure, and what there is to show for it.
+/// A failure and the partial response.
 #[derive(Debug)]
 enum Partial<T> {
     Fatal(Fatal, String, T),
@@ -89,7 +90,8 @@ impl<T> From<String> for Partial<T> {
     }
 }
 
-/// Renders. Functions are called through `runner`; the request's addresses are not used.
+/// Renders a request. Functions are called through `runner`. The addresses in the request are not
+/// used.
 pub async fn render(
     request: RenderRequest,
     runner: Arc<dyn FunctionRunner>,
@@ -142,7 +144,7 @@ fn finish<T>(
     }
 }
 
-/// The functions that a request lists.
+/// Returns the functions that a request lists.
 pub fn functions(request: &RenderRequest) -> &[FunctionInput] {
     match &request.input {
         Some(Input::Composite(input)) => &input.functions,
@@ -151,7 +153,8 @@ pub fn functions(request: &RenderRequest) -> &[FunctionInput] {
     }
 }
 
-/// Calls functions at the addresses that a request gives, in the clear. The first entry of a name wins.
+/// Connects to functions at the addresses of the request, without TLS. The first entry of a name
+/// wins.
 pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
     let mut all = Named::default();
     for function in functions(request) {
@@ -174,7 +177,7 @@ pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
     Ok(all)
 }
 
-/// Calls the function at an address, in the clear.
+/// Connects to the function at an address, without TLS.
 pub fn runner(address: &str) -> Result<Arc<dyn FunctionRunner>, TargetError> {
     if address.is_empty() {
         return Ok(Arc::new(Nowhere));
@@ -182,7 +185,7 @@ pub fn runner(address: &str) -> Result<Arc<dyn FunctionRunner>, TargetError> {
     Ok(Arc::new(GrpcRunner::new(address, Security::Plaintext)?))
 }
 
-/// A function without an address, which is no mistake before someone calls it.
+/// A function without an address. It is an error only when the function is called.
 struct Nowhere;
 
 #[async_trait]
@@ -192,7 +195,7 @@ impl FunctionRunner for Nowhere {
         _call: &Call,
         _request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        // What others say after they have waited for it to get one.
+        // Other clients report this after they have waited for an address.
         Err(RunError::Status(Status::deadline_exceeded(
             "latest balancer error: delegating_resolver: invalid target address \"\": missing address",
         )))

@@ -1,4 +1,4 @@
-//! What functions require, fetched from a cluster.
+//! Fetches the requirements of functions from a cluster.
 
 mod openapi;
 
@@ -16,7 +16,7 @@ use biplane_proto::function::v1::{
 };
 use biplane_runner::{FetchError, Requirements};
 
-/// Fetches from a cluster.
+/// Fetches requirements from a cluster.
 #[derive(Clone)]
 pub struct ClusterRequirements(pub Arc<dyn Cluster>);
 
@@ -69,21 +69,21 @@ fn resource(object: Object) -> Resource {
     Resource { resource: Some(object.into()), ..Resource::default() }
 }
 
-/// The groups and versions that an OpenAPI document can answer for: those of its schemas that
-/// belong to one kind alone.
+/// Returns the groups and versions that an OpenAPI document serves: those of schemas that have
+/// exactly one kind.
 pub fn served_by(document: &Object) -> Vec<(String, String)> {
     openapi::served_by(document)
 }
 
-/// Keeps a list of everything that was asked for.
+/// Logs all requirements that are fetched through it.
 pub struct Recorded<R> {
     inner: R,
-    asked: Mutex<Asked>,
+    log: Mutex<RequirementsLog>,
 }
 
-/// What was asked for, in order, repeats included.
+/// The fetched requirements, in order and with repeats.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct RequirementsLog {
     /// Resources.
     pub resources: Vec<ResourceSelector>,
     /// Schemas.
@@ -91,20 +91,20 @@ pub struct Asked {
 }
 
 impl<R> Recorded<R> {
-    /// Around `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: R) -> Self {
-        Self { inner, asked: Mutex::default() }
+        Self { inner, log: Mutex::default() }
     }
 
-    /// What has been asked for so far.
-    pub fn asked(&self) -> Asked {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the requirements fetched so far.
+    pub fn log(&self) -> RequirementsLog {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl<R> std::fmt::Debug for Recorded<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Recorded").field(&self.asked).finish()
+        f.debug_tuple("Recorded").field(&self.log).finish()
     }
 }
 
@@ -115,22 +115,23 @@ impl<R: Requirements> Requirements for Recorded<R> {
         selector: &ResourceSelector,
     ) -> Result<Option<Resources>, FetchError> {
         {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.resources.push(selector.clone());
+            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.resources.push(selector.clone());
         }
         self.inner.resources(selector).await
     }
 
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError> {
         {
-            let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-            asked.schemas.push(selector.clone());
+            let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+            log.schemas.push(selector.clone());
         }
         self.inner.schema(selector).await
     }
 }
 
-/// The selector of a resource that a step asks for up front. A name wins over labels.
+/// Returns the selector of a resource that a step requires up front. A name takes precedence over
+/// labels.
 pub fn selector(required: &RequiredResource) -> ResourceSelector {
     let r#match = match (&required.name, &required.match_labels) {
         (Some(name), _) => Some(Match::MatchName(name.clone())),
@@ -145,7 +146,7 @@ pub fn selector(required: &RequiredResource) -> ResourceSelector {
     }
 }
 
-/// The selector of a schema that a step asks for up front.
+/// Returns the selector of a schema that a step requires up front.
 pub fn schema_selector(required: &RequiredSchema) -> SchemaSelector {
     SchemaSelector { api_version: required.api_version.clone(), kind: required.kind.clone() }
 }

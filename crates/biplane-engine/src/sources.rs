@@ -1,28 +1,28 @@
-//! Time and chance, as parameters.
+//! Sources of time and randomness, which callers can replace.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use biplane_go::time::GoDuration;
 use jiff::Timestamp;
 
-/// Knows what time it is.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// The time.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The time of day.
+/// The system clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods)] // this is the Clock that others take
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Clock
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 }
 
-/// Always the same time.
+/// A clock with a fixed time.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedClock(pub Timestamp);
 
@@ -32,31 +32,31 @@ impl Clock for FixedClock {
     }
 }
 
-/// Makes up what must be unique or random.
+/// A source of unique or random values.
 pub trait Ids: Send + Sync {
     /// A UUID in its usual form.
     fn uuid(&self) -> String;
-    /// Any number.
+    /// A random number.
     fn number(&self) -> u64;
 }
 
-/// Unpredictable ones.
+/// Random values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemIds;
 
 impl Ids for SystemIds {
-    #[allow(clippy::disallowed_methods)] // this is the id source
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Ids
     fn uuid(&self) -> String {
         uuid::Uuid::new_v4().to_string()
     }
 
-    #[allow(clippy::disallowed_methods)] // this is the id source
+    #[allow(clippy::disallowed_methods)] // this is the implementation of Ids
     fn number(&self) -> u64 {
         uuid::Uuid::new_v4().as_u64_pair().1
     }
 }
 
-/// One after the other, for runs that must repeat.
+/// Sequential values, for reproducible runs.
 #[derive(Debug, Default)]
 pub struct CountingIds(AtomicU64);
 
@@ -70,8 +70,8 @@ impl Ids for CountingIds {
     }
 }
 
-/// A duration as Go writes it (`1h30m`, `1.5s`, `300ms`); `None` for anything else, and for less
-/// than nothing.
+/// Parses a duration in Go's format (`1h30m`, `1.5s`, `300ms`). Returns `None` for other strings
+/// and for negative durations.
 pub fn parse_duration(text: &str) -> Option<std::time::Duration> {
     text.parse::<GoDuration>().ok()?.try_into().ok()
 }

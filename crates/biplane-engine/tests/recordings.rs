@@ -1,4 +1,4 @@
-//! Every recorded run of the reference engine gives its recorded response: one test per case.
+//! Replays every recorded run of Crossplane's engine and compares the responses: one test per case.
 
 use std::sync::Arc;
 

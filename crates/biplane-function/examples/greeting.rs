@@ -1,4 +1,5 @@
-//! A function of one's own: composes a ConfigMap that greets whoever the composite resource names.
+//! An example function: composes a ConfigMap that greets the person whom the composite resource
+//! names.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,19 +13,20 @@ use clap::Parser;
 use serde::Deserialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The input that a step of a Composition gives to the function.
+/// The function's input, which a step of a Composition sets.
 #[derive(Debug, Deserialize)]
 struct Input {
     salutation: String,
 }
 
-/// The function. What it should keep between calls (a cache, a client) goes into the struct.
+/// The function. State that it keeps between calls (a cache, a client) goes into this struct.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Greeting;
 
 impl PureFunction for Greeting {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
-        // Starts from what earlier steps want: a resource that is left out would be deleted.
+        // Starts from the desired state of earlier steps: a resource that is left out would be
+        // deleted.
         let mut answer = response::to(&request, response::DEFAULT_TTL);
 
         let input: Input = match request::input(&request, "Greeting") {
@@ -46,7 +48,7 @@ impl PureFunction for Greeting {
         config_map.set_at(&["apiVersion"], "v1");
         config_map.set_at(&["kind"], "ConfigMap");
         config_map.set_at(&["data", "text"], text.as_str());
-        // A ConfigMap works as soon as it exists.
+        // A ConfigMap is ready as soon as it exists.
         let exists = request::observed_composed(&request).contains_key("greeting");
         let ready = if exists { Ready::True } else { Ready::False };
         let greeting = DesiredComposed { resource: config_map, ready };
@@ -61,7 +63,7 @@ impl PureFunction for Greeting {
     }
 }
 
-/// The flags that control planes and `biplane render` start functions with.
+/// The flags that control planes and `biplane render` pass to functions.
 #[derive(Debug, Parser)]
 struct Flags {
     /// Where to listen
@@ -98,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs the function: request and response are the JSON forms of the messages.
+    /// Runs the function. Request and response are JSON forms of the messages.
     fn run(request: Value) -> Value {
         let request = json::from_value(request).unwrap();
         json::to_value(&PureFunction::run(&Greeting, request).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! The function itself, and the set of functions that live in this process.
+//! The function traits, and the registry of the functions in this process.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,24 +8,25 @@ use async_trait::async_trait;
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use tonic::Status;
 
-/// Something that turns a request into a response.
+/// A composition function: turns a request into a response.
 ///
-/// What a user should see is a result in the response; an error is for what the function cannot
-/// put into words of its own, and ends the pipeline as a failed call.
+/// Report errors for users as results in the response. Return an error only when the function
+/// cannot build a response. It ends the pipeline as a failed call.
 #[async_trait]
 pub trait Function: Send + Sync {
-    /// Answers one request.
+    /// Handles one request.
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status>;
 
-    /// Whether it only computes. Servers then run it where it holds up nobody else.
+    /// Whether the function only computes. Servers then run it on a thread where it blocks nothing
+    /// else.
     fn is_pure(&self) -> bool {
         false
     }
 }
 
-/// A function that only computes. Every pure function is a [`Function`].
+/// A function that only computes, without I/O. Every pure function is a [`Function`].
 pub trait PureFunction: Send + Sync {
-    /// Answers one request.
+    /// Handles one request.
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status>;
 }
 
@@ -45,26 +46,26 @@ impl<F: PureFunction> Function for F {
 pub struct Registry(BTreeMap<String, Arc<dyn Function>>);
 
 impl Registry {
-    /// Adds a function, or replaces the one of that name.
+    /// Adds a function, or replaces the one with that name.
     #[must_use]
     pub fn with(mut self, name: &str, function: impl Function + 'static) -> Self {
         self.0.insert(name.to_owned(), Arc::new(function));
         self
     }
 
-    /// Adds the functions of another registry, which replace those of the same names.
+    /// Adds the functions of another registry, which replace functions with the same names.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.0.extend(other.0.iter().map(|(name, function)| (name.clone(), Arc::clone(function))));
         self
     }
 
-    /// The function of that name.
+    /// Returns the function with that name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Function>> {
         self.0.get(name)
     }
 
-    /// The names, in order.
+    /// Returns the names, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -1,8 +1,8 @@
-//! The SDK of function authors: what a function is, helpers to read its request and to write its response,
-//! and a server for it.
+//! The SDK for function authors: the function traits, helpers to read the request and to write the
+//! response, and a gRPC server.
 //!
-//! The crate re-exports what its signatures name, so that a function depends on no other crate of ours and
-//! uses the same version of tonic.
+//! The crate re-exports the types in its signatures. A function therefore needs no other Biplane
+//! crate and uses the same version of tonic.
 
 pub mod function;
 pub mod linked;

@@ -1,7 +1,7 @@
-//! Functions written for another SDK, linked into this process.
+//! Runs functions that were written with another SDK and linked into this process.
 //!
-//! Every such SDK makes a gRPC service of a function. A service is called here as over the wire,
-//! but without one, so that neither SDK needs to know the other's types or its version of tonic.
+//! Such an SDK exposes a function as a gRPC service. The service is called directly, without a
+//! connection. Neither SDK needs to know the types of the other or its version of tonic.
 
 use async_trait::async_trait;
 use biplane_proto::function::v1::function_runner_service_client::FunctionRunnerServiceClient;
@@ -11,16 +11,16 @@ use tonic::{Request, Status};
 use crate::function::Function;
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
-/// A function that is a gRPC service, such as the `FunctionRunnerServiceServer` of the official
-/// SDK for Rust.
+/// A function that is a gRPC service, such as the `FunctionRunnerServiceServer` of the official SDK
+/// for Rust.
 ///
-/// Services refuse requests above a size of their own choice, 4 MiB unless told:
-/// `FunctionRunnerServiceServer::new(function).max_decoding_message_size(size)` tells them.
+/// Services refuse requests above a size limit, which is 4 MiB by default. Change it with
+/// `FunctionRunnerServiceServer::new(function).max_decoding_message_size(size)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Linked<S>(S);
 
 impl<S> Linked<S> {
-    /// A function of a service.
+    /// Wraps a service.
     pub fn new(service: S) -> Self {
         Self(service)
     }

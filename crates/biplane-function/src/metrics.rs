@@ -1,4 +1,4 @@
-//! The metrics of a process, as Prometheus scrapes them.
+//! The metrics of a process, in the format that Prometheus scrapes.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -10,10 +10,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-/// The format of [`Metrics::text`].
+/// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Upper bounds of the histograms' buckets, in seconds: those of Prometheus' client for Go.
+/// The upper bounds of the histogram buckets in seconds: the defaults of Prometheus' Go client.
 const BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// A counter for each set of labels.
@@ -22,25 +22,25 @@ pub type Counters<L> = Family<L, Counter>;
 /// A histogram of durations for each set of labels.
 pub type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// What can be the labels of a metric: a struct that derives `EncodeLabelSet`.
+/// The labels of a metric: a struct that derives `EncodeLabelSet`.
 pub trait Labels: Clone + Debug + Eq + Hash + EncodeLabelSet + Send + Sync + 'static {}
 
 impl<L: Clone + Debug + Eq + Hash + EncodeLabelSet + Send + Sync + 'static> Labels for L {}
 
-/// All metrics of a process. Clones share them.
+/// All metrics of a process. Clones share the same metrics.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics(Arc<Mutex<Registry>>);
 
 impl Metrics {
-    /// Adds counters. The name ends in `_total` and must be new.
+    /// Adds counters. The name must end in `_total` and must be unique.
     pub fn counters<L: Labels>(&self, name: &str, help: &str) -> Counters<L> {
         let counters = Counters::default();
-        // The encoder puts the ending back.
+        // The encoder adds the suffix again.
         self.register(name.strip_suffix("_total").unwrap_or(name), help, counters.clone());
         counters
     }
 
-    /// Adds histograms of seconds. The name must be new.
+    /// Adds histograms of seconds. The name must be unique.
     pub fn histograms<L: Labels>(&self, name: &str, help: &str) -> Histograms<L> {
         let histograms = Histograms::new_with_constructor(|| Histogram::new(BUCKETS));
         self.register(name, help, histograms.clone());
@@ -49,15 +49,15 @@ impl Metrics {
 
     fn register(&self, name: &str, help: &str, metric: impl Metric) {
         let mut registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The encoder puts the full stop back.
+        // The encoder adds the full stop again.
         registry.register(name, help.strip_suffix('.').unwrap_or(help), metric);
     }
 
-    /// All metrics in the text format of OpenMetrics.
+    /// Returns all metrics in the OpenMetrics text format.
     pub fn text(&self) -> String {
         let mut out = String::new();
         let registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nothing that is written to a string fails.
+        // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &registry);
         out
     }

@@ -1,4 +1,4 @@
-//! What a function reads from its request.
+//! Helpers for functions to read their request.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use serde::de::DeserializeOwned;
 use crate::resource::{Composite, DesiredComposed, ObservedComposed, object};
 use crate::v1::{Capability, RequestMeta, Resources, RunFunctionRequest, credentials::Source};
 
-/// Why a function's input cannot be had.
+/// Why the input of a function could not be read.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot get function input {type_name} from *v1.RunFunctionRequest: cannot unmarshal JSON from \
      *structpb.Struct into {type_name}: {source}"
 )]
 pub struct InputError {
-    /// What functions written in Go call the type.
+    /// The type name in Go's error message.
     pub type_name: String,
-    /// What is wrong with it.
+    /// The decoding error.
     pub source: serde_json::Error,
 }
 
-/// Why a credential cannot be had.
+/// Why a credential could not be read.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialError {
-    /// The step has none of that name.
+    /// The step has no credential with that name.
     #[error("{0}: credential not found")]
     NotFound(String),
-    /// It is of a kind that nobody knows yet.
+    /// The credential source is unknown to this version.
     #[error("{0}: not a supported credential source")]
     UnsupportedSource(String),
 }
 
-/// The input as a typed value; an absent one reads like an empty object.
+/// Decodes the input into a type. An absent input is decoded as an empty object.
 ///
-/// `type_name` is what error texts call the type. Whether unknown fields are refused is the type's
-/// own decision: `#[serde(deny_unknown_fields)]` refuses them, as other functions do.
+/// `type_name` is the name of the type in error messages. The type decides whether unknown fields
+/// are refused: other functions refuse them, with `#[serde(deny_unknown_fields)]`.
 pub fn input<T: DeserializeOwned>(
     request: &RunFunctionRequest,
     type_name: &str,
@@ -46,17 +46,17 @@ pub fn input<T: DeserializeOwned>(
         .map_err(|source| InputError { type_name: type_name.to_owned(), source })
 }
 
-/// A value of the pipeline's context.
+/// Returns a value of the pipeline's context.
 pub fn context<'a>(request: &'a RunFunctionRequest, key: &str) -> Option<&'a Value> {
     request.context.as_ref()?.get(key)
 }
 
-/// The composite resource as it exists.
+/// Returns the observed composite resource.
 pub fn observed_composite(request: &RunFunctionRequest) -> Composite {
     request.observed.as_ref().and_then(|s| s.composite.as_ref()).map(composite).unwrap_or_default()
 }
 
-/// The composite resource as earlier steps want it, with the readiness they gave it.
+/// Returns the desired composite resource of earlier steps, with its readiness.
 pub fn desired_composite(request: &RunFunctionRequest) -> Composite {
     request.desired.as_ref().and_then(|s| s.composite.as_ref()).map(composite).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ fn composite(resource: &crate::v1::Resource) -> Composite {
     }
 }
 
-/// The composed resources that exist, by their names in the pipeline.
+/// Returns the observed composed resources, by their names in the pipeline.
 pub fn observed_composed(request: &RunFunctionRequest) -> BTreeMap<String, ObservedComposed> {
     let resources = request.observed.iter().flat_map(|s| &s.resources);
     let observed = |(name, resource): (&String, &crate::v1::Resource)| {
@@ -79,7 +79,7 @@ pub fn observed_composed(request: &RunFunctionRequest) -> BTreeMap<String, Obser
     resources.map(observed).collect()
 }
 
-/// The composed resources that earlier steps want, by their names in the pipeline.
+/// Returns the desired composed resources of earlier steps, by their names in the pipeline.
 pub fn desired_composed(request: &RunFunctionRequest) -> BTreeMap<String, DesiredComposed> {
     let resources = request.desired.iter().flat_map(|s| &s.resources);
     resources
@@ -90,17 +90,17 @@ pub fn desired_composed(request: &RunFunctionRequest) -> BTreeMap<String, Desire
         .collect()
 }
 
-/// All required resources; a requirement that nothing matched has an empty list.
+/// Returns all required resources. A requirement without matches has an empty list.
 pub fn required_resources(request: &RunFunctionRequest) -> BTreeMap<String, Vec<Object>> {
     request.required_resources.iter().map(|(name, found)| (name.clone(), objects(found))).collect()
 }
 
-/// The resources of one requirement; `None` as long as it has not been resolved.
+/// Returns the resources of one requirement, or `None` while it is not resolved.
 pub fn required_resource(request: &RunFunctionRequest, name: &str) -> Option<Vec<Object>> {
     request.required_resources.get(name).map(objects)
 }
 
-/// All resources that were asked for through the deprecated field.
+/// Returns all resources that were requested through the deprecated field.
 pub fn extra_resources(request: &RunFunctionRequest) -> BTreeMap<String, Vec<Object>> {
     request.extra_resources.iter().map(|(name, found)| (name.clone(), objects(found))).collect()
 }
@@ -109,30 +109,30 @@ fn objects(resources: &Resources) -> Vec<Object> {
     resources.items.iter().map(object).collect()
 }
 
-/// All required schemas; one that was looked for and not found is `None`.
+/// Returns all required schemas. A schema that was not found is `None`.
 pub fn required_schemas(request: &RunFunctionRequest) -> BTreeMap<String, Option<Struct>> {
     let schemas = request.required_schemas.iter();
     schemas.map(|(name, schema)| (name.clone(), schema.openapi_v3.clone())).collect()
 }
 
-/// One required schema: `None` as long as it has not been resolved, `Some(None)` if there is none.
+/// Returns one required schema: `None` while it is not resolved, `Some(None)` if it was not found.
 #[allow(clippy::option_option)]
 pub fn required_schema(request: &RunFunctionRequest, name: &str) -> Option<Option<Struct>> {
     request.required_schemas.get(name).map(|schema| schema.openapi_v3.clone())
 }
 
-/// Whether the control plane says what it can do at all. Older ones do not.
+/// Whether the control plane advertises its capabilities. Older ones do not.
 pub fn advertises_capabilities(request: &RunFunctionRequest) -> bool {
     has_capability(request, Capability::Capabilities)
 }
 
-/// Whether the control plane says that it can do this.
+/// Whether the control plane advertises this capability.
 pub fn has_capability(request: &RunFunctionRequest, capability: Capability) -> bool {
     let listed = |meta: &RequestMeta| meta.capabilities.contains(&capability.into());
     request.meta.as_ref().is_some_and(listed)
 }
 
-/// The data of a credential.
+/// Returns the data of a credential.
 pub fn credentials<'a>(
     request: &'a RunFunctionRequest,
     name: &str,

@@ -1,4 +1,4 @@
-//! Resources as a function sees them: the object, its connection details and its readiness.
+//! Resources in requests and responses: the object, its connection details and its readiness.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::v1::{Ready, Resource};
 
-/// The context key under which functions share the environment.
+/// The context key of the environment that functions share.
 pub const ENVIRONMENT_CONTEXT_KEY: &str = "apiextensions.crossplane.io/environment";
 
-/// Secret bytes by key.
+/// Connection details: secret bytes by key.
 pub type ConnectionDetails = BTreeMap<String, Vec<u8>>;
 
 /// A composite resource.
@@ -20,7 +20,7 @@ pub struct Composite {
     pub resource: Object,
     /// Its connection details.
     pub connection_details: ConnectionDetails,
-    /// Whether a function decided about its readiness.
+    /// The readiness that a function set, if any.
     pub ready: Ready,
 }
 
@@ -38,11 +38,11 @@ pub struct ObservedComposed {
 pub struct DesiredComposed {
     /// The object.
     pub resource: Object,
-    /// Whether a function decided about its readiness.
+    /// The readiness that a function set, if any.
     pub ready: Ready,
 }
 
-// Connection details are secrets: only their keys may be printed.
+// Connection details are secret: only their keys may be printed.
 impl std::fmt::Debug for Composite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Composite")
@@ -82,15 +82,15 @@ impl From<Composite> for Resource {
     }
 }
 
-/// The object of a resource; an empty one when there is none.
+/// Returns the object of a resource, or an empty object if there is none.
 pub fn object(resource: &Resource) -> Object {
     resource.resource.as_ref().map(|s| s.object().clone()).unwrap_or_default()
 }
 
-/// A typed value as desired state.
+/// Converts a typed value to desired state.
 ///
-/// Desired state is an intent: whatever is in it is claimed. So what is null or an empty object is
-/// left out, `metadata.generation` too, and `metadata` itself if nothing remains in it.
+/// Desired state is applied, so every field in it is owned by the composite resource. Nulls, empty
+/// objects and `metadata.generation` are therefore left out, and also `metadata` if it is empty.
 pub fn desired_from<T: Serialize>(
     api_version: &str,
     kind: &str,
@@ -111,13 +111,13 @@ pub fn desired_from<T: Serialize>(
     Ok(object)
 }
 
-/// Why a value cannot be desired state.
+/// Why a value cannot be converted to desired state.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// It has no JSON form.
+    /// The value cannot be encoded as JSON.
     #[error("cannot marshal object to JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// Its JSON form is a scalar or a list.
+    /// The value is a scalar or a list in JSON.
     #[error("cannot unmarshal object from JSON: it is no JSON object")]
     NotAnObject,
 }

@@ -1,4 +1,4 @@
-//! What a function writes into its response.
+//! Helpers for functions to build their response.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,10 +13,10 @@ use crate::v1::{
     RunFunctionRequest, RunFunctionResponse, SchemaSelector, Severity, State, Status, Target,
 };
 
-/// How long a response may be reused unless the function says otherwise.
+/// The default time for which a response may be reused.
 pub const DEFAULT_TTL: Duration = Duration::from_mins(1);
 
-/// A response to the request: its tag, desired state and context carried over.
+/// Creates a response to a request, with its tag, desired state and context.
 pub fn to(request: &RunFunctionRequest, ttl: Duration) -> RunFunctionResponse {
     RunFunctionResponse {
         meta: Some(ResponseMeta {
@@ -29,17 +29,17 @@ pub fn to(request: &RunFunctionRequest, ttl: Duration) -> RunFunctionResponse {
     }
 }
 
-/// Adds a result that ends the pipeline. The function still returns its response.
+/// Adds a fatal result, which ends the pipeline. The function still returns its response.
 pub fn fatal(response: &mut RunFunctionResponse, message: impl Display) {
     result(response, Severity::Fatal, &message);
 }
 
-/// Adds a warning.
+/// Adds a warning result.
 pub fn warning(response: &mut RunFunctionResponse, message: impl Display) -> ResultOptions<'_> {
     result(response, Severity::Warning, &message)
 }
 
-/// Adds a piece of information.
+/// Adds a normal result.
 pub fn normal(response: &mut RunFunctionResponse, message: impl Display) -> ResultOptions<'_> {
     result(response, Severity::Normal, &message)
 }
@@ -57,31 +57,31 @@ fn result<'a>(
     }))
 }
 
-/// What may be said about a result once it is there.
+/// Optional fields of a result.
 #[derive(Debug)]
 pub struct ResultOptions<'a>(&'a mut FunctionResult);
 
 impl ResultOptions<'_> {
-    /// For the composite resource only.
+    /// Targets only the composite resource.
     pub fn target_composite(&mut self) -> &mut Self {
         self.0.set_target(Target::Composite);
         self
     }
 
-    /// For the composite resource and its claim.
+    /// Targets the composite resource and its claim.
     pub fn target_composite_and_claim(&mut self) -> &mut Self {
         self.0.set_target(Target::CompositeAndClaim);
         self
     }
 
-    /// The reason of the event, in CamelCase.
+    /// Sets the reason of the event, in CamelCase.
     pub fn with_reason(&mut self, reason: impl Into<String>) -> &mut Self {
         self.0.reason = Some(reason.into());
         self
     }
 }
 
-/// Adds a condition that holds.
+/// Adds a condition with the status True.
 pub fn condition_true<'a>(
     response: &'a mut RunFunctionResponse,
     kind: &str,
@@ -90,7 +90,7 @@ pub fn condition_true<'a>(
     condition(response, kind, Status::ConditionTrue, reason)
 }
 
-/// Adds a condition that does not hold.
+/// Adds a condition with the status False.
 pub fn condition_false<'a>(
     response: &'a mut RunFunctionResponse,
     kind: &str,
@@ -99,7 +99,7 @@ pub fn condition_false<'a>(
     condition(response, kind, Status::ConditionFalse, reason)
 }
 
-/// Adds a condition that may or may not hold.
+/// Adds a condition with the status Unknown.
 pub fn condition_unknown<'a>(
     response: &'a mut RunFunctionResponse,
     kind: &str,
@@ -123,24 +123,24 @@ fn condition<'a>(
     }))
 }
 
-/// What may be said about a condition once it is there.
+/// Optional fields of a condition.
 #[derive(Debug)]
 pub struct ConditionOptions<'a>(&'a mut Condition);
 
 impl ConditionOptions<'_> {
-    /// For the composite resource only.
+    /// Targets only the composite resource.
     pub fn target_composite(&mut self) -> &mut Self {
         self.0.set_target(Target::Composite);
         self
     }
 
-    /// For the composite resource and its claim.
+    /// Targets the composite resource and its claim.
     pub fn target_composite_and_claim(&mut self) -> &mut Self {
         self.0.set_target(Target::CompositeAndClaim);
         self
     }
 
-    /// Words for people.
+    /// Sets a human-readable message.
     pub fn with_message(&mut self, message: impl Into<String>) -> &mut Self {
         self.0.message = Some(message.into());
         self
@@ -159,7 +159,7 @@ pub fn set_desired_composite(response: &mut RunFunctionResponse, composite: Comp
     desired(response).composite = Some(composite.into());
 }
 
-/// Adds desired composed resources; those of other names stay.
+/// Adds desired composed resources. Resources with other names are kept.
 pub fn set_desired_composed(
     response: &mut RunFunctionResponse,
     composed: impl IntoIterator<Item = (String, DesiredComposed)>,
@@ -168,7 +168,7 @@ pub fn set_desired_composed(
     desired(response).resources.extend(composed);
 }
 
-/// Adds desired resources without a word on their readiness; those of other names stay.
+/// Adds desired resources without setting their readiness. Resources with other names are kept.
 pub fn set_desired_resources(
     response: &mut RunFunctionResponse,
     resources: impl IntoIterator<Item = (String, Object)>,
@@ -183,7 +183,7 @@ fn desired(response: &mut RunFunctionResponse) -> &mut State {
     response.desired.get_or_insert_default()
 }
 
-/// Asks for the schema of a kind.
+/// Requires the schema of a kind.
 pub fn require_schema(
     response: &mut RunFunctionResponse,
     name: &str,
@@ -194,7 +194,7 @@ pub fn require_schema(
     requirements(response).schemas.insert(name.to_owned(), selector);
 }
 
-/// Asks for resources.
+/// Requires resources.
 pub fn require_resources(
     response: &mut RunFunctionResponse,
     name: &str,
@@ -207,13 +207,13 @@ fn requirements(response: &mut RunFunctionResponse) -> &mut Requirements {
     response.requirements.get_or_insert_default()
 }
 
-/// Why something cannot be the output of an operation.
+/// Why a value cannot be the output of an operation.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// It has no JSON form.
+    /// The value cannot be encoded as JSON.
     #[error("cannot marshal output to JSON: {0}")]
     Json(#[source] serde_json::Error),
-    /// Its JSON form is a scalar or a list.
+    /// The value is a scalar or a list in JSON.
     #[error("cannot unmarshal JSON to protobuf struct: the output is no JSON object")]
     NotAnObject,
 }
@@ -229,7 +229,7 @@ pub fn set_output(
     Ok(())
 }
 
-/// Desired composed resources of a response by name, to take some away again.
+/// Returns the desired composed resources of a response by name, for example to remove some.
 pub fn desired_resources(response: &mut RunFunctionResponse) -> &mut BTreeMap<String, Resource> {
     &mut desired(response).resources
 }

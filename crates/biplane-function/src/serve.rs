@@ -1,4 +1,4 @@
-//! Serves a function over gRPC: both dialects, reflection, health, metrics.
+//! A gRPC server for functions: both protocol versions, reflection, health checks, metrics.
 
 mod handler;
 mod listen;
@@ -26,27 +26,28 @@ use words::Words;
 pub use listen::Network;
 pub use metrics::ServerMetrics;
 
-/// How a function is served. The defaults are those that control planes expect.
+/// The configuration of a server. The defaults are those that control planes expect.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What kind of socket to listen on.
+    /// The type of the socket.
     pub network: Network,
-    /// Where to listen, as Go writes it: `:9443` is every address of the machine.
+    /// The address in Go's format: `:9443` listens on every address of the machine.
     pub address: String,
     /// A folder with `tls.crt`, `tls.key` and `ca.crt`.
     pub certs_dir: Option<PathBuf>,
-    /// Serve without certificates, whatever `certs_dir` says.
+    /// Serve without TLS, even if `certs_dir` is set.
     pub insecure: bool,
-    /// The largest request that is accepted, in bytes.
+    /// The size limit of requests, in bytes.
     pub max_receive_size: usize,
     /// Whether to serve gRPC health checks.
     pub health: bool,
     /// The registry that the server adds its metrics to. Each server needs its own.
     pub metrics: Metrics,
-    /// Where to serve metrics over HTTP, if anywhere.
+    /// The HTTP address for metrics, if they are served.
     pub metrics_address: Option<String>,
-    /// How many calls compute at a time if the function only computes; more wait. Each takes a thread,
-    /// and every thread keeps memory of its own. Four for each core unless that is few or many.
+    /// The number of concurrent calls of a function that only computes. Further calls wait. Each
+    /// call takes a thread, and every thread has its own memory. The default is four per core,
+    /// but at least 8 and at most 64.
     pub max_computing: usize,
 }
 
@@ -70,23 +71,23 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Why a function cannot be served.
+/// Why a function could not be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The certificates cannot be used.
     #[error("cannot apply ServeOption: {0}")]
     Certificates(#[from] tls::CertificateError),
-    /// It was not said how to protect calls.
+    /// Neither certificates nor insecure serving was configured.
     #[error("no credentials provided - did you specify the Insecure or MTLSCertificates options?")]
     NoCredentials,
-    /// The address cannot be listened on.
+    /// Listening on the address failed.
     #[error("cannot listen for {network} connections at address {address:?}: {reason}")]
     Listen {
-        /// What kind of socket.
+        /// The type of the socket.
         network: Network,
-        /// The address as it was given.
+        /// The configured address.
         address: String,
-        /// What is in the way.
+        /// The reason.
         reason: String,
     },
     /// Serving ended with an error.
@@ -94,7 +95,7 @@ pub enum ServeError {
     Serve(String),
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub struct Running {
     target: String,
@@ -104,17 +105,17 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where the server listens, as a gRPC target.
+    /// Returns the gRPC target of the server.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// Where metrics are served.
+    /// Returns the address at which metrics are served.
     pub fn metrics_address(&self) -> Option<&str> {
         self.metrics_address.as_deref()
     }
 
-    /// What has been counted so far.
+    /// Returns the counters.
     pub fn metrics(&self) -> &ServerMetrics {
         &self.metrics
     }
@@ -138,14 +139,14 @@ const HEALTH: &str = "grpc.health.v1.Health";
 const REFLECTION: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
 
-/// Starts to serve a function. Once `shutdown` is ready, calls in flight are finished and no more
-/// are taken.
+/// Starts serving a function. Once `shutdown` completes, the server accepts no more calls and
+/// finishes the running ones.
 pub async fn start(
     function: Arc<dyn Function>,
     config: Config,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<Running, ServeError> {
-    // Insecure wins: certificates that nobody will show need not be readable.
+    // Insecure takes precedence: certificates that are not used need not be readable.
     let tls = match (&config.certs_dir, config.insecure) {
         (_, true) => None,
         (Some(folder), false) => Some(tls::server(folder)?),
@@ -155,7 +156,7 @@ pub async fn start(
     let target = listener.target();
 
     let metrics = Arc::new(ServerMetrics::new(&config.metrics));
-    // Where nothing may compute, nothing would ever be answered.
+    // With a limit of zero, no call would ever be answered.
     let turns = config.max_computing.clamp(1, Semaphore::MAX_PERMITS);
     let runs = Runs { function, turns: Arc::new(Semaphore::new(turns)) };
     let v1 = Handler::new(runs.clone(), Dialect::V1, Arc::clone(&metrics));
@@ -196,7 +197,7 @@ pub async fn start(
         None
     };
 
-    // Functions work without metrics: an address that is taken is not a reason to stop.
+    // Functions work without metrics, so an address in use is not an error.
     let metrics_address = match &config.metrics_address {
         Some(address) => scrape::serve(address, config.metrics, Arc::downgrade(&metrics)).await,
         None => None,

@@ -1,4 +1,4 @@
-//! gRPC statuses in the words of Go, which is how users of the field know them.
+//! gRPC statuses with Go's messages, which users know from Crossplane.
 
 use tonic::{Code, Status};
 
@@ -7,7 +7,7 @@ pub fn text(status: &Status) -> String {
     format!("rpc error: code = {} desc = {}", code_name(status.code()), status.message())
 }
 
-/// What Go calls a code.
+/// Returns Go's name of a code.
 pub fn code_name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
@@ -30,7 +30,7 @@ pub fn code_name(code: Code) -> &'static str {
     }
 }
 
-/// What a call ends with whose time is up.
+/// The status of a call that exceeded its deadline.
 pub fn deadline_exceeded() -> Status {
     Status::deadline_exceeded("context deadline exceeded")
 }
@@ -39,7 +39,7 @@ pub(crate) fn is_too_large(status: &Status) -> bool {
     status.message().contains("decoded message length too large")
 }
 
-/// The statuses that our own end of a call makes up, as Go's end would.
+/// Rewrites statuses that tonic creates at our end of a call into those of Go's gRPC.
 pub fn in_go(status: Status) -> Status {
     let message = status.message();
     match status.code() {

@@ -1,4 +1,4 @@
-//! Certificates for mutual TLS, from a folder with `tls.crt`, `tls.key` and `ca.crt`.
+//! Loads certificates for mutual TLS from a folder with `tls.crt`, `tls.key` and `ca.crt`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,30 +12,30 @@ pub use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 /// Why the certificates in a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// The certificate or its key cannot be read, or they do not belong together.
+    /// The certificate or its key cannot be read, or they do not match.
     #[error("cannot load X509 keypair: {0}")]
     KeyPair(String),
-    /// The certificate of the authority cannot be read.
+    /// The CA certificate cannot be read.
     #[error("cannot read CA certificate: {0}")]
     Authority(String),
-    /// What should be the certificate of the authority is none.
+    /// The CA file contains no certificate.
     #[error("invalid CA certificate")]
     InvalidAuthority,
 }
 
-/// What one end of a connection shows and trusts.
+/// The certificates of one end of a connection.
 #[derive(Debug)]
 pub struct Certificates {
-    /// Its own certificate and the intermediate ones: `tls.crt`.
+    /// Its own certificate and the intermediate certificates: `tls.crt`.
     pub chain: Vec<CertificateDer<'static>>,
     /// The key of its own certificate: `tls.key`.
     pub key: PrivateKeyDer<'static>,
-    /// The authorities that the other end must be signed by: `ca.crt`.
+    /// The CAs that the peer's certificate must be signed by: `ca.crt`.
     pub roots: RootCertStore,
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
-    // Go's words, in which an operator searches.
+    // Go's messages, which operators search for.
     std::fs::read(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
             format!("open {}: no such file or directory", path.display())
@@ -76,7 +76,8 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
 
 const HTTP2: &[u8] = b"h2";
 
-/// What a server presents and demands: a client certificate of its own authority, whatever its name.
+/// Returns the TLS configuration of a server. Clients must present a certificate signed by its CA,
+/// with any name.
 pub(crate) fn server(folder: &Path) -> Result<Arc<ServerConfig>, CertificateError> {
     let files = Certificates::read(folder)?;
     let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());

@@ -1,4 +1,4 @@
-//! How long function-patch-and-transform takes for ten resources with five patches each.
+//! Benchmarks of function-patch-and-transform with ten resources of five patches each.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use biplane_functions::patch_and_transform::PatchAndTransform;
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 
 #[path = "support/requests.rs"]
-#[allow(dead_code)] // each benchmark has its own
+#[allow(dead_code)] // each benchmark uses only some requests
 mod requests;
 
 fn ten_resources_with_five_patches(c: &mut Criterion) {
@@ -20,7 +20,7 @@ fn ten_resources_with_five_patches(c: &mut Criterion) {
             BatchSize::SmallInput,
         );
     });
-    // Over the wire the input is equal but not the same.
+    // Over the wire the input is equal, but not the same allocation.
     c.bench_function("ten resources with five patches, from elsewhere", |b| {
         b.iter_batched(
             requests::patches,

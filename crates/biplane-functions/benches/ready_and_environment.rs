@@ -1,6 +1,6 @@
-//! How long the functions that judge readiness and gather environments take.
+//! Benchmarks of function-auto-ready and function-environment-configs.
 
-#![allow(missing_docs, clippy::unwrap_used)] // what criterion's macros make has no docs
+#![allow(missing_docs, clippy::unwrap_used)] // criterion's macros generate items without docs
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 
 #[path = "support/requests.rs"]
-#[allow(dead_code)] // each benchmark has its own
+#[allow(dead_code)] // each benchmark uses only some requests
 mod requests;
 
 fn functions(c: &mut Criterion) {

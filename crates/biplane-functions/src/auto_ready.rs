@@ -1,7 +1,7 @@
-//! `function-auto-ready`: derives the readiness of composed resources from what is observed of them.
+//! `function-auto-ready`: derives the readiness of composed resources from their observed state.
 //!
-//! Three opinions are asked in turn, and the first that has one decides: a rule of the user's, what
-//! is known about the kind, and the `Ready` condition. What an earlier function said stays.
+//! The first of three checks that gives a result decides: the user's rule, the health check of the
+//! kind, and the `Ready` condition. Readiness that an earlier function set is kept.
 
 mod conditions;
 mod gates;
@@ -20,7 +20,7 @@ use tonic::Status;
 pub use biplane_go::time::{DurationError, GoDuration};
 pub use gates::GateError;
 
-/// The function. [`Default`] is how it runs without flags.
+/// The function. [`Default`] is its configuration without flags.
 #[derive(Debug)]
 pub struct AutoReady {
     ttl: GoDuration,
@@ -39,14 +39,14 @@ impl Default for AutoReady {
 }
 
 impl AutoReady {
-    /// How long answers may be cached when the input does not say.
+    /// Sets how long responses may be cached if the input does not set it.
     #[must_use]
     pub fn with_ttl(mut self, ttl: GoDuration) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// Turns features on and off: `Name=true,Other=false`.
+    /// Enables and disables features: `Name=true,Other=false`.
     pub fn with_feature_gates(mut self, gates: &str) -> Result<Self, GateError> {
         self.gates.set(gates)?;
         Ok(self)
@@ -93,7 +93,7 @@ impl PureFunction for AutoReady {
         let mut desired = response.desired.take().unwrap_or_default();
         let mut undecided: Vec<(&mut Resource, Option<&Resource>)> = Vec::new();
         for (name, resource) in &mut desired.resources {
-            // Only the object and its readiness survive being read and written again.
+            // Decoding and encoding a resource keeps only the object and its readiness.
             resource.connection_details.clear();
             resource.resource.get_or_insert_default();
             match Ready::try_from(resource.ready) {
@@ -104,7 +104,7 @@ impl PureFunction for AutoReady {
                     }
                 }
                 Ok(_) => {}
-                // A value from the future is an opinion, but not one that can be repeated.
+                // A value unknown to this version counts as set, but cannot be passed on.
                 Err(_) => resource.ready = Ready::Unspecified.into(),
             }
         }

@@ -1,4 +1,4 @@
-//! function-dummy: answers with the response that its input holds.
+//! function-dummy: returns the response in its input.
 
 use biplane_function::v1::{
     Requirements, Resource, ResponseMeta, RunFunctionRequest, RunFunctionResponse, State,
@@ -16,7 +16,7 @@ pub struct Dummy;
 /// `dummy.fn.crossplane.io/v1beta1`, kind `Response`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)] // Read only to tell known fields from unknown ones.
+#[allow(dead_code)] // only decoded to detect unknown fields
 struct Input {
     #[serde(default, rename = "apiVersion")]
     api_version: Option<String>,
@@ -54,7 +54,7 @@ impl PureFunction for Dummy {
 }
 
 fn overlay(response: Option<Value>) -> Result<RunFunctionResponse, String> {
-    // What is absent reads like an empty text.
+    // An absent response is decoded like an empty string.
     let response = response.ok_or("proto: syntax error (line 1:1): unexpected token ")?;
     json::from_value(response).map_err(|error| match error {
         json::Error::Read(error) => format!("proto: {error}"),
@@ -62,7 +62,8 @@ fn overlay(response: Option<Value>) -> Result<RunFunctionResponse, String> {
     })
 }
 
-/// Merges as protobuf does: set fields win, messages merge, lists grow, map entries are replaced.
+/// Merges like protobuf: set fields win, messages merge, lists are appended, map entries are
+/// replaced.
 fn merge(into: &mut RunFunctionResponse, from: RunFunctionResponse) {
     option(&mut into.meta, from.meta, |into, from: ResponseMeta| {
         if !from.tag.is_empty() {
@@ -106,7 +107,7 @@ fn option<T>(into: &mut Option<T>, from: Option<T>, merge: impl FnOnce(&mut T, T
     }
 }
 
-/// The fields of a Struct are a map: what is below a key is replaced, not merged.
+/// The fields of a Struct are a map: the value of a key is replaced, not merged.
 fn merge_struct(into: &mut Struct, from: Struct) {
     into.make_mut().extend(from.into_object().into_map());
 }

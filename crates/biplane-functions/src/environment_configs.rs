@@ -1,7 +1,7 @@
-//! `function-environment-configs`: gathers EnvironmentConfigs into the environment of a pipeline.
+//! `function-environment-configs`: merges EnvironmentConfigs into the environment of a pipeline.
 //!
-//! It asks for what its input names or selects, and once that has been fetched merges the data, the
-//! later source over the earlier one, into the context that the following steps see.
+//! The function requires the configs that its input names or selects. Once they are fetched, it
+//! merges their data into the context for the following steps. Later sources override earlier ones.
 
 mod input;
 mod merge;
@@ -15,7 +15,7 @@ use biplane_proto::Struct;
 use biplane_proto::function::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
 use tonic::Status;
 
-/// Where in the context the environment is.
+/// The context key of the environment.
 pub const ENVIRONMENT: &str = "apiextensions.crossplane.io/environment";
 
 /// The function.
@@ -45,7 +45,7 @@ impl PureFunction for EnvironmentConfigs {
     }
 }
 
-/// Why the function gives up.
+/// Why the function fails.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("cannot get Function input from *v1.RunFunctionRequest: {0}")]
@@ -67,7 +67,7 @@ fn answer(
     let Some(input) = input::Input::read(input)? else { return Ok(()) };
     response.requirements = Some(requirements::of(&input, composite)?);
     if found.is_empty() {
-        // This is the first call: what was just asked for comes with the next one.
+        // This is the first call. The next call has the required configs.
         return Ok(());
     }
     let selected = selection::select(&input, found)?;
@@ -83,12 +83,12 @@ fn answer(
     Ok(())
 }
 
-/// Says what kind of thing an environment is, unless its data already does.
+/// Sets the version and kind of an environment, unless its data already has them.
 fn mark(environment: &mut Map<String, Value>) {
     let text = |key| environment.get(key).and_then(Value::as_str).unwrap_or_default();
     let known = match text("apiVersion") {
         "" | "/" => !text("kind").is_empty(),
-        // Go cannot read such a version, and takes it for none.
+        // Go cannot parse such a version and treats it as absent.
         version => version.matches('/').count() <= 1,
     };
     if !known {

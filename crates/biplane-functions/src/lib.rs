@@ -1,4 +1,5 @@
-//! The functions in the box.
+//! The built-in functions: `function-auto-ready`, `function-dummy`, `function-environment-configs`
+//! and `function-patch-and-transform`.
 
 pub mod auto_ready;
 pub mod dummy;
@@ -7,7 +8,7 @@ pub mod patch_and_transform;
 
 use biplane_function::Registry;
 
-/// The functions in the box, under the names that pipelines know them by.
+/// Returns the built-in functions, by the names that pipelines use.
 pub fn registry() -> Registry {
     Registry::default()
         .with("function-dummy", dummy::Dummy)

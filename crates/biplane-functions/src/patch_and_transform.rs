@@ -1,8 +1,8 @@
-//! function-patch-and-transform: composed resources from templates, and patches between them, the
+//! function-patch-and-transform: composes resources from templates, and patches between them, the
 //! composite resource and the environment.
 //!
-//! The input is read, validated and prepared once (`plan`), and kept for the next request with the same
-//! input (`cache`). What upstream does with numbers is in `document`.
+//! The input is decoded, validated and prepared once (`plan`), and cached for later requests with
+//! the same input (`cache`). `document` implements upstream's handling of numbers.
 
 mod cache;
 mod connection;

@@ -1,6 +1,7 @@
-//! Keeps responses on disk for as long as their functions allow, and answers from there.
+//! A response cache on disk, which keeps each response for as long as its function allows.
 //!
-//! One file a response, `<function>/<request tag>`. A failing disk costs time, never an answer.
+//! Each response is one file, `<function>/<request tag>`. A disk error never fails a call. The
+//! function is called instead.
 
 mod metrics;
 mod store;
@@ -19,10 +20,10 @@ use store::{Key, Miss, Store};
 
 pub use metrics::CacheMetrics;
 
-/// Says what time it is.
+/// A source of the current time.
 pub type Now = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Wraps a runner and keeps its responses.
+/// Wraps a runner and caches its responses.
 pub struct Cached<R> {
     inner: R,
     store: Arc<Store>,
@@ -31,7 +32,7 @@ pub struct Cached<R> {
 }
 
 impl<R> Cached<R> {
-    /// Keeps responses of `inner` in a folder, each for at most `max_ttl`; zero means no limit.
+    /// Caches responses of `inner` in a folder, each for at most `max_ttl`. Zero means no limit.
     pub fn new(
         inner: R,
         folder: impl Into<PathBuf>,
@@ -43,7 +44,7 @@ impl<R> Cached<R> {
         Self { inner, store, max_ttl, metrics }
     }
 
-    /// Deletes what has expired and says how many responses that were.
+    /// Deletes expired responses and returns their number.
     pub async fn collect_garbage(&self) -> std::io::Result<usize> {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || store.collect_garbage()).await?
@@ -76,7 +77,7 @@ impl<R: FunctionRunner> FunctionRunner for Cached<R> {
         let response = self.inner.run(call, request).await?;
         let started = Instant::now();
         let Some(ttl) = ttl(&response) else { return Ok(response) };
-        // Only the deadline is cut short: the function's own word stays in the response.
+        // Only the deadline is limited. The response keeps the function's TTL.
         let ttl = if self.max_ttl.is_zero() { ttl } else { ttl.min(self.max_ttl) };
         match self.store.write(&key, &response, ttl).await {
             Ok(bytes) => self.metrics.write(function, bytes, started.elapsed()),
@@ -102,7 +103,7 @@ impl<R> Cached<R> {
     }
 }
 
-/// How long the function allows its response to be reused, if it does.
+/// Returns how long the function allows its response to be reused, if it does.
 fn ttl(response: &RunFunctionResponse) -> Option<Duration> {
     let ttl = response.meta.as_ref()?.ttl?;
     Duration::try_from(ttl).ok().filter(|ttl| !ttl.is_zero())

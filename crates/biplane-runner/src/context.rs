@@ -1,4 +1,4 @@
-//! A helper function that puts context into a pipeline and takes it out again, as two extra steps.
+//! A helper function that sets the context of a pipeline and captures it again, as two extra steps.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::v1::{ResponseMeta, RunFunctionRequest, RunFunctionResponse};
 
-/// The helper's name, as a function.
+/// The function name of the helper.
 pub const FUNCTION: &str = "crossplane-render-context";
 const SEED_STEP: &str = "crossplane-render-inject-context";
 const CAPTURE_STEP: &str = "crossplane-render-extract-context";
@@ -23,24 +23,24 @@ pub struct ContextHelper {
 }
 
 impl ContextHelper {
-    /// A helper that adds `seed` to the context.
+    /// Creates a helper that adds `seed` to the context.
     pub fn new(seed: Map<String, Value>) -> Self {
         Self { seed, captured: Mutex::default() }
     }
 
-    /// A helper with the same seed for another pipeline.
+    /// Returns a helper with the same seed for another pipeline.
     #[must_use]
     pub fn afresh(&self) -> Self {
         Self { seed: self.seed.clone(), captured: Mutex::default() }
     }
 
-    /// The pipeline's context after its last step.
+    /// Returns the context after the last step.
     pub fn captured(&self) -> Option<Object> {
         let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
         captured.clone().map(Struct::into_object)
     }
 
-    /// Puts the helper's steps before and after those of `spec.pipeline`.
+    /// Adds the helper's steps before and after those of `spec.pipeline`.
     pub fn wrap(&self, object: &mut Object, capture: bool) {
         let step = |name: &str, mode: &str| json!({"step": name, "functionRef": {"name": FUNCTION}, "input": {"mode": mode}});
         let mut steps = match object.at(&["spec", "pipeline"]) {

@@ -1,14 +1,15 @@
-//! Gives functions what they require, calling them again until they have seen all of it.
+//! Resolves the requirements of functions, and calls each function again until its requirements are
+//! stable.
 
 use async_trait::async_trait;
 
 use crate::runner::{Call, FetchError, FunctionRunner, Required, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse, Severity};
 
-/// How often requirements are resolved for one step. The function is called once more than that.
+/// The maximum number of rounds for one step. The function is called once more than that.
 pub const MAX_ITERATIONS: usize = 5;
 
-/// Wraps a runner and resolves what functions require.
+/// Wraps a runner and resolves the requirements of functions.
 #[derive(Clone, Debug)]
 pub struct Fetching<R, Q> {
     inner: R,
@@ -16,7 +17,7 @@ pub struct Fetching<R, Q> {
 }
 
 impl<R, Q> Fetching<R, Q> {
-    /// Calls functions through `inner` and gets what they require from `requirements`.
+    /// Calls functions through `inner` and fetches requirements from `requirements`.
     pub fn new(inner: R, requirements: Q) -> Self {
         Self { inner, requirements }
     }
@@ -33,7 +34,7 @@ where
         call: &Call,
         mut request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        // What the step was given up front stays with it, however often its requirements change.
+        // Resources that the step requires up front stay in the request when requirements change.
         let given_resources = request.required_resources.clone();
         let given_schemas = request.required_schemas.clone();
         let mut previous = None;
@@ -53,7 +54,7 @@ where
             next.extra_resources.clear();
             self.resolve(response.requirements.as_ref(), &mut next).await?;
 
-            // A function that asks for no more than what it was given would be told the same again.
+            // If the function requires only what it already has, a second call would be the same.
             if iteration == 0 && requirements_are_equal(&next, &request) {
                 return Ok(response);
             }
@@ -86,7 +87,7 @@ impl<R, Q: crate::runner::Requirements> Fetching<R, Q> {
         for (name, selector) in &requirements.extra_resources {
             let found = self.requirements.resources(selector).await;
             let found = found.map_err(|e| failed(Required::Resources, name, e))?;
-            // The key without items says that the resource was looked for.
+            // The key without items shows that the resource was looked up.
             request.extra_resources.insert(name.clone(), found.unwrap_or_default());
         }
         for (name, selector) in &requirements.resources {

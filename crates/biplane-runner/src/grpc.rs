@@ -1,4 +1,5 @@
-//! Runs functions that are gRPC servers.
+//! Runs functions that are gRPC servers. The client tries the v1 service first and falls back to
+//! v1beta1.
 
 mod balance;
 mod dial;
@@ -24,14 +25,14 @@ use failure::{Failure, classify};
 pub use dial::Security;
 pub use target::{Target, TargetError};
 
-/// The largest response that is accepted.
+/// The size limit of responses.
 pub const MAX_RESPONSE_SIZE: usize = 4 * 1024 * 1024;
 
-/// The connections to one function. Nothing is connected before the first call.
+/// The connections to one function. The first call opens them.
 #[derive(Clone, Debug)]
 pub struct Client(Arc<Balance>);
 
-/// The two services that a function may offer.
+/// The two services that a function may implement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     V1,
@@ -39,7 +40,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// The path of the method.
+    /// Returns the path of the method.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::V1 => "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction",
@@ -48,7 +49,7 @@ impl Dialect {
     }
 }
 
-/// Sees every call over the wire, in whichever dialect.
+/// Observes every call over the wire, with either service.
 pub(crate) trait Watch: Send + Sync {
     fn sent(&self, dialect: Dialect);
     fn answered(
@@ -59,7 +60,7 @@ pub(crate) trait Watch: Send + Sync {
     );
 }
 
-/// Sees nothing.
+/// Observes nothing.
 impl Watch for () {
     fn sent(&self, _: Dialect) {}
 
@@ -73,7 +74,7 @@ impl Watch for () {
 }
 
 impl Client {
-    /// A client of the function at a target.
+    /// Creates a client of the function at a target.
     pub fn new(target: &str, security: Security) -> Result<Self, TargetError> {
         let parsed = Target::parse(target)?;
         let balance = Balance::new(parsed, security).map_err(|e| TargetError::NoAddress {
@@ -83,12 +84,13 @@ impl Client {
         Ok(Self(Arc::new(balance)))
     }
 
-    /// The target, as it was written.
+    /// Returns the target as it was written.
     pub fn target(&self) -> &str {
         self.0.target().as_str()
     }
 
-    /// Calls the function, in the current dialect or else in the older one. The call may take this long.
+    /// Calls the function through the current service, or else through the older one. `timeout`
+    /// limits the call.
     pub async fn call(
         &self,
         request: RunFunctionRequest,
@@ -97,7 +99,7 @@ impl Client {
         self.call_by(request, timeout.map(|timeout| Instant::now() + timeout), &()).await
     }
 
-    /// Calls the function as [`Client::call`] does. The call must be over at the deadline.
+    /// Calls the function like [`Client::call`], with a deadline.
     pub(crate) async fn call_by(
         &self,
         request: RunFunctionRequest,
@@ -130,7 +132,7 @@ impl Client {
         answer.unwrap_or_else(|_| Err(self.expired(&lock(&progress))))
     }
 
-    /// Says what is in the way, rather than only that it takes long.
+    /// Returns the status of an expired call. It says why there was no connection, if known.
     fn expired(&self, progress: &Progress) -> Status {
         if progress.sent_on.as_ref().is_some_and(Ready::get) {
             return status::deadline_exceeded();
@@ -143,7 +145,7 @@ impl Client {
         })
     }
 
-    /// Calls until the function has seen the request.
+    /// Retries until the function has received the request.
     async fn attempt(
         &self,
         dialect: Dialect,
@@ -151,7 +153,7 @@ impl Client {
         deadline: Option<Instant>,
         progress: &Mutex<Progress>,
     ) -> Result<RunFunctionResponse, Status> {
-        // A connection that was closed meanwhile is worth an attempt at once, but only one.
+        // A connection that was closed in the meantime is retried immediately, but only once.
         let mut pause = Duration::ZERO;
         loop {
             let member = self.0.pick().await;
@@ -170,7 +172,7 @@ impl Client {
                         return Err(status);
                     }
                     Failure::Answer(status) => return Err(status),
-                    // Whoever set the deadline knows best how to say so.
+                    // The caller that set the deadline reports it.
                     Failure::Expired => std::future::pending().await,
                 },
             }
@@ -178,10 +180,10 @@ impl Client {
     }
 }
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The connection that the request was last sent on.
+    /// The connection on which the request was last sent.
     sent_on: Option<Ready>,
     /// Why the last attempt did not reach the function.
     error: Option<String>,
@@ -219,12 +221,12 @@ async fn send(
     answer.map(tonic::Response::into_inner)
 }
 
-/// Runs the one function that listens at a target, whatever the call names.
+/// Runs the function that listens at a target, whatever function the call names.
 #[derive(Clone, Debug)]
 pub struct GrpcRunner(Client);
 
 impl GrpcRunner {
-    /// A runner of the function at a target.
+    /// Creates a runner of the function at a target.
     pub fn new(target: &str, security: Security) -> Result<Self, TargetError> {
         Client::new(target, security).map(Self)
     }

@@ -1,4 +1,5 @@
-//! Runs functions that live in this process: no serialisation, the same answer as over the wire.
+//! Runs functions in this process: without serialization, but with the same responses as over the
+//! wire.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use biplane_function::function::Registry;
 pub struct InProcess(Registry);
 
 impl InProcess {
-    /// A runner of these functions.
+    /// Creates a runner of these functions.
     pub fn new(functions: Registry) -> Self {
         Self(functions)
     }
@@ -35,12 +36,12 @@ impl FunctionRunner for InProcess {
     }
 }
 
-/// Runs one function, whatever name the pipeline calls it by.
+/// Runs one function under any name.
 #[derive(Clone)]
 pub struct Direct(Arc<dyn Function>);
 
 impl Direct {
-    /// A runner of this function.
+    /// Creates a runner of this function.
     pub fn new(function: Arc<dyn Function>) -> Self {
         Self(function)
     }
@@ -80,7 +81,7 @@ async fn run(
     Ok(response)
 }
 
-/// Applies protobuf's number rules to everything that the wire would apply them to.
+/// Applies protobuf's number rules to the response, as sending it would do.
 pub fn normalize(response: &mut RunFunctionResponse) {
     if let Some(desired) = &mut response.desired {
         desired.composite.iter_mut().for_each(normalize_resource);
@@ -94,7 +95,7 @@ fn normalize_resource(resource: &mut Resource) {
 }
 
 fn normalize_struct(object: &mut Struct) {
-    // Free for what follows the rules already: it stays shared.
+    // This copies nothing if the object already follows the rules.
     *object = Struct::from(std::mem::take(object).into_object());
 }
 

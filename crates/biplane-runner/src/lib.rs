@@ -1,5 +1,5 @@
-//! The caller's side of functions. Where a function runs (in this process, behind a gRPC target, in an
-//! installed package) is a [`FunctionRunner`]; a wrapper is a runner around another one.
+//! Calls functions. A [`FunctionRunner`] calls a function in this process, at a gRPC target or in
+//! an installed package. Wrappers are runners that add a feature to another runner.
 
 pub mod cached;
 pub mod context;

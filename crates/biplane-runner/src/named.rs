@@ -1,4 +1,4 @@
-//! Calls each function through the runner that it is listed with.
+//! Calls each function through the runner that is registered for its name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,19 +14,19 @@ use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 pub struct Named(BTreeMap<String, Arc<dyn FunctionRunner>>);
 
 impl Named {
-    /// Lists a function. The first runner of a name wins.
+    /// Adds a function. The first runner of a name wins.
     #[must_use]
     pub fn with(mut self, function: &str, runner: Arc<dyn FunctionRunner>) -> Self {
         self.insert(function, runner);
         self
     }
 
-    /// Lists a function. The first runner of a name wins.
+    /// Adds a function. The first runner of a name wins.
     pub fn insert(&mut self, function: &str, runner: Arc<dyn FunctionRunner>) {
         self.0.entry(function.to_owned()).or_insert(runner);
     }
 
-    /// Whether a function is listed.
+    /// Whether a function is registered.
     pub fn contains(&self, function: &str) -> bool {
         self.0.contains_key(function)
     }

@@ -1,5 +1,5 @@
-//! Runs functions that are installed as packages: one client a function, at whatever endpoint the
-//! active revision of its package has.
+//! Runs functions that are installed as packages: one client per function, connected to the
+//! endpoint of the package's active revision.
 
 mod metrics;
 
@@ -15,30 +15,30 @@ use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 pub use metrics::CallMetrics;
 
-/// Where an installed function lives.
+/// The endpoint of an installed function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Endpoint {
     /// The gRPC target: `status.endpoint` of the active revision.
     pub target: String,
     /// The active revision's name.
     pub revision: String,
-    /// The package that the revision is made of.
+    /// The package of the revision.
     pub package: String,
 }
 
-/// Knows which functions are installed, and where.
+/// Finds installed functions and their endpoints.
 #[async_trait]
 pub trait Endpoints: Send + Sync {
-    /// The endpoint of the function's active revision; `None` when no revision is active.
+    /// Returns the endpoint of the function's active revision, or `None` if no revision is active.
     async fn active(&self, function: &str) -> Result<Option<Endpoint>, Cause>;
-    /// The names of all installed functions.
+    /// Returns the names of all installed functions.
     async fn installed(&self) -> Result<BTreeSet<String>, Cause>;
 }
 
 /// Why there is no client for an installed function.
 #[derive(Debug, thiserror::Error)]
 pub enum NoClient {
-    /// It is not known which revisions there are.
+    /// The revisions could not be listed.
     #[error("cannot list FunctionRevisions: {0}")]
     List(#[source] Cause),
     /// The function is not installed, or not active.
@@ -46,12 +46,12 @@ pub enum NoClient {
         "cannot find an active FunctionRevision (a FunctionRevision with spec.desiredState: Active)"
     )]
     NoneActive,
-    /// The active revision, which has this name, does not say where it is.
+    /// The active revision, which has this name, has no endpoint.
     #[error(
         "cannot determine gRPC target: active FunctionRevision {0:?} has an empty status.endpoint"
     )]
     EmptyEndpoint(String),
-    /// The active revision is at something that is no target.
+    /// The endpoint of the active revision is not a valid target.
     #[error(
         "cannot gRPC dial target {target:?} from status.endpoint of active FunctionRevision \
          {revision:?}: {source}"
@@ -61,12 +61,12 @@ pub enum NoClient {
         target: String,
         /// The revision's name.
         revision: String,
-        /// What is wrong with the target.
+        /// The error in the target.
         source: TargetError,
     },
 }
 
-/// Why no clients could be dropped.
+/// Why clients could not be garbage collected.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot List Functions to determine which gRPC client connections to garbage collect.: {0}"
@@ -82,7 +82,7 @@ pub struct Packaged<E> {
 }
 
 impl<E: Endpoints> Packaged<E> {
-    /// Finds functions through `endpoints` and calls all of them with the same credentials.
+    /// Finds functions through `endpoints` and calls them all with the same credentials.
     pub fn new(endpoints: E, security: Security, metrics: CallMetrics) -> Self {
         Self { endpoints, security, clients: RwLock::default(), metrics }
     }
@@ -101,7 +101,7 @@ impl<E: Endpoints> Packaged<E> {
             }
         }
         let mut clients = self.clients.write().unwrap_or_else(PoisonError::into_inner);
-        // Another call may have been quicker.
+        // Another call may have created the client first.
         if let Some(client) = clients.get(function).filter(is_current) {
             return Ok((client.clone(), endpoint));
         }
@@ -114,7 +114,7 @@ impl<E: Endpoints> Packaged<E> {
         Ok((client, endpoint))
     }
 
-    /// Drops the clients of functions that are no longer installed, and says how many.
+    /// Drops the clients of functions that are no longer installed, and returns their number.
     pub async fn collect_garbage(&self) -> Result<usize, GarbageError> {
         if self.clients.read().unwrap_or_else(PoisonError::into_inner).is_empty() {
             return Ok(0);
@@ -139,8 +139,8 @@ impl<E: Endpoints> FunctionRunner for Packaged<E> {
             .client(function)
             .await
             .map_err(|e| RunError::NoClient { function: function.to_owned(), source: e.into() })?;
-        let watch = self.metrics.watch(function, &endpoint);
-        let answer = client.call_by(request, call.deadline, &watch).await;
+        let timer = self.metrics.start_call(function, &endpoint);
+        let answer = client.call_by(request, call.deadline, &timer).await;
         answer.map_err(|status| RunError::Installed { function: function.to_owned(), status })
     }
 }

@@ -1,5 +1,4 @@
-//! The port through which a pipeline calls functions, and the port through which a runner gets what
-//! functions require.
+//! The traits through which a pipeline calls functions and a runner fetches their requirements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,21 +13,21 @@ use crate::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
 };
 
-/// Which call of which pipeline this is.
+/// Identifies a call of a pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
     /// The function's name, as the pipeline names it.
     pub function: String,
     /// The step's name.
     pub step: String,
-    /// The step's place in the pipeline, from zero.
+    /// The index of the step in the pipeline, from zero.
     pub index: usize,
-    /// Shared by all calls of one run.
+    /// The trace id that all calls of one run share.
     pub trace: String,
-    /// How often the step's requirements have been resolved before this call.
+    /// The number of times that the step's requirements were resolved before this call.
     pub iteration: usize,
-    /// When the call must be over. All calls of a step share one deadline. The caller can also end a
-    /// call early, by dropping it.
+    /// The deadline. All calls of a step share it. The caller can also cancel a call by dropping
+    /// it.
     pub deadline: Option<Instant>,
 }
 
@@ -43,40 +42,41 @@ pub trait FunctionRunner: Send + Sync {
     ) -> Result<RunFunctionResponse, RunError>;
 }
 
-/// Gets what functions require.
+/// Fetches the requirements of functions.
 #[async_trait]
 pub trait Requirements: Send + Sync {
-    /// The selected resources; `None` when the one resource that the selector names does not exist.
+    /// Returns the selected resources, or `None` if the resource that the selector names does not
+    /// exist.
     async fn resources(&self, selector: &ResourceSelector)
     -> Result<Option<Resources>, FetchError>;
-    /// The schema of a kind; an empty one when there is none.
+    /// Returns the schema of a kind, or an empty schema if there is none.
     async fn schema(&self, selector: &SchemaSelector) -> Result<Schema, FetchError>;
 }
 
-/// The error that the implementation of a port failed with.
+/// The error of an implementation of one of the traits.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a requirement of a function could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The cluster did not give the resource that a selector names.
+    /// The resource that a selector names could not be read.
     #[error("cannot get required resource by name: {0}")]
     Get(#[source] Cause),
-    /// The cluster did not list the resources that a selector matches.
+    /// The resources that a selector matches could not be listed.
     #[error("cannot list required resources: {0}")]
     List(#[source] Cause),
-    /// The API version of a schema is no `group/version`.
+    /// The API version of a schema selector is not a `group/version`.
     #[error("cannot parse apiVersion {}: unexpected GroupVersion string: {text}", quote(.0), text = .0)]
     ApiVersion(String),
-    /// The cluster did not give the document that the schema is in.
+    /// The document of the schema could not be read.
     #[error("cannot get OpenAPI paths: {0}")]
     OpenApi(#[source] Cause),
-    /// The schema refers to other schemas in a way that cannot be resolved.
+    /// The references of the schema could not be resolved.
     #[error("cannot flatten schema references: {0}")]
     References(#[source] Cause),
 }
 
-/// What a function may require.
+/// The kinds of requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Required {
     /// Resources that a selector matches.
@@ -94,45 +94,45 @@ impl fmt::Display for Required {
     }
 }
 
-/// Why a function could not be run. The texts are those that users of the field search for.
+/// Why a function could not be run. The messages are Crossplane's, because users search for them.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// No runner knows a function of that name.
+    /// No runner has a function with that name.
     #[error("unknown function {0:?}")]
     Unlisted(String),
-    /// There is no way to call an installed function.
+    /// There is no client for an installed function.
     #[error("cannot get gRPC client connection for Function {function:?}: {source}")]
     NoClient {
         /// The function's name.
         function: String,
-        /// What is in the way.
+        /// The reason.
         source: Cause,
     },
-    /// The call ended with a status; the text names code and reason as gRPC does in Go.
+    /// The call failed with a status. The message has Go's format of code and reason.
     #[error("{}", status::text(.0))]
     Status(Status),
-    /// The call of an installed function ended with a status.
+    /// The call of an installed function failed with a status.
     #[error("cannot run Function {function:?}: {}", status::text(.status))]
     Installed {
         /// The function's name.
         function: String,
-        /// What the call ended with.
+        /// The status of the call.
         status: Status,
     },
     /// A requirement of the function could not be fetched.
     #[error("fetching {what} for {name}: {source}")]
     Fetch {
-        /// What was required.
+        /// The kind of the requirement.
         what: Required,
         /// The name that the function gave it.
         name: String,
-        /// What is in the way.
+        /// The reason.
         source: FetchError,
     },
-    /// The function kept asking for other things.
+    /// The requirements of the function did not become stable.
     #[error("requirements didn't stabilize after the maximum number of iterations ({0})")]
     Unstable(usize),
-    /// Anything else. The text is for people.
+    /// Any other error, with a human-readable message.
     #[error("{0}")]
     Other(String),
 }

@@ -1,4 +1,4 @@
-//! Calls a function in a program or container that may end while it is needed.
+//! Calls a function in a local process or container that may exit unexpectedly.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::grpc::{GrpcRunner, Security, TargetError};
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
-/// How long after a lost connection the function's end may become known. The end says more than the
-/// connection does.
+/// How long to wait for the exit report after a lost connection. The report says more than the
+/// connection error.
 pub const EXIT_GRACE: Duration = Duration::from_millis(300);
 
-/// Becomes a report on how a function ended, once it has.
+/// Receives an exit report once the function has exited.
 pub type Ended = watch::Receiver<Option<String>>;
 
-/// A report on how a function ended, with the end of its log.
+/// Formats how a function exited, with the end of its log.
 pub fn exit_report(what: &str, status: &str, log: &[&str]) -> String {
     let log = if log.is_empty() { "it wrote nothing".into() } else { log.join("\n") };
     format!("{what} has ended ({status}):\n{log}")
 }
 
-/// Returns the report once a function has ended.
+/// Waits until the function has exited and returns its exit report.
 pub async fn end_of(mut ended: Ended) -> String {
     if let Ok(text) = ended.wait_for(Option::is_some).await {
         return text.clone().unwrap_or_default();
@@ -31,7 +31,7 @@ pub async fn end_of(mut ended: Ended) -> String {
     std::future::pending().await
 }
 
-/// Calls a function at a gRPC target for as long as it lives.
+/// Calls a function at a gRPC target until it exits.
 #[derive(Debug)]
 pub struct Supervised {
     grpc: GrpcRunner,
@@ -39,7 +39,7 @@ pub struct Supervised {
 }
 
 impl Supervised {
-    /// A function at a target, and how to learn that it has ended.
+    /// Creates a runner of the function at a target. `ended` reports its exit.
     pub fn new(target: &str, ended: Ended) -> Result<Self, TargetError> {
         Ok(Self { grpc: GrpcRunner::new(target, Security::Plaintext)?, ended })
     }

@@ -1,4 +1,4 @@
-//! Measures how long each call takes.
+//! A runner that measures the duration of each call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
-/// The calls that were measured, in the order in which they ended.
+/// The measured calls, in the order in which they ended.
 #[derive(Clone, Debug, Default)]
 pub struct Timings(Arc<Mutex<Vec<(Call, Duration)>>>);
 
 impl Timings {
-    /// The calls that have ended, each with how long it took.
+    /// Returns the completed calls and their durations.
     pub fn calls(&self) -> Vec<(Call, Duration)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -45,7 +45,7 @@ impl<R: FunctionRunner> FunctionRunner for Timed<R> {
     }
 }
 
-/// Records a call when it is dropped, so that a cancelled call is recorded too.
+/// Records a call when it is dropped, so that cancelled calls are also recorded.
 struct Measured<'a> {
     call: &'a Call,
     timings: &'a Timings,

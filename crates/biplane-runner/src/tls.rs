@@ -1,4 +1,4 @@
-//! Certificates of the calling end, from a folder with `tls.crt`, `tls.key` and `ca.crt`.
+//! The TLS configuration of the client, from a folder with `tls.crt`, `tls.key` and `ca.crt`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustls::ClientConfig;
 
 pub use biplane_function::tls::CertificateError;
 
-/// What a client presents and trusts: its own certificate, and servers of its own authority only.
+/// Returns the TLS configuration of a client: its own certificate, and trust in its CA only.
 pub fn client(folder: &Path) -> Result<Arc<ClientConfig>, CertificateError> {
     let files = Certificates::read(folder)?;
     let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());

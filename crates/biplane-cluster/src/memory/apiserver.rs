@@ -1,5 +1,5 @@
-//! Writes as a real API server does them: versions and generations, field managers, schemas,
-//! the status subresource, finalizers, and garbage collection without a wait.
+//! Writes with the behaviour of a real API server: versions and generations, field managers,
+//! schemas, the status subresource, finalizers, and immediate garbage collection.
 
 mod answers;
 mod garbage;
@@ -35,7 +35,7 @@ impl Endpoint {
     }
 }
 
-/// What the server knows besides its objects.
+/// The state of the server besides its objects.
 #[derive(Debug)]
 pub(super) struct Server {
     pub kinds: Kinds,
@@ -66,7 +66,7 @@ impl Server {
     }
 }
 
-/// Puts an object in as it is, with what every stored object has.
+/// Adds an object unchanged, except for the fields that every stored object has.
 pub(super) fn seed(store: &mut Store, mut object: Object) {
     if object.uid().is_empty() {
         object.set_meta("uid", &store.server.sources.uid());
@@ -99,7 +99,7 @@ pub(super) fn create(store: &mut Store, object: Object) -> Result<Object, WriteE
     Ok(journalled(store, Verb::Create, stored.clone(), stored))
 }
 
-/// Stores an object that was not there.
+/// Stores a new object.
 fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, WriteError> {
     new.set_meta("creationTimestamp", &store.server.sources.now());
     new.set_meta("uid", &store.server.sources.uid());
@@ -167,7 +167,8 @@ pub(super) fn apply(
     .map_err(|error| refused_apply(&error))?;
     let mut new = applied.object;
     if applied.changed {
-        // Nulls that a merge leaves behind are not dropped but refused, if the schema wants none.
+        // Nulls that a merge leaves behind are kept. The schema refuses them if it does not allow
+        // null.
         metadata::tidy(&mut new);
         kind.default(&mut new);
     }
@@ -190,7 +191,7 @@ fn refused_apply(error: &ApplyError) -> WriteError {
     match error {
         ApplyError::Conflicts(_) => WriteError::Conflict(text),
         ApplyError::BadRequest(_) => WriteError::BadRequest(text),
-        // The server calls this its own fault, but only another configuration can help.
+        // The server reports an internal error here, but only a changed configuration can help.
         ApplyError::Types { .. } | ApplyError::ManagedFields(_) => WriteError::Invalid(text),
     }
 }
@@ -229,7 +230,7 @@ pub(super) fn delete(store: &mut Store, id: &ObjectId, how: &Delete) -> Result<(
     Ok(())
 }
 
-/// Removes an object, or marks it as being deleted while finalizers hold it.
+/// Removes an object, or marks it as being deleted if it has finalizers.
 fn start_deletion(store: &mut Store, id: &ObjectId, propagation: Propagation) {
     let Some(live) = store.objects.get(id).cloned() else { return };
     let mut finalizers = metadata::finalizers(&live);
@@ -258,7 +259,8 @@ fn start_deletion(store: &mut Store, id: &ObjectId, propagation: Propagation) {
     }
 }
 
-/// Stores the new state of an object, unless nothing changed or it was only waiting to go.
+/// Stores the new state of an object, unless nothing changed. Removes the object if it only waited
+/// for its last finalizer.
 fn replace(
     store: &mut Store,
     kind: &Kind,
@@ -320,7 +322,7 @@ fn replace(
     Ok(new)
 }
 
-/// Makes one top-level field the same as in another object.
+/// Copies one top-level field from another object.
 fn restore(object: &mut Object, from: &Object, field: &str) {
     match from.get(field) {
         Some(value) => object.make_mut().insert(field.to_owned(), value.clone()),
@@ -342,13 +344,13 @@ fn live(
     object.ok_or_else(|| WriteError::NotFound(answers::not_found(kind, &id.name)))
 }
 
-/// What a reader is told about an object that does not exist.
+/// The not-found message for an object.
 pub(super) fn not_found(store: &Store, id: &ObjectId) -> String {
     let kind = store.server.kinds.of_gvk(&id.gvk, !id.namespace.is_empty());
     answers::not_found(&kind, &id.name)
 }
 
-/// Whether objects of a kind live in namespaces: by definition, or as the stored ones do.
+/// Whether a kind is namespaced, by its definition or by the stored objects.
 pub(super) fn is_namespaced(store: &Store, gvk: &Gvk) -> Result<bool, ReadError> {
     let stored = || {
         let id = store.objects.keys().find(|id| id.gvk == *gvk)?;
@@ -364,7 +366,7 @@ fn refuse(object: &Object, errors: &[FieldError]) -> Result<(), WriteError> {
     if errors.is_empty() { Ok(()) } else { Err(answers::invalid(object, errors)) }
 }
 
-/// Stores an object and tells watchers.
+/// Stores an object and notifies watchers.
 fn keep(store: &mut Store, id: &ObjectId, object: &Object) {
     store.server.kinds.learn(object);
     let before = store.objects.insert(id.clone(), object.clone());
@@ -372,13 +374,13 @@ fn keep(store: &mut Store, id: &ObjectId, object: &Object) {
     store.notify(&id.gvk, object, event);
 }
 
-/// Writes the journal and hands on the answer.
+/// Writes the journal and returns the response.
 fn journalled(store: &mut Store, verb: Verb, entry: Object, answer: Object) -> Object {
     store.journal.push(Entry::Write { verb, object: entry });
     answer
 }
 
-/// Runs something with the field manager of an endpoint.
+/// Runs a closure with the field manager of an endpoint.
 fn field_manager<T>(
     store: &Store,
     kind: &Kind,
@@ -402,7 +404,7 @@ fn field_manager<T>(
     })
 }
 
-/// A value that is neither absent nor null.
+/// Filters out null.
 fn given(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| !value.is_null())
 }

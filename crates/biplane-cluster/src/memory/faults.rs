@@ -1,38 +1,38 @@
-//! Failures on demand: before or after any single call, once or for good.
+//! Planned failures of the in-memory cluster: before or after any single call, once or permanently.
 
 use crate::{ReadError, WriteError};
 
-/// Whether a call has its effect before it fails.
+/// Whether a failing call has its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Nothing happens.
+    /// The call has no effect.
     Before,
-    /// It happens, and the caller does not hear of it.
+    /// The call has its effect, but the caller gets an error.
     After,
 }
 
-/// How a call fails.
+/// The error of a failing call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
-    /// As if nobody were there.
+    /// The server does not respond.
     #[default]
     Unavailable,
-    /// As if someone else had been faster; reads fail as if nobody were there.
+    /// A conflict, as if another write happened first. Reads fail as if the server did not respond.
     Conflict,
-    /// As if the object broke a rule; reads fail as if nobody were there.
+    /// Invalid, as if the object violated a rule. Reads fail as if the server did not respond.
     Invalid,
 }
 
 /// A planned failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which call fails, counted from zero since the start or the last restart.
+    /// The index of the failing call, counted from zero since the start or the last restart.
     pub call: usize,
-    /// Whether it has its effect.
+    /// Whether the call has its effect.
     pub when: When,
-    /// Whether every later call fails too, without effect, until a restart: the process died.
+    /// Whether all later calls also fail, without effect, until a restart. This simulates a crash.
     pub crash: bool,
-    /// What the caller hears.
+    /// The error that the caller gets.
     pub answer: Answer,
 }
 
@@ -43,7 +43,7 @@ impl Fault {
     }
 }
 
-/// What the caller of a call hears that was to fail.
+/// The error of a planned failure.
 #[derive(Debug)]
 pub(super) struct Injected {
     answer: Answer,
@@ -73,7 +73,7 @@ pub(super) struct Plan {
     crashed: bool,
 }
 
-/// Permission to run a call; says whether it is to fail afterwards.
+/// Permission to run a call. It records whether the call must fail afterwards.
 #[derive(Debug)]
 pub(super) struct Ticket {
     fails: bool,
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    #[allow(clippy::needless_pass_by_value)] // a ticket is good for one call
+    #[allow(clippy::needless_pass_by_value)] // a ticket is valid for one call
     pub(super) fn leave(&mut self, ticket: Ticket) -> Result<(), Injected> {
         if !ticket.fails {
             return Ok(());

@@ -1,5 +1,6 @@
-//! Writes as the in-memory client of upstream's render engine does them: an apply replaces the
-//! stored object, a status write replaces the status, nothing is versioned or checked.
+//! Writes with the behaviour of the in-memory client of Crossplane's render engine: an apply
+//! replaces the stored object, a status write replaces the status, and there are no versions or
+//! checks.
 
 use biplane_model::{Object, ObjectId};
 
@@ -21,7 +22,7 @@ pub(super) fn apply(store: &mut Store, intent: &Object) -> Object {
     intent.clone()
 }
 
-/// A caller without any status leaves the stored one alone.
+/// Replaces the status. If the caller's object has no status, the stored one is kept.
 pub(super) fn status(store: &mut Store, from: &Object, verb: Verb) -> Object {
     let merged = match store.objects.get(&from.id()) {
         None => from.clone(),
@@ -39,7 +40,7 @@ pub(super) fn status(store: &mut Store, from: &Object, verb: Verb) -> Object {
     merged
 }
 
-/// Patches that are not applies leave no trace upstream; the stored object is the answer.
+/// Returns the stored object: patches other than applies have no effect in Crossplane.
 pub(super) fn patch(store: &Store, id: &ObjectId) -> Result<Object, WriteError> {
     store.objects.get(id).cloned().ok_or_else(|| WriteError::NotFound(not_found(id)))
 }

@@ -1,4 +1,4 @@
-//! Deletion and what it does to dependents.
+//! Tests of deletion and its effect on dependents.
 
 use biplane_cluster::memory::Counted;
 use biplane_cluster::{Cluster, Delete, MemoryCluster, Propagation, Source};

@@ -1,4 +1,4 @@
-//! Just enough of an HTTP client to ask an API server.
+//! A minimal HTTP client for requests to an API server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
 
-/// Asks one API server, one connection per question.
+/// A client of one API server. Each request uses its own connection.
 pub(crate) struct Client {
     config: Arc<rustls::ClientConfig>,
     address: String,
@@ -35,7 +35,7 @@ impl Client {
         }
     }
 
-    /// The status code and the answer.
+    /// Sends a request and returns the status code and the body.
     pub(crate) fn ask(
         &self,
         method: &str,
@@ -56,7 +56,7 @@ impl Client {
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = Vec::new();
-        // A server may close without the farewell that TLS asks for.
+        // A server may close the connection without the close message of TLS.
         let _ = stream.read_to_end(&mut answer);
         let answer = String::from_utf8(answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();

@@ -1,5 +1,5 @@
-//! What the clusters do, from outside.
-#![allow(clippy::unwrap_used)] // helpers of tests may panic as tests may
+//! Tests of the public API of the clusters.
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod garbage;
 mod http;

@@ -1,8 +1,9 @@
-//! Sequences of writes on the memory cluster and on a real API server: the answers are the same.
+//! Sequences of writes that must have the same results on the memory cluster and on a real API
+//! server.
 //!
-//! `tests/ssa/sequences` holds the sequences, `tests/ssa/recorded` what an API server answered.
-//! The memory cluster is held against the recording wherever the tests run; a real server is
-//! held against it too, and rewrites it when `BIPLANE_BLESS` is set.
+//! `tests/ssa/sequences` contains the sequences, and `tests/ssa/recorded` the recorded responses of
+//! an API server. The memory cluster is always compared with the recording. A real server is also
+//! compared with it, and rewrites it when `BIPLANE_BLESS` is set.
 
 mod memory;
 mod normal;
@@ -15,14 +16,14 @@ use std::path::PathBuf;
 use biplane_model::{Object, Value, yaml};
 use serde_json::json;
 
-/// Some writes to objects that share a name with the sequence.
+/// Writes to objects that share a name with the sequence.
 struct Sequence {
     name: String,
     kind: String,
     steps: Vec<Value>,
 }
 
-/// One write, ready to be sent.
+/// One write, ready to send.
 struct Step<'a> {
     verb: &'a str,
     manager: &'a str,
@@ -31,7 +32,7 @@ struct Step<'a> {
     patch: &'a Value,
 }
 
-/// What a cluster said: the object, or a reason and a message.
+/// The response of a cluster: the object, or a reason and a message.
 #[derive(Clone, Debug)]
 enum Answer {
     Object(Object),
@@ -39,7 +40,7 @@ enum Answer {
     Refused { reason: &'static str, message: String },
 }
 
-/// Something that takes writes.
+/// A cluster that accepts writes.
 trait World {
     fn get(&self, object: &Object) -> Answer;
     fn run(&self, step: &Step<'_>) -> Answer;
@@ -77,7 +78,7 @@ fn sequences() -> Vec<Sequence> {
     out
 }
 
-/// RFC 7386, as a client that reads, changes and writes back.
+/// Applies a merge patch (RFC 7386), like a client that reads, changes and writes back.
 fn change(document: &mut Value, changes: &Value) {
     let Value::Object(changes) = changes else {
         *document = changes.clone();
@@ -96,7 +97,7 @@ fn change(document: &mut Value, changes: &Value) {
     }
 }
 
-/// The object that a step is about, without content.
+/// The object of a step, without content.
 fn bare(sequence: &Sequence, step: &Value) -> Value {
     let suffix = step["suffix"].as_str().map(|s| format!("-{s}")).unwrap_or_default();
     let mut object = json!({
@@ -110,7 +111,7 @@ fn bare(sequence: &Sequence, step: &Value) -> Value {
     object
 }
 
-/// Removes what a sequence has left, so that it can be run again.
+/// Removes the objects of a sequence, so that it can run again.
 fn clear(world: &dyn World, sequence: &Sequence) {
     for step in &sequence.steps {
         let object = Object::from_value(bare(sequence, step)).unwrap();
@@ -119,7 +120,7 @@ fn clear(world: &dyn World, sequence: &Sequence) {
     }
 }
 
-/// Runs a sequence and returns the answers in a form that does not depend on when and where.
+/// Runs a sequence. Returns the responses in a form that does not depend on time and place.
 fn play(world: &dyn World, sequence: &Sequence) -> Vec<Value> {
     let mut normal = normal::Normal::default();
     let mut answers = Vec::new();
@@ -159,7 +160,7 @@ fn recorded(sequence: &Sequence) -> PathBuf {
     folder().join("recorded").join(format!("{}.json", sequence.name))
 }
 
-/// Holds a world against the recording and tells every sequence that differs.
+/// Compares a cluster with the recording and reports every sequence that differs.
 fn compare(world: &dyn World) {
     let mut wrong: BTreeMap<String, String> = BTreeMap::new();
     let all = sequences();
@@ -167,8 +168,8 @@ fn compare(world: &dyn World) {
         let text = fs::read_to_string(recorded(sequence)).unwrap_or_else(|_| "[]".into());
         let expected: Vec<Value> = serde_json::from_str(&text).unwrap();
         let mut answers = play(world, sequence);
-        // A server writes a new time, and so a new version, where nothing else changes if its clock
-        // goes on to the next second between two steps. That does not happen twice in a row.
+        // A server writes a new timestamp, and so a new version, if its clock reaches the next
+        // second between two steps. This does not happen twice in a row.
         if answers != expected {
             clear(world, sequence);
             answers = play(world, sequence);
@@ -203,7 +204,7 @@ fn the_memory_cluster_answers_as_an_api_server_did() {
 #[test]
 fn an_api_server_answers_as_recorded() {
     let world = server::Server::start(&definitions());
-    #[allow(clippy::disallowed_methods)] // for the person in front of the test
+    #[allow(clippy::disallowed_methods)] // set by the developer who runs the test
     if std::env::var("BIPLANE_BLESS").is_ok() {
         for sequence in sequences() {
             let answers = serde_json::to_string_pretty(&play(&world, &sequence)).unwrap();

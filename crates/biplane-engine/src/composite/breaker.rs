@@ -1,14 +1,14 @@
-//! Tells whether a composite resource is drowned in events.
+//! The circuit breaker, which detects composite resources that receive too many events.
 
 use biplane_model::ObjectId;
 
-/// Knows which composite resources get too many events.
+/// Detects composite resources that receive too many events.
 pub trait Breaker: Send + Sync {
-    /// What sends most of the events, while they are held back.
+    /// Returns the source of most events while events are held back.
     fn triggered_by(&self, xr: &ObjectId) -> Option<String>;
 }
 
-/// Never holds anything back.
+/// A breaker that never holds events back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlwaysClosed;
 

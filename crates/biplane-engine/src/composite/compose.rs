@@ -1,5 +1,5 @@
-//! Composing: observe, run the pipeline, make the cluster what it wants. Anything that fails before
-//! the first write leaves the cluster untouched.
+//! Composes resources: observe, run the pipeline, apply the desired state. An error before the
+//! first write leaves the cluster unchanged.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use biplane_proto::function::v1::{Ready, ResourceSelector, RunFunctionRequest, S
 use tokio::time::Instant;
 
 use super::outcome::{ComposeError, Composed};
-use super::report::Told;
+use super::report::Report;
 use super::tracker::{Requirement, Tracked};
 use super::{Deps, desired, observe, write};
 use crate::failure::{Attempted, Failure, quoted};
 use crate::pipeline::{self, Flow, Run};
 use crate::requirements::selector;
 
-/// What composing came to.
+/// The result of composing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) composed: Vec<Composed>,
     pub(super) details: observe::Details,
-    /// Whether the composite resource is ready, if the pipeline says so.
+    /// Whether the composite resource is ready, if the pipeline decided that.
     pub(super) ready: Option<bool>,
-    /// How long the answer holds; zero when no function says.
+    /// How long the result is valid. Zero if no function set a TTL.
     pub(super) ttl: Duration,
-    pub(super) told: Told,
+    pub(super) report: Report,
 }
 
-/// Composes, and leaves `xr` as the cluster stores it afterwards.
+/// Composes. Afterwards `xr` is the stored object.
 pub(super) async fn compose(
     deps: &Deps,
     xr: &mut Object,
@@ -52,11 +52,11 @@ pub(super) async fn compose(
     let (mut flow, requirements) =
         run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
 
-    // Taken, not copied: what functions made is what will be applied.
+    // The resources are moved, not copied. They are applied as the functions returned them.
     let resources = flow.desired.as_mut().map(|state| std::mem::take(&mut state.resources));
     let resources = resources.unwrap_or_default();
     let desired =
-        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.told).await?;
+        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.report).await?;
     let wanted = flow.desired.as_ref();
     write::collect_garbage(cluster, xr, &observed, &desired)
         .await
@@ -69,7 +69,7 @@ pub(super) async fn compose(
             "cannot upgrade composed resource's managed fields from client-side to server-side apply",
         )?;
     }
-    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.told).await?;
+    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.report).await?;
     let stored = write::apply_status(cluster, xr, wanted)
         .await
         .attempted("cannot apply composite resource status")?;
@@ -103,7 +103,7 @@ async fn run_pipeline(
             format_args!("cannot run Composition pipeline step {}", quoted(&step.step)),
         )?;
         if let Some(required) = &response.requirements {
-            #[allow(deprecated)] // functions in the field still use it
+            #[allow(deprecated)] // existing functions still use it
             let all = required.resources.iter().chain(&required.extra_resources);
             requirements.extend(all.map(|(name, selector)| Requirement {
                 step: step.step.clone(),
@@ -118,10 +118,10 @@ async fn run_pipeline(
             outcome.ttl = ttl;
         }
         flow = Flow { desired: response.desired, context: response.context };
-        outcome.told.conditions(&response.conditions, deps.clock.now());
-        if let Err(message) = outcome.told.results(&step.step, &response.results) {
-            let told = std::mem::take(&mut outcome.told);
-            return Err(ComposeError::fatal(&step.step, message, told));
+        outcome.report.conditions(&response.conditions, deps.clock.now());
+        if let Err(message) = outcome.report.results(&step.step, &response.results) {
+            let report = std::mem::take(&mut outcome.report);
+            return Err(ComposeError::fatal(&step.step, message, report));
         }
     }
     Ok((flow, requirements))
@@ -149,7 +149,7 @@ async fn request(
         });
     }
     let required_schemas = pipeline::bootstrap_schemas(&deps.ports, step).await?;
-    // What the step required last time it will most likely require again.
+    // The step will most likely require the same resources as last time.
     for (name, selector) in deps.tracker.requirements(&xr.id(), &step.step) {
         if required_resources.contains_key(&name) {
             continue;
@@ -170,7 +170,7 @@ async fn request(
     })
 }
 
-/// A remembered selector that names nothing is asked for as an empty set of labels.
+/// A remembered selector that matches nothing is requested with an empty set of labels.
 fn seed(mut selector: ResourceSelector) -> ResourceSelector {
     use biplane_proto::function::v1::resource_selector::Match;
     selector.r#match.get_or_insert_with(|| {

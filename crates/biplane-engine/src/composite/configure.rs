@@ -1,4 +1,4 @@
-//! What a composite resource must carry before it is composed.
+//! Sets the label and the reference that a composite resource needs before it is composed.
 
 use biplane_model::pipeline::CompositionSpec;
 
@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use biplane_model::labels;
 use biplane_model::layout::Layout;
 
-/// Sets the label and the reference to the connection secret where they are missing.
+/// Sets the label and the reference to the connection secret if they are missing.
 pub(super) fn configure(
     layout: Layout,
     xr: &mut XR,
@@ -29,7 +29,7 @@ pub(super) fn configure(
     {
         let name = xr.object.uid().to_owned();
         layout.set_connection_secret(&mut xr.object, &name, namespace);
-        // Modern composite resources have no such reference; upstream writes them all the same.
+        // Modern composite resources have no such reference, but Crossplane writes them anyway.
         xr.changed();
     }
     Ok(())

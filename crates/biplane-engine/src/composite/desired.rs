@@ -1,4 +1,4 @@
-//! What the pipeline wants, made ready to be applied: metadata, names, ownership, validity.
+//! Prepares the desired state of the pipeline for applying: metadata, names, ownership, validation.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use biplane_proto::function::v1::{Ready, Resource};
 
 use super::observe::Observed;
 use super::outcome::ComposeError;
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Attempted, Failure, quoted};
 use crate::sources::Ids;
 use biplane_model::labels;
@@ -20,33 +20,33 @@ use biplane_model::labels;
 /// A composed resource that should exist.
 #[derive(Clone, Debug)]
 pub(super) struct Desired {
-    /// The object as it will be applied.
+    /// The object to apply.
     pub(super) object: Object,
-    /// Whether the pipeline says that it is ready.
+    /// Whether the pipeline reports it as ready.
     pub(super) ready: bool,
 }
 
-/// Makes everything that the pipeline wants ready to be applied, or fails before anything is written.
+/// Prepares all desired resources, or fails before anything is written.
 pub(super) async fn load(
     cluster: &dyn Cluster,
     ids: &dyn Ids,
     xr: &Object,
     wanted: BTreeMap<String, Resource>,
     observed: &BTreeMap<String, Observed>,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
     let marks = Marks::of(xr);
     let mut all = BTreeMap::new();
     for (name, resource) in wanted {
         let ready = resource.ready == i32::from(Ready::True);
         let mut object = resource.resource.map(Struct::into_object).unwrap_or_default();
-        // A function can neither rename nor move what exists.
+        // A function cannot rename or move an existing resource.
         if let Some(existing) = observed.get(&name) {
             object.set_meta("namespace", existing.object.namespace());
             object.set_meta("name", existing.object.name());
             object.set_meta("generateName", existing.object.generate_name());
         }
-        check_namespace(cluster, xr, &name, &object, told).await?;
+        check_namespace(cluster, xr, &name, &object, report).await?;
         marks.put_on(&name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
             quoted(&name)
@@ -67,7 +67,8 @@ pub(super) async fn load(
             ))
             .into());
         }
-        // What has no kind, or an apiVersion of too many parts, is applied as nothing in particular.
+        // An object without a kind, or with a malformed apiVersion, has an empty identity when it
+        // is applied.
         if gvk.version.is_empty() || gvk.kind.is_empty() {
             object.set_at(&["apiVersion"], gvk.api_version());
             object.set_at(&["kind"], gvk.kind);
@@ -77,13 +78,13 @@ pub(super) async fn load(
     Ok(all)
 }
 
-/// A namespaced composite resource composes only in its own namespace.
+/// Checks that a namespaced composite resource composes only in its own namespace.
 async fn check_namespace(
     cluster: &dyn Cluster,
     xr: &Object,
     name: &str,
     object: &Object,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     if xr.namespace().is_empty() || object.namespace() == xr.namespace() {
         return Ok(());
@@ -104,7 +105,7 @@ async fn check_namespace(
         }
         return Ok(());
     }
-    told.warn(
+    report.warn(
         "NamespaceOverridden",
         format!(
             "cannot create composed resource {} in namespace {}, using XR namespace {} instead",
@@ -116,7 +117,7 @@ async fn check_namespace(
     Ok(())
 }
 
-/// What every composed resource of one composite resource gets, worked out once.
+/// The metadata shared by all composed resources of one composite resource.
 struct Marks<'a> {
     root: &'a str,
     /// Name and namespace of the claim, if there is one.
@@ -163,10 +164,10 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// How often a random name is tried.
+/// The number of attempts to find a free random name.
 const TRIES: usize = 10;
 
-/// Names an object: always the same way for one controller, at random where there is none.
+/// Generates a name: deterministic if the object has a controller, otherwise random.
 pub async fn generate_name(
     cluster: &dyn Cluster,
     ids: &dyn Ids,

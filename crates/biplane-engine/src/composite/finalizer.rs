@@ -1,4 +1,4 @@
-//! Keeps a composite resource from going before it is taken care of.
+//! The finalizer that keeps a composite resource until the reconciler has handled its deletion.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ const FINALIZER: &str = "composite.apiextensions.crossplane.io";
 /// Adds and removes the finalizer.
 #[async_trait]
 pub trait Finalizer: Send + Sync {
-    /// Adds it where it is missing, to be written with whatever else changes.
+    /// Adds the finalizer if it is missing. It is written with the other changes.
     fn add(&self, xr: &mut XR);
-    /// Removes it where it is there; the object as stored if anything was written.
+    /// Removes the finalizer if it is set. Returns the stored object if anything was written.
     async fn remove(&self, xr: &Object) -> Result<Option<Object>, Failure>;
 }
 
-/// Keeps nothing.
+/// A finalizer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFinalizer;
 
@@ -34,7 +34,7 @@ impl Finalizer for NoFinalizer {
     }
 }
 
-/// Writes to the cluster.
+/// Adds and removes the finalizer in the cluster.
 #[derive(Clone)]
 pub struct RealFinalizer(pub Arc<dyn Cluster>);
 

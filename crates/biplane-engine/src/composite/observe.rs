@@ -1,4 +1,5 @@
-//! What exists: the composed resources that a composite resource refers to, and connection details.
+//! Reads the observed state: the composed resources that a composite resource references, and
+//! connection details.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ pub struct Observed {
     pub details: Details,
 }
 
-/// The composed resources that exist, by their name in the pipeline.
+/// Returns the existing composed resources, by their name in the pipeline.
 pub(super) async fn composed(
     cluster: &dyn Cluster,
     layout: Layout,
@@ -67,7 +68,7 @@ pub(super) async fn composed(
     Ok(all)
 }
 
-/// What is stored without a kind cannot be read.
+/// Fails for a stored object without a kind, which cannot be read.
 pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
     if object.kind().is_empty() {
         let text = json::to_string(&object.to_value());
@@ -76,7 +77,7 @@ pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A cache may not know yet what we made a moment ago.
+/// Reads from the cache, then from the server: the cache may miss a recently created object.
 async fn get(cluster: &dyn Cluster, id: &ObjectId) -> Result<Option<Object>, Failure> {
     match cluster.get(id, Source::Cache).await.optional()? {
         Some(object) => Ok(Some(object)),
@@ -84,7 +85,7 @@ async fn get(cluster: &dyn Cluster, id: &ObjectId) -> Result<Option<Object>, Fai
     }
 }
 
-/// The connection details that an object's `spec.writeConnectionSecretToRef` leads to.
+/// Returns the connection details of the object's `spec.writeConnectionSecretToRef`.
 pub(super) async fn details(cluster: &dyn Cluster, owner: &Object) -> Result<Details, Failure> {
     let reference = ["spec", "writeConnectionSecretToRef"];
     if !owner.at(&reference).is_some_and(biplane_model::Value::is_object) {
@@ -100,7 +101,7 @@ pub(super) async fn details(cluster: &dyn Cluster, owner: &Object) -> Result<Det
     }
 }
 
-/// What exists, as functions see it.
+/// Builds the observed state of a function request.
 pub(super) fn state(xr: &Object, details: Details, composed: &BTreeMap<String, Observed>) -> State {
     let resource = |object: &Object, details: Details| Resource {
         resource: Some(object.clone().into()),

@@ -1,18 +1,18 @@
-//! What becomes of composed resources, and why composing fails.
+//! The results of composing: the state of each composed resource, and the errors.
 
 use biplane_model::{Gvk, Object};
 
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Failure, quoted};
 
-/// What became of one composed resource.
+/// The result for one composed resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Composed {
     /// Its name in the pipeline.
     pub name: String,
-    /// Whether the pipeline says that it is ready.
+    /// Whether the pipeline reports it as ready.
     pub ready: bool,
-    /// Whether the API server took it.
+    /// Whether the API server accepted it.
     pub synced: bool,
 }
 
@@ -22,18 +22,18 @@ pub(super) struct ComposeError {
     pub(super) failure: Failure,
     /// The step and the message of a fatal result.
     pub(super) fatal: Option<Fatal>,
-    /// Kind and namespace of the composed resource that is to blame.
+    /// Kind and namespace of the composed resource that caused the error.
     pub(super) resource: Option<(Gvk, String)>,
-    /// What functions said before a fatal result.
-    pub(super) told: Told,
+    /// Results and conditions that functions returned before a fatal result.
+    pub(super) report: Report,
 }
 
-/// A function ended the pipeline.
+/// A fatal result, which ended the pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fatal {
     /// The step.
     pub step: String,
-    /// What the function said.
+    /// The function's message.
     pub message: String,
 }
 
@@ -45,20 +45,20 @@ impl std::fmt::Display for Fatal {
 
 impl From<Failure> for ComposeError {
     fn from(failure: Failure) -> Self {
-        Self { failure, fatal: None, resource: None, told: Told::default() }
+        Self { failure, fatal: None, resource: None, report: Report::default() }
     }
 }
 
 impl ComposeError {
-    /// A composed resource is to blame.
+    /// An error caused by a composed resource.
     pub(super) fn resource(failure: Failure, object: &Object) -> Self {
         let resource = Some((object.gvk(), object.namespace().to_owned()));
-        Self { failure, fatal: None, resource, told: Told::default() }
+        Self { failure, fatal: None, resource, report: Report::default() }
     }
 
-    pub(super) fn fatal(step: &str, message: String, told: Told) -> Self {
+    pub(super) fn fatal(step: &str, message: String, report: Report) -> Self {
         let fatal = Fatal { step: step.to_owned(), message };
         let failure = Failure::new(fatal.to_string());
-        Self { failure, fatal: Some(fatal), resource: None, told }
+        Self { failure, fatal: Some(fatal), resource: None, report }
     }
 }

@@ -1,4 +1,4 @@
-//! The connection secret of a legacy composite resource.
+//! Publishes connection details to the connection secret of a legacy composite resource.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use biplane_model::layout::Layout;
 
 const SECRET_TYPE: &str = "connection.crossplane.io/v1alpha1";
 
-/// Makes connection details known.
+/// Publishes connection details.
 #[async_trait]
 pub trait Publish: Send + Sync {
-    /// Whether anything was written.
+    /// Publishes the details and returns whether anything was written.
     async fn publish(&self, xr: &Object, details: &Details) -> Result<bool, Failure>;
 }
 
-/// Publishes nothing.
+/// A publisher that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPublisher;
 
@@ -43,7 +43,7 @@ pub struct SecretPublisher {
     pub cluster: Arc<dyn Cluster>,
     /// Where the reference to the Secret is.
     pub layout: Layout,
-    /// The keys to publish; all when empty.
+    /// The keys to publish. All keys if empty.
     pub keys: BTreeSet<String>,
 }
 
@@ -103,7 +103,7 @@ impl SecretPublisher {
             }
             _ => {}
         }
-        // Keys that are no longer wanted stay, so they do not count as a difference either.
+        // Other keys of the Secret are kept, so they do not count as a difference.
         if data.iter().all(|(key, value)| current.at(&["data", key]) == Some(value)) {
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! What people are told: events and conditions, from functions and from composing itself.
+//! Events and conditions that functions and the reconciler report to users.
 
 use std::collections::BTreeMap;
 
@@ -11,41 +11,41 @@ use biplane_proto::function::v1::{self as fnv1, Severity, Status, Target};
 use crate::failure::quoted;
 use biplane_model::layout::Layout;
 
-/// Something to tell, gathered while composing.
+/// An event to record, collected while composing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetedEvent {
-    /// How much it matters.
+    /// The severity.
     pub r#type: EventType,
-    /// For programs.
+    /// A machine-readable reason.
     pub reason: String,
-    /// For people.
+    /// A human-readable message.
     pub message: String,
-    /// What stands before the message on the composite resource.
+    /// A prefix for the message on the composite resource.
     pub detail: String,
-    /// Whether the claim hears it too.
+    /// Whether the claim also gets the event.
     pub claim: bool,
 }
 
-/// A condition that a function wants.
+/// A condition that a function sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetedCondition {
     /// The condition.
     pub condition: Condition,
-    /// Whether the claim gets it too.
+    /// Whether the claim also gets the condition.
     pub claim: bool,
 }
 
-/// Everything to tell, in order.
+/// All events and conditions to report, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Report {
     /// Events.
     pub events: Vec<TargetedEvent>,
     /// Conditions.
     pub conditions: Vec<TargetedCondition>,
 }
 
-impl Told {
-    /// A warning on the composite resource, from composing itself.
+impl Report {
+    /// Adds a warning of the reconciler itself to the composite resource.
     pub(super) fn warn(&mut self, reason: &str, message: String) {
         self.events.push(TargetedEvent {
             r#type: EventType::Warning,
@@ -56,7 +56,7 @@ impl Told {
         });
     }
 
-    /// A function's conditions.
+    /// Adds the conditions of a function.
     pub(super) fn conditions(&mut self, from: &[fnv1::Condition], now: jiff::Timestamp) {
         self.conditions.extend(from.iter().map(|c| {
             let status = match c.status() {
@@ -70,7 +70,7 @@ impl Told {
         }));
     }
 
-    /// A function's results; the message of the first fatal one ends the walk.
+    /// Adds the results of a function. Stops at the first fatal result and returns its message.
     pub(super) fn results(&mut self, step: &str, from: &[fnv1::Result]) -> Result<(), String> {
         for result in from {
             let reason = match result.reason() {
@@ -103,17 +103,18 @@ impl Told {
     }
 }
 
-/// Records events, and sets conditions on the composite resource. Returns the types that were set.
+/// Records events, and sets conditions on the composite resource. Returns the condition types that
+/// were set.
 pub(super) async fn deliver(
     cluster: &dyn Cluster,
     layout: Layout,
     annotations: &BTreeMap<String, String>,
     xr: &mut Object,
-    told: &Told,
+    report: &Report,
 ) -> Vec<String> {
     let claim =
-        if told.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
-    for event in &told.events {
+        if report.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
+    for event in &report.events {
         let message = if event.detail.is_empty() {
             event.message.clone()
         } else {
@@ -132,7 +133,7 @@ pub(super) async fn deliver(
         }
     }
     let mut seen = Vec::new();
-    for TargetedCondition { condition, claim } in &told.conditions {
+    for TargetedCondition { condition, claim } in &report.conditions {
         if SYSTEM_TYPES.contains(&condition.r#type.as_str()) {
             continue;
         }
@@ -145,7 +146,7 @@ pub(super) async fn deliver(
     seen
 }
 
-/// The claim, if there is one and it can be read.
+/// Returns the claim, if there is one and it can be read.
 async fn claim(cluster: &dyn Cluster, layout: Layout, xr: &Object) -> Option<ObjectId> {
     let reference = layout.claim(xr)?;
     let gvk = Gvk::new(&reference.api_version, &reference.kind);
@@ -159,7 +160,7 @@ async fn claim(cluster: &dyn Cluster, layout: Layout, xr: &Object) -> Option<Obj
     }
 }
 
-/// The first three names in order, and how many more there are.
+/// Lists the first three names in order, and the number of the others.
 pub fn some_of(names: &[String]) -> String {
     let mut sorted: Vec<_> = names.iter().map(String::as_str).collect();
     sorted.sort_unstable();

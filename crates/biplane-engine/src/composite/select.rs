@@ -1,4 +1,4 @@
-//! Which Composition and which of its revisions a composite resource uses.
+//! Selects the Composition, and the revision of it, that a composite resource uses.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use biplane_model::layout::Layout;
 
 const GROUP: &str = "apiextensions.crossplane.io/v1";
 
-/// Decides which Composition, or which selector of revisions, a composite resource uses.
+/// Selects the Composition, or the selector of revisions, of a composite resource.
 #[async_trait]
 pub trait Select: Send + Sync {
-    /// Changes the composite resource's references as need be.
+    /// Updates the references of the composite resource if necessary.
     async fn select(&self, xr: &mut XR) -> Result<(), Failure>;
 }
 
 /// Finds the revision that a composite resource uses.
 #[async_trait]
 pub trait Revisions: Send + Sync {
-    /// The revision; changes the composite resource's reference to it as need be.
+    /// Returns the revision, and updates the reference of the composite resource if necessary.
     async fn fetch(&self, xr: &mut XR) -> Result<Revision, Failure>;
 }
 
-/// A revision of a Composition, and what it says.
+/// A CompositionRevision and its decoded spec.
 #[derive(Clone, Debug)]
 pub struct Revision {
     /// The object.
@@ -48,7 +48,7 @@ impl TryFrom<Object> for Revision {
     }
 }
 
-/// Selects nothing.
+/// A selector that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSelection;
 
@@ -59,16 +59,16 @@ impl Select for NoSelection {
     }
 }
 
-/// What live selection needs.
+/// The dependencies of selection in a live cluster.
 #[derive(Clone)]
 pub struct Live {
     /// The cluster.
     pub cluster: Arc<dyn Cluster>,
-    /// Where references are.
+    /// Where the references are.
     pub layout: Layout,
-    /// The definition of the composite resource.
+    /// The name of the definition (XRD).
     pub xrd: String,
-    /// Chooses among equals.
+    /// Random numbers, to choose among several matches.
     pub ids: Arc<dyn Ids>,
 }
 
@@ -98,7 +98,7 @@ impl Live {
 }
 
 /// Selects a Composition: the enforced one, else the one that is set, else the default, else any
-/// that has the labels.
+/// one that matches the labels.
 #[derive(Clone, Debug)]
 pub struct CompositionSelector(pub Live);
 
@@ -150,7 +150,7 @@ impl Select for CompositionSelector {
     }
 }
 
-/// Gives a composite resource its definition's default selector of revisions.
+/// Sets the default revision selector of the definition on a composite resource.
 #[derive(Clone, Debug)]
 pub struct DefaultRevisionSelector(pub Live);
 
@@ -173,7 +173,8 @@ impl Select for DefaultRevisionSelector {
     }
 }
 
-/// The newest revision of the Composition, or the very one that is set where updates are manual.
+/// Fetches the newest revision of the Composition, or the referenced one if the update policy is
+/// manual.
 #[derive(Clone, Debug)]
 pub struct NewestRevision(pub Live);
 
@@ -194,7 +195,7 @@ impl Revisions for NewestRevision {
         let found = live.cluster.get(&id, Source::Cache).await;
         let composition = found.attempted("cannot get Composition")?;
         let mut labels = [(labels::COMPOSITION_NAME.to_owned(), name)].into();
-        // Only a policy that says so follows the selector.
+        // Only an explicit automatic policy uses the selector.
         if policy == "Automatic" {
             let selected = layout.revision_selector(&xr.object).unwrap_or_default();
             std::collections::BTreeMap::extend(&mut labels, selected);

@@ -1,5 +1,5 @@
-//! What composite resources depend on: which of them to reconcile when an object changes, and what
-//! their steps will ask for again.
+//! Tracks the dependencies of composite resources: which of them to reconcile when an object
+//! changes, and what their steps will require again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -12,32 +12,32 @@ use biplane_proto::function::v1::{ResourceSelector, resource_selector::Match};
 pub struct Requirement {
     /// The step.
     pub step: String,
-    /// The function's name for it.
+    /// The function's name for the requirement.
     pub name: String,
-    /// What it selects.
+    /// The selector.
     pub selector: ResourceSelector,
 }
 
-/// Everything that one composite resource depends on.
+/// All dependencies of one composite resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tracked {
     /// The composed resources.
     pub composed: Vec<ObjectId>,
-    /// What the steps required.
+    /// The requirements of the steps.
     pub requirements: Vec<Requirement>,
 }
 
-/// Remembers what composite resources depend on.
+/// Remembers the dependencies of composite resources.
 pub trait Tracker: Send + Sync {
-    /// Replaces what is known of a composite resource.
+    /// Replaces the dependencies of a composite resource.
     fn track(&self, xr: &ObjectId, dependencies: Tracked);
-    /// Forgets a composite resource.
+    /// Removes a composite resource.
     fn forget(&self, xr: &ObjectId);
-    /// What a step required when the composite resource was last tracked.
+    /// Returns the requirements of a step when the composite resource was last tracked.
     fn requirements(&self, xr: &ObjectId, step: &str) -> Vec<(String, ResourceSelector)>;
 }
 
-/// Remembers nothing.
+/// A tracker that remembers nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTracker;
 
@@ -49,7 +49,7 @@ impl Tracker for NoTracker {
     }
 }
 
-/// Remembers in memory. One belongs to each kind of composite resource.
+/// An in-memory tracker for one kind of composite resource.
 #[derive(Debug, Default)]
 pub struct DependencyTracker(Mutex<BTreeMap<ObjectId, Tracked>>);
 
@@ -58,7 +58,7 @@ impl DependencyTracker {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The kinds that anything depends on.
+    /// Returns all kinds that composite resources depend on.
     pub fn kinds(&self) -> BTreeSet<Gvk> {
         let all = self.all();
         let composed = all.values().flat_map(|t| t.composed.iter().map(|id| id.gvk.clone()));
@@ -68,7 +68,7 @@ impl DependencyTracker {
         composed.chain(required).collect()
     }
 
-    /// The composite resources that depend on an object, each once.
+    /// Returns the composite resources that depend on an object, without duplicates.
     pub fn dependents(&self, object: &Object) -> Vec<ObjectId> {
         let id = object.id();
         self.all()
@@ -88,7 +88,8 @@ fn selects(selector: &ResourceSelector, id: &ObjectId, object: &Object) -> bool 
         return false;
     }
     match &selector.r#match {
-        // A name without a namespace means what is cluster scoped, labels without one mean anywhere.
+        // A name without a namespace matches cluster-scoped objects. Labels without one match
+        // anywhere.
         Some(Match::MatchName(name)) => *name == id.name && namespace == id.namespace,
         other => {
             let labels = match other {

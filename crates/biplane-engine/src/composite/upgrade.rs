@@ -1,5 +1,5 @@
-//! Moves composed resources that were once applied from the client to server-side apply, so that
-//! fields which are no longer wanted go away.
+//! Migrates composed resources from client-side to server-side apply, so that fields which are no
+//! longer desired are removed.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use serde_json::json;
 use super::write::COMPOSED_MANAGER;
 use crate::failure::{Attempted, Failure};
 
-/// Moves an object to server-side apply.
+/// Migrates an object to server-side apply.
 #[async_trait]
 pub trait Upgrade: Send + Sync {
-    /// Does nothing where there is nothing to do.
+    /// Migrates the object. Does nothing if it is already migrated.
     async fn upgrade(&self, object: &Object) -> Result<(), Failure>;
 }
 
-/// Moves nothing.
+/// An upgrader that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoUpgrade;
 
@@ -31,7 +31,7 @@ impl Upgrade for NoUpgrade {
     }
 }
 
-/// Rewrites the managers of fields.
+/// Rewrites the field managers.
 #[derive(Clone)]
 pub struct ManagerUpgrade(pub Arc<dyn Cluster>);
 
@@ -50,7 +50,7 @@ impl Upgrade for ManagerUpgrade {
     }
 }
 
-/// The patch that is needed, and what it attempts.
+/// Returns the required patch and its description, if one is required.
 fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
     object.at(&["metadata", "creationTimestamp"]).filter(|v| !v.is_null())?;
     let managers: Vec<&str> = object

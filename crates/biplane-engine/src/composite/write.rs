@@ -1,4 +1,5 @@
-//! Making the cluster what the pipeline wants: garbage, references, composed resources, status.
+//! Writes the desired state to the cluster: garbage collection, references, composed resources,
+//! status.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +14,23 @@ use biplane_proto::function::v1::State;
 use super::desired::Desired;
 use super::observe::Observed;
 use super::outcome::{ComposeError, Composed};
-use super::report::Told;
+use super::report::Report;
 use crate::failure::{Attempted, Failure, quoted};
 use biplane_model::labels;
 use biplane_model::layout::{Layout, Reference};
 
-/// Owns the references and the status of composite resources.
+/// The field manager of the references and the status of composite resources.
 const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";
-/// What the managers of composed resources begin with.
+/// The prefix of the field managers of composed resources.
 pub(super) const COMPOSED_MANAGER: &str = "apiextensions.crossplane.io/composed";
 
-/// The field manager of everything that a composite resource composes.
+/// The field manager of the composed resources of one composite resource.
 pub fn composed_manager(xr: &Object) -> String {
     let kind = xr.gvk().group_kind();
     format!("{COMPOSED_MANAGER}/{}", names::sha256([xr.name().as_bytes(), kind.as_bytes()]))
 }
 
-/// Deletes what exists, is ours and is no longer wanted.
+/// Deletes observed resources that the composite resource controls and that are no longer desired.
 pub(super) async fn collect_garbage(
     cluster: &dyn Cluster,
     xr: &Object,
@@ -37,7 +38,7 @@ pub(super) async fn collect_garbage(
     desired: &BTreeMap<String, Desired>,
 ) -> Result<(), Failure> {
     for (name, existing) in observed.iter().filter(|(name, _)| !desired.contains_key(*name)) {
-        // What nobody controls is not ours to delete.
+        // A resource without a controller is not deleted.
         let Some(controller) = controller_of(&existing.object) else { continue };
         if controller.uid != xr.uid() {
             return Err(Failure::new(format!(
@@ -70,7 +71,7 @@ pub(super) async fn collect_garbage(
     Ok(())
 }
 
-/// Writes down what will exist before any of it does, so that nothing is ever lost.
+/// Writes the references before the resources exist, so that no resource is ever lost.
 pub(super) async fn apply_references(
     cluster: &dyn Cluster,
     layout: Layout,
@@ -97,7 +98,7 @@ pub(super) async fn apply_references(
     Ok(())
 }
 
-/// Just enough of an object to apply to it.
+/// The identity of an object, to apply to it.
 fn identity(xr: &Object) -> Object {
     let mut intent = Object::new();
     intent.set_at(&["apiVersion"], xr.api_version());
@@ -107,12 +108,12 @@ fn identity(xr: &Object) -> Object {
     intent
 }
 
-/// Applies everything. One that the API server finds invalid does not stop the others.
+/// Applies all resources. An invalid one does not stop the others.
 pub(super) async fn apply_composed(
     cluster: &dyn Cluster,
     xr: &Object,
     desired: &BTreeMap<String, Desired>,
-    told: &mut Told,
+    report: &mut Report,
 ) -> Result<Vec<Composed>, ComposeError> {
     let how = Apply::forced(composed_manager(xr));
     let mut all = Vec::with_capacity(desired.len());
@@ -121,7 +122,7 @@ pub(super) async fn apply_composed(
         let synced = match cluster.apply(object, &how).await {
             Ok(_) => true,
             Err(WriteError::Invalid(why)) => {
-                told.warn("ComposeResources", format!("{}: {why}", text()));
+                report.warn("ComposeResources", format!("{}: {why}", text()));
                 false
             }
             Err(error) => {
@@ -133,8 +134,8 @@ pub(super) async fn apply_composed(
     Ok(all)
 }
 
-/// Replaces the status by the one that the pipeline wants; conditions stay. Returns the composite
-/// resource as stored.
+/// Replaces the status by the desired one and keeps conditions. Returns the stored composite
+/// resource.
 pub(super) async fn apply_status(
     cluster: &dyn Cluster,
     xr: &Object,
@@ -153,7 +154,7 @@ pub(super) async fn apply_status(
     if !pending.is_empty() {
         set_conditions(&mut intent, pending);
     }
-    // An apply may not say null of conditions.
+    // An apply must not set conditions to null.
     if intent.at(&["status", "conditions"]).is_some_and(Value::is_null) {
         intent.remove_at(&["status", "conditions"]);
     }

@@ -1,4 +1,4 @@
-//! The Operation that a CronOperation makes when it is due.
+//! Creates the Operation of a CronOperation that is due.
 
 use biplane_model::Object;
 use biplane_model::owner::{OwnerReference, set_controller};
@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use super::API_VERSION;
 use super::template::{self, TemplateError};
 
-/// The CronOperation that an Operation belongs to.
+/// The label with the name of the CronOperation.
 pub const LABEL: &str = "ops.crossplane.io/cronoperation";
 
-/// The Operation that is made for a time.
+/// Returns the Operation for a scheduled time.
 pub fn operation(cron: &Object, scheduled: Timestamp) -> Result<Object, TemplateError> {
     let mut operation = template::from(cron)?;
-    // Seconds before the epoch count downwards from it, whatever their fraction.
+    // Rounds down, also before the epoch.
     let seconds = scheduled.as_nanosecond().div_euclid(1_000_000_000);
     operation.set_meta("name", &format!("{}-{seconds}", cron.name()));
     operation.set_at(&["metadata", "labels", LABEL], cron.name());

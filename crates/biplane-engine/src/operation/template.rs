@@ -1,18 +1,17 @@
-//! The `operationTemplate` of a CronOperation or WatchOperation, in the shape that its type has.
+//! Decodes the `operationTemplate` of a CronOperation or WatchOperation.
 //!
-//! Only fields that the type knows come through, and those that it always has are there even where
-//! the template leaves them out.
+//! Unknown fields are dropped. Required fields are added if the template omits them.
 
 use biplane_model::typed::{self, Names, tables};
 use biplane_model::{Object, Value};
 use serde_json::json;
 
-/// A template is not what its type says.
+/// The template does not match its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TemplateError(pub String);
 
-/// The Operation that a template describes, without a name of its own.
+/// Returns the Operation of a template, without a name.
 pub(super) fn from(parent: &Object) -> Result<Object, TemplateError> {
     let names = if parent.kind() == "CronOperation" {
         Names::CRON_OPERATION
@@ -28,7 +27,7 @@ pub(super) fn from(parent: &Object) -> Result<Object, TemplateError> {
     Ok(operation)
 }
 
-/// Appends to the list at two keys, which is made where it is missing.
+/// Appends to the list at two nested keys, and creates the list if it is missing.
 pub(super) fn push(value: &mut Value, outer: &str, inner: &str, item: Value) {
     if !value.is_object() {
         *value = json!({});

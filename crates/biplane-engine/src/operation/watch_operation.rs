@@ -1,4 +1,4 @@
-//! The Operation that a WatchOperation makes when an object changes.
+//! Creates the Operation of a WatchOperation when a watched object changes.
 
 use biplane_model::names::sha256;
 use biplane_model::owner::{OwnerReference, set_controller};
@@ -8,12 +8,12 @@ use serde_json::json;
 use super::API_VERSION;
 use super::template::{self, TemplateError};
 
-/// The WatchOperation that an Operation belongs to.
+/// The label with the name of the WatchOperation.
 pub const LABEL: &str = "ops.crossplane.io/watchoperation";
-/// What every step gets the watched object as.
+/// The requirement name under which every step gets the watched object.
 pub const REQUIREMENT: &str = "ops.crossplane.io/watched-resource";
 
-/// The name of the Operation for one state of an object.
+/// Returns the name of the Operation for one state of an object.
 pub fn name(watch: &Object, watched: &Object) -> String {
     let mut state = format!(
         "{}/{}/{}/{}/{}",
@@ -52,7 +52,7 @@ pub fn require_watched(operation: &mut Object, watched: &Object) {
     }
 }
 
-/// The Operation that is made for one state of an object.
+/// Returns the Operation for one state of an object.
 pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateError> {
     let mut operation = template::from(watch)?;
     require_watched(&mut operation, watched);

@@ -1,5 +1,5 @@
-//! Renders a composite resource: its reconciler, with a live control plane's parts replaced by what
-//! the request gives.
+//! Renders a composite resource: runs its reconciler with the request's data in place of a live
+//! control plane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use biplane_proto::render::v1alpha1::{CompositeInput, CompositeOutput};
 use biplane_runner::FunctionRunner;
 use uuid::Uuid;
 
-use super::stage::{Stage, Supporting};
+use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
 use crate::composite::breaker::AlwaysClosed;
 use crate::composite::publish::NoPublisher;
@@ -42,7 +42,7 @@ pub(super) async fn render(
         request.observed_resources.into_iter().map(Struct::into_object).collect();
     check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
     let id = xr.id();
-    // It is there anyway, and composes itself no more than anything else does.
+    // The composite resource is seeded separately, and never composes itself.
     observed.retain(|object| object.id() != id);
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
@@ -52,15 +52,15 @@ pub(super) async fn render(
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
-    let supporting = Supporting {
+    let fixtures = RenderFixtures {
         required: request.required_resources,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
     let objects = std::iter::once(revision.object.clone()).chain(observed);
-    let stage = Stage::set(xr, objects, supporting, runner);
+    let environment = RenderEnvironment::new(xr, objects, fixtures, runner);
     let deps = Deps {
-        ports: stage.ports.clone(),
+        ports: environment.ports.clone(),
         clock: settings.clock.clone(),
         ids: settings.ids.clone(),
         gvk,
@@ -76,7 +76,7 @@ pub(super) async fn render(
         breaker: Arc::new(AlwaysClosed),
         watches: None,
         authorizer: None,
-        // The reference's output does not have it.
+        // Crossplane's output does not contain it.
         notes_requests: false,
         realtime: false,
         poll_interval: Duration::ZERO,
@@ -85,12 +85,12 @@ pub(super) async fn render(
     };
     let reconciled = composite::reconcile(&deps, &id.namespace, &id.name).await;
 
-    let (happened, required_resources, required_schemas) = stage.outcome(&id);
+    let (outcome, required_resources, required_schemas) = environment.outcome(&id);
     let output = CompositeOutput {
-        composite_resource: happened.main,
-        composed_resources: happened.applied,
-        deleted_resources: happened.deleted,
-        events: happened.events,
+        composite_resource: outcome.main,
+        composed_resources: outcome.applied,
+        deleted_resources: outcome.deleted,
+        events: outcome.events,
         required_resources,
         required_schemas,
     };
@@ -103,7 +103,7 @@ pub(super) async fn render(
     }
 }
 
-/// Always the Composition of the request.
+/// Always selects the Composition of the request.
 #[derive(Debug)]
 struct Given {
     layout: Layout,
@@ -118,7 +118,7 @@ impl Select for Given {
     }
 }
 
-/// Always the revision that was made of the request's Composition.
+/// Always returns the revision made from the Composition of the request.
 #[derive(Debug)]
 struct GivenRevision(Revision);
 
@@ -129,7 +129,7 @@ impl Revisions for GivenRevision {
     }
 }
 
-/// The layout that a definition means; modern where there is none.
+/// Returns the layout that the definition (XRD) specifies, or the modern layout without one.
 fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
@@ -158,7 +158,7 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
     Ok(Layout::of_definition(definition))
 }
 
-/// The UID with which a composite resource is rendered: its own, or else one that is made for it.
+/// Returns the UID that a composite resource has in a render: its own, or else a generated one.
 pub fn composite_uid(xr: &Object) -> String {
     match xr.uid() {
         "" => uid(&xr.gvk(), xr.namespace(), xr.name()),
@@ -166,7 +166,7 @@ pub fn composite_uid(xr: &Object) -> String {
     }
 }
 
-/// A UID that is always the same for one name, so that the names of composed resources are too.
+/// Generates a UID from the name, so that composed resources get the same names every time.
 pub(crate) fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
     let text = format!("{gvk}\0{namespace}\0{name}");
     Uuid::new_v5(&Uuid::nil(), text.as_bytes()).to_string()
@@ -188,7 +188,7 @@ fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(join(&wrong)) }
 }
 
-/// Makes the reconciler find what is observed.
+/// Adds references to the observed resources, so that the reconciler finds them.
 fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
     if observed.is_empty() {
         return;
@@ -207,8 +207,8 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
     layout.set_resources(xr, &references);
 }
 
-/// The revision that a Composition would have. Nobody sees its name, so that it need not follow
-/// from the content.
+/// Builds the revision of a Composition. Its name is never printed, so it does not depend on the
+/// content.
 fn revision(composition: Object) -> Object {
     let name = composition.name().to_owned();
     let hash = names::sha256([name.as_bytes()]);
@@ -219,7 +219,7 @@ fn revision(composition: Object) -> Object {
     revision.set_meta("name", &format!("{name}-{}", &hash[..7]));
     revision.set_at(&["metadata", "labels", labels::COMPOSITION_NAME], name);
     revision.set_at(&["spec"], spec);
-    // A spec that is no object stays what it is, to be refused.
+    // A spec that is not an object is kept, so that it is refused later.
     if !revision.get("spec").is_some_and(|spec| !spec.is_object() && !spec.is_null()) {
         revision.set_at(&["spec", "revision"], 1);
     }

@@ -1,5 +1,5 @@
-//! Renders an Operation with its reconciler, and the Operation that a CronOperation or
-//! WatchOperation makes.
+//! Renders an Operation with its reconciler, or the Operation that a CronOperation or
+//! WatchOperation creates.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use biplane_proto::render::v1alpha1::{
 use biplane_runner::FunctionRunner;
 use jiff::Timestamp;
 
-use super::stage::{Stage, Supporting};
+use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
 use crate::composite::ReconcileError;
 use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watch_operation};
@@ -26,14 +26,14 @@ pub(super) async fn render(
     operation.set_meta("resourceVersion", "999");
     let id = operation.id();
 
-    let supporting = Supporting {
+    let fixtures = RenderFixtures {
         required: request.required_resources,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
-    let stage = Stage::set(operation, [], supporting, runner);
+    let environment = RenderEnvironment::new(operation, [], fixtures, runner);
     let deps = Deps {
-        ports: stage.ports.clone(),
+        ports: environment.ports.clone(),
         clock: settings.clock.clone(),
         ids: settings.ids.clone(),
         capabilities: Arc::new(Unchecked),
@@ -41,11 +41,11 @@ pub(super) async fn render(
     };
     let reconciled = operation::reconcile(&deps, &id.namespace, &id.name).await;
 
-    let (happened, required_resources, required_schemas) = stage.outcome(&id);
+    let (outcome, required_resources, required_schemas) = environment.outcome(&id);
     let output = OperationOutput {
-        operation: happened.main,
-        applied_resources: happened.applied,
-        events: happened.events,
+        operation: outcome.main,
+        applied_resources: outcome.applied,
+        events: outcome.events,
         required_resources,
         required_schemas,
     };

@@ -1,4 +1,5 @@
-//! What every render puts into its response: what the reconciler wrote, said and asked for.
+//! Converts the journal of a reconcile into the parts of a render response: objects, events and
+//! requirements.
 
 use biplane_cluster::memory::{Entry, Verb};
 use biplane_model::{Object, ObjectId};
@@ -6,24 +7,24 @@ use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::Event;
 use serde::Serialize;
 
-use crate::requirements::Asked;
+use crate::requirements::RequirementsLog;
 
-/// What happened, sorted by what it means.
+/// The writes and events of a reconcile, by meaning.
 #[derive(Debug, Default)]
-pub(super) struct Happened {
+pub(super) struct Outcome {
     /// The main object as last updated, or else as last applied.
     pub(super) main: Option<Struct>,
-    /// Everything else that was applied, in order.
+    /// All other applied objects, in order.
     pub(super) applied: Vec<Struct>,
-    /// What was deleted, in order.
+    /// The deleted objects, in order.
     pub(super) deleted: Vec<Struct>,
-    /// What people were told, in order.
+    /// The recorded events, in order.
     pub(super) events: Vec<Event>,
 }
 
-/// Sorts a journal.
-pub(super) fn happened(journal: Vec<Entry>, main: &ObjectId) -> Happened {
-    let mut all = Happened::default();
+/// Sorts the entries of a journal.
+pub(super) fn outcome(journal: Vec<Entry>, main: &ObjectId) -> Outcome {
+    let mut all = Outcome::default();
     let (mut updated, mut applied) = (None, None);
     for entry in journal {
         match entry {
@@ -48,9 +49,9 @@ pub(super) fn happened(journal: Vec<Entry>, main: &ObjectId) -> Happened {
     all
 }
 
-/// Selectors in their JSON form.
-pub(super) fn asked(asked: &Asked) -> (Vec<Struct>, Vec<Struct>) {
-    (asked.resources.iter().map(json).collect(), asked.schemas.iter().map(json).collect())
+/// Converts selectors to JSON.
+pub(super) fn selectors(log: &RequirementsLog) -> (Vec<Struct>, Vec<Struct>) {
+    (log.resources.iter().map(json).collect(), log.schemas.iter().map(json).collect())
 }
 
 fn json(selector: &impl Serialize) -> Struct {

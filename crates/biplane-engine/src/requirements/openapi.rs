@@ -1,10 +1,11 @@
-//! Finds the schema of a kind in an OpenAPI v3 document and puts what it refers to in its place.
+//! Finds the schema of a kind in an OpenAPI v3 document and inlines its references.
 
 use biplane_model::{Gvk, Map, Object, Value};
 use serde_json::json;
 
 const PREFIX: &str = "#/components/schemas/";
-/// Far more than any document nests; a chain of distinct references cannot be longer than there are schemas.
+/// Deeper than any real document. A chain of distinct references cannot be longer than the number
+/// of schemas.
 const MAX_DEPTH: usize = 400;
 
 type Schemas = Map<String, Value>;
@@ -13,7 +14,7 @@ fn schemas(document: &Object) -> Option<&Schemas> {
     document.at(&["components", "schemas"])?.as_object()
 }
 
-/// The one kind that a schema belongs to.
+/// Returns the kind of a schema, if it has exactly one.
 fn kind_of(schema: &Value) -> Option<Gvk> {
     match schema.get("x-kubernetes-group-version-kind")?.as_array()?.as_slice() {
         [one] => {
@@ -36,7 +37,7 @@ pub(super) fn served_by(document: &Object) -> Vec<(String, String)> {
     served
 }
 
-/// The schema of a kind without references, if the document has it.
+/// Returns the schema of a kind with all references inlined, if the document has one.
 pub(super) fn schema_of(document: &Object, gvk: &Gvk) -> Result<Option<Object>, String> {
     let Some(all) = schemas(document) else { return Ok(None) };
     let Some((name, root)) = all.iter().find(|(_, schema)| kind_of(schema).as_ref() == Some(gvk))
@@ -47,7 +48,7 @@ pub(super) fn schema_of(document: &Object, gvk: &Gvk) -> Result<Option<Object>, 
     Ok(Object::from_value(flatten(all, root, &mut path, MAX_DEPTH)?))
 }
 
-/// The reference of a schema; one may hide in `allOf` beside a description.
+/// Returns the reference of a schema. It may be in `allOf`, next to a description.
 fn reference(schema: &Value) -> Option<&str> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         return Some(reference);
@@ -96,7 +97,7 @@ fn inside(
     Ok(flat)
 }
 
-/// Keywords that are nothing when they are empty.
+/// Keywords whose empty values are dropped.
 const EMPTY_IS_ABSENT: [&str; 23] = [
     "$ref",
     "$schema",
@@ -123,7 +124,7 @@ const EMPTY_IS_ABSENT: [&str; 23] = [
     "uniqueItems",
 ];
 
-/// Takes away what says nothing, as reading a schema into a type and writing it again does.
+/// Drops empty values, as decoding a schema into a Go type and encoding it again does.
 fn drop_empty(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     map.retain(|key, value| {

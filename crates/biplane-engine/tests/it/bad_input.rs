@@ -1,4 +1,4 @@
-//! Requests that no caller should send: a clear message, and no partial answer.
+//! Invalid requests: each fails with a clear message and without a partial response.
 
 use std::sync::Arc;
 

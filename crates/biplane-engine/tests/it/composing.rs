@@ -1,4 +1,4 @@
-//! Composing: requests, desired state, garbage, references, connection details.
+//! Tests of composing: requests, desired state, garbage collection, references, connection details.
 
 use biplane_engine::composite::{Layout, composed_manager};
 use biplane_model::Object;
@@ -257,7 +257,8 @@ async fn connection_details_are_published_once() {
     let xr = world.xr();
     let published = "Normal PublishConnectionSecret: Successfully published connection details";
     let find = |world: &World| world.cluster.objects().into_iter().find(|o| o.name() == "conn");
-    // The reference's render client forgets the spec when references are applied, so the secret's place is set anew.
+    // Crossplane's render client drops the spec when references are applied, so the secret
+    // reference is set again.
     let mut world = world;
     world.deps.publisher = std::sync::Arc::new(AtSecret(world.deps.publisher.clone(), xr.clone()));
     world.reconcile().await.unwrap();
@@ -278,7 +279,7 @@ async fn connection_details_are_published_once() {
     );
 }
 
-/// Publishes as if for another composite resource.
+/// Publishes for another composite resource.
 struct AtSecret(std::sync::Arc<dyn biplane_engine::composite::publish::Publish>, Object);
 
 #[async_trait::async_trait]

@@ -1,5 +1,5 @@
-//! The reconciler may stop before or after any single call: the next one ends where an undisturbed
-//! one would have.
+//! Crash tests: the reconciler stops before or after any single call, and the next reconcile
+//! reaches the same state as an undisturbed one.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::world::{World, object};
 
-/// The resources that may be wanted.
+/// The number of resources that a generation can desire.
 const RESOURCES: usize = 4;
 
-/// Wants a subset of the resources, each from the step that it falls to.
+/// Desires a subset of the resources, each from its own step.
 struct Subset {
     wanted: usize,
     steps: usize,
@@ -79,7 +79,7 @@ fn world(steps: usize) -> World {
     World::on(Arc::new(cluster), steps)
 }
 
-/// Reconciles until nothing that is stored changes any more.
+/// Reconciles until the stored objects no longer change.
 async fn settle(world: &World) {
     for _ in 0..6 {
         let before = world.cluster.objects();
@@ -91,7 +91,7 @@ async fn settle(world: &World) {
     panic!("still writing after six reconciles: {:?}", world.writes());
 }
 
-/// Everything that is stored, without what counts writes or objects.
+/// All stored objects, without fields that count writes or objects.
 fn state(world: &World) -> Vec<Value> {
     let mut objects: Vec<_> = world.cluster.objects();
     for object in &mut objects {
@@ -106,7 +106,7 @@ fn wants(world: &mut World, wanted: usize, steps: usize) {
     world.deps.ports.runner = Arc::new(Subset { wanted, steps });
 }
 
-/// Where one generation leads without disturbance.
+/// The stable state of one generation, without a crash.
 async fn settled(steps: usize, wanted: usize) -> Vec<Object> {
     let mut world = world(steps);
     wants(&mut world, wanted, steps);
@@ -114,8 +114,8 @@ async fn settled(steps: usize, wanted: usize) -> Vec<Object> {
     world.cluster.objects()
 }
 
-/// From one generation to another, with a crash at `fault`. Also says how many calls the first
-/// reconcile made.
+/// Goes from one generation to another, with a crash at `fault`. Also returns the number of calls
+/// of the first reconcile.
 async fn run(
     steps: usize,
     first: Option<&[Object]>,
@@ -139,7 +139,7 @@ async fn run(
     (state(&world), calls)
 }
 
-/// Every crash point on the way to one generation.
+/// Checks every crash point on the way to one generation.
 async fn check(steps: usize, first: Option<&[Object]>, second: usize) {
     let (want, calls) = run(steps, first, second, None).await;
     for call in 0..calls {
@@ -156,7 +156,7 @@ async fn check(steps: usize, first: Option<&[Object]>, second: usize) {
     }
 }
 
-/// Runs the checks of one length of pipeline on every processor.
+/// Runs the checks of one pipeline length on every processor.
 fn check_all(steps: usize) {
     let subsets = 1 << RESOURCES;
     let cases: Vec<_> = std::iter::once(None).chain((0..subsets).map(Some)).collect();

@@ -1,4 +1,4 @@
-//! Behaviour of the reconcilers, one by one.
+//! Tests of the reconcilers.
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;

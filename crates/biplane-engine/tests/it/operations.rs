@@ -1,4 +1,4 @@
-//! The Operation reconciler.
+//! Tests of the Operation reconciler.
 
 use std::sync::Arc;
 

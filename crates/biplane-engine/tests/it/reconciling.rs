@@ -1,4 +1,4 @@
-//! The reconcile loop: pausing, deletion, failures, readiness, coming back.
+//! Tests of the reconcile loop: pausing, deletion, failures, readiness, requeueing.
 
 use std::sync::Arc;
 use std::time::Duration;

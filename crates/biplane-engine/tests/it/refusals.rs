@@ -1,4 +1,4 @@
-//! Writes that an API server refuses: because someone else was faster, or because of what they say.
+//! Tests of writes that the API server refuses, because of a conflict or because of their content.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::world::{World, response};
 
-/// A world whose pipeline wants two resources and a status of the composite resource.
+/// A fixture whose pipeline desires two resources and a status of the composite resource.
 fn world() -> World {
     let world = World::new(1);
     let resource =
@@ -24,14 +24,14 @@ fn world() -> World {
     world
 }
 
-/// The same where one call is answered in a way of the test's own.
+/// The same fixture, where one call fails with the given answer.
 fn answering(call: usize, answer: Answer) -> World {
     let world = world();
     world.cluster.inject(Fault { answer, ..Fault::before(call) });
     world
 }
 
-/// How many calls a reconcile makes that nothing disturbs, and how many of them write.
+/// Returns the number of calls of an undisturbed reconcile, and how many of them are writes.
 async fn calls() -> (usize, usize) {
     let world = world();
     let answer = world.reconcile().await.unwrap();
@@ -90,7 +90,7 @@ async fn an_invalid_resource_is_reported_and_the_others_are_applied() {
             let text = format!("Synced=False/ReconcileError Unsynced resources: {name}");
             let conditions = world.conditions();
             assert!(conditions.contains(&text), "{conditions:?}");
-            // Readiness is the pipeline's word.
+            // The pipeline decides readiness.
             assert!(conditions.contains(&"Ready=True/Available".to_owned()), "{conditions:?}");
             let applied = world.applied();
             let names: Vec<_> = applied

@@ -1,4 +1,4 @@
-//! What a render makes of its request.
+//! Tests of the render engine.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ async fn what_is_given_besides_the_composite_resource_does_not_take_its_place() 
     let alone = run(request(&json!({}))).await;
     let name = &alone["composite"]["composedResources"][0]["metadata"]["name"];
     assert!(name.as_str().is_some_and(|name| name.starts_with("x-")), "{alone}");
-    // An earlier state of it, with another UID and other references.
+    // An earlier state of the composite resource, with another UID and other references.
     let mut earlier = xr.clone();
     earlier["metadata"]["uid"] = "other".into();
     earlier["spec"] = json!({"crossplane": {"resourceRefs": [{"kind": "Gone"}]}});

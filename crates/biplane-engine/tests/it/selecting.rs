@@ -1,4 +1,5 @@
-//! Which Composition and revision are used, and what a composite resource is given before composing.
+//! Tests of the selection of Compositions and revisions, and of the fields that are set before
+//! composing.
 
 use biplane_cluster::memory::{Entry, Verb};
 use biplane_engine::composite::Layout;
@@ -11,7 +12,7 @@ fn spec(version: &str, kind: &str) -> Value {
     json!({"compositeTypeRef": {"apiVersion": version, "kind": kind}, "pipeline": []})
 }
 
-/// The composite resource as the one update before composing wrote it.
+/// The composite resource as written by the single update before composing.
 fn prepared(world: &World) -> Object {
     let updates = world.cluster.journal().into_iter().filter_map(|entry| match entry {
         Entry::Write { verb: Verb::Update, object } => Some(object),

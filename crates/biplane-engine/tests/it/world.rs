@@ -1,4 +1,4 @@
-//! A composite resource, its Composition and a pipeline of scripted functions, to be changed by tests.
+//! A test fixture: a composite resource, its Composition and a pipeline of scripted functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ use serde_json::json;
 
 pub(crate) const XR_VERSION: &str = "example.org/v1";
 
-/// Answers the n-th call with the n-th response, and the last one from then on.
+/// Answers the n-th call with the n-th response, and later calls with the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) responses: Mutex<Vec<Result<RunFunctionResponse, String>>>,
@@ -50,7 +50,7 @@ impl FunctionRunner for Script {
     }
 }
 
-/// Everything that a reconcile touches.
+/// Everything that a reconcile uses.
 pub(crate) struct World {
     pub(crate) cluster: Arc<MemoryCluster>,
     pub(crate) script: Arc<Script>,
@@ -61,12 +61,12 @@ pub(crate) fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
 }
 
-/// A response from its JSON form.
+/// Decodes a response from JSON.
 pub(crate) fn response(value: Value) -> RunFunctionResponse {
     serde_json::from_value(value).unwrap()
 }
 
-/// A response that wants ConfigMaps of these names, all ready.
+/// A response that desires ConfigMaps of these names, all ready.
 pub(crate) fn wants(names: &[&str]) -> RunFunctionResponse {
     let resources: BTreeMap<_, _> = names
         .iter()
@@ -84,12 +84,12 @@ impl World {
         Self::with_layout(Layout::Modern, "ns", steps)
     }
 
-    /// The same on a cluster of the test's own.
+    /// The same on a given cluster.
     pub(crate) fn on(cluster: Arc<MemoryCluster>, steps: usize) -> Self {
         Self::build(cluster, Layout::Modern, "ns", steps)
     }
 
-    /// The same on a cluster that behaves as an API server.
+    /// The same on a cluster that behaves like an API server.
     pub(crate) fn live(layout: Layout, namespace: &str, steps: usize) -> Self {
         let cluster = Arc::new(MemoryCluster::api_server("biplane", Counted::default()));
         Self::build(cluster, layout, namespace, steps)
@@ -167,7 +167,7 @@ impl World {
         self.cluster.seed([object]);
     }
 
-    /// Changes the composite resource as stored.
+    /// Changes the stored composite resource.
     pub(crate) fn change_xr(&self, change: impl FnOnce(&mut Object)) {
         let mut xr = self.xr();
         change(&mut xr);
@@ -228,7 +228,7 @@ impl World {
             .collect()
     }
 
-    /// What was applied besides the composite resource.
+    /// The applied objects besides the composite resource.
     pub(crate) fn applied(&self) -> Vec<Object> {
         self.cluster
             .journal()

@@ -1,4 +1,4 @@
-//! Hands requests of either dialect to the function, and counts.
+//! The gRPC handler: passes requests of either protocol version to the function and counts them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 use super::metrics::ServerMetrics;
 
-/// Which of the two services a handler stands behind.
+/// The service that a handler implements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Dialect {
     V1,
@@ -51,7 +51,7 @@ impl Handler {
     }
 }
 
-/// A function, and whose turn it is to compute.
+/// A function, and the semaphore that limits concurrent computation.
 #[derive(Clone)]
 pub(super) struct Runs {
     pub(super) function: Arc<dyn Function>,
@@ -59,9 +59,9 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Runs the function in a task of its own: a panic fails this call only, and a caller that goes
-    /// away takes its call with it, unless the function only computes: that is done where it holds up
-    /// nobody's input and output, and once it is its turn it runs to its end, which is near.
+    /// Runs the function in its own task, so that a panic fails only this call. A dropped call is
+    /// cancelled, unless the function only computes. Such a function runs on a blocking thread,
+    /// where it does not delay I/O. Once started, it runs to its end, which is soon.
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
         let function = Arc::clone(&self.function);
         let mut tasks = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Listening sockets, in the way that Go names them, and the connections that come in.
+//! Listening sockets, with Go's network names and addresses, and their incoming connections.
 
 use std::fmt;
 use std::io;
@@ -18,13 +18,13 @@ use tonic::transport::server::Connected;
 
 use super::ServeError;
 
-/// What kind of socket to listen on.
+/// The type of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Network {
     /// TCP.
     #[default]
     Tcp,
-    /// A socket in the file system.
+    /// A Unix domain socket in the file system.
     Unix,
 }
 
@@ -82,7 +82,7 @@ impl Listener {
         }
     }
 
-    /// Where to find it.
+    /// Returns the gRPC target of the listener.
     pub(super) fn target(&self) -> String {
         match self {
             Self::Tcp(_, target) => target.clone(),
@@ -90,7 +90,7 @@ impl Listener {
         }
     }
 
-    /// The file to remove in the end.
+    /// Returns the socket file to remove at the end.
     pub(super) fn socket(&self) -> Option<PathBuf> {
         match self {
             Self::Tcp(..) => None,
@@ -105,7 +105,7 @@ impl Listener {
         })
     }
 
-    /// The connections, as they come in and have shown their certificates.
+    /// Returns the incoming connections, after the TLS handshake.
     pub(super) fn incoming(
         self,
         tls: Option<Arc<rustls::ServerConfig>>,
@@ -118,9 +118,9 @@ impl Listener {
                     () = sender.closed() => return,
                 };
                 match accepted {
-                    // A slow handshake holds up nobody else.
+                    // A slow handshake does not delay other connections.
                     Ok(io) => drop(tokio::spawn(admit(io, tls.clone(), sender.clone()))),
-                    // Out of file descriptors, for one: that passes.
+                    // For example too many open files, which is temporary.
                     Err(error) => {
                         tracing::info!(%error, "cannot accept a connection");
                         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -132,14 +132,15 @@ impl Listener {
     }
 }
 
-/// A connection whose answers are sent at once: to wait for more to send costs tens of milliseconds for each call.
+/// Accepts a connection without Nagle's algorithm, which would delay each call by tens of
+/// milliseconds.
 async fn accept_tcp(listener: &TcpListener) -> io::Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
-/// How long a client may take to say who it is, as long as Go's servers wait.
+/// The time limit of the TLS handshake. It is the same as in Go's servers.
 const HANDSHAKE_LIMIT: Duration = Duration::from_mins(2);
 
 async fn admit(
@@ -167,7 +168,7 @@ async fn admit(
     let _ = sender.send(Ok(Connection(io))).await;
 }
 
-/// Binds as Go does: no host is every address, and `localhost` is looked up.
+/// Binds like Go: an empty host is every address, and `localhost` is resolved.
 pub(super) async fn bind_tcp(address: &str) -> io::Result<TcpListener> {
     let Some(port) = address.strip_prefix(':') else { return TcpListener::bind(address).await };
     let port = port.parse::<u16>().map_err(|_| io::Error::other("unknown port"))?;
@@ -192,7 +193,7 @@ fn reason(error: &io::Error) -> String {
 pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// A connection of whatever kind.
+/// A connection of any type.
 pub(super) struct Connection(Box<dyn Io>);
 
 impl Connected for Connection {

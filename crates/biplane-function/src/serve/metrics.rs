@@ -1,4 +1,4 @@
-//! What a server counts, under the names that gRPC servers in Go use.
+//! The metrics of a server, with the names that gRPC servers in Go use.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use tonic::Code;
@@ -8,7 +8,7 @@ use crate::metrics::{Counters, Metrics};
 use crate::status::code_name;
 
 /// The method that was called.
-#[allow(clippy::struct_field_names)] // they are the names of labels
+#[allow(clippy::struct_field_names)] // the fields are label names
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Method {
     grpc_type: &'static str,
@@ -22,7 +22,7 @@ impl Method {
     }
 }
 
-/// The method, and what the call ended with.
+/// The called method, and the status code of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Handled {
     #[prometheus(flatten)]
@@ -65,7 +65,7 @@ impl ServerMetrics {
                 "Total number of gRPC stream messages sent by the server.",
             ),
         };
-        // Every series is there from the start, so that the first failure is seen as an increase.
+        // Every series exists from the start, so that the first failure shows as an increase.
         for service in SERVICES {
             for family in [&counters.started, &counters.received, &counters.sent] {
                 let _ = family.get_or_create(&Method::of(service));
@@ -77,7 +77,7 @@ impl ServerMetrics {
         counters
     }
 
-    /// How many calls have begun, in either dialect.
+    /// Returns the number of started calls in both protocol versions.
     pub fn started(&self) -> u64 {
         let of = |service| self.started.get(&Method::of(service)).map_or(0, |n| n.get());
         SERVICES.into_iter().map(of).sum()

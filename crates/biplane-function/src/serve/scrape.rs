@@ -1,4 +1,4 @@
-//! Metrics over plain HTTP: every path answers with all of them.
+//! Serves metrics over plain HTTP. Every path returns all of them.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use super::ServerMetrics;
 use super::listen::bind_tcp;
 use crate::metrics::{CONTENT_TYPE, Metrics};
 
-/// How long a scraper may take over its request, and how large that may be.
+/// Limits of the time and size of a scrape request.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_REQUEST: usize = 16 * 1024;
 
-/// Serves the metrics until the server is gone, and says where; `None` if the address cannot be had.
+/// Serves the metrics until the server stops. Returns the address, or `None` if binding fails.
 pub(super) async fn serve(
     address: &str,
     metrics: Metrics,

@@ -1,4 +1,4 @@
-//! Statuses that the server itself makes up, in the words of Go's servers.
+//! Rewrites the statuses that the server itself returns into the messages of Go's servers.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use tonic::{Code, Status};
 
 use crate::status;
 
-/// A service whose refusals are put in other words.
+/// Wraps a service and rewrites its error statuses.
 #[derive(Clone, Debug)]
 pub(super) struct Words<S> {
     inner: S,
-    /// The services that there are.
+    /// The known services.
     services: Arc<[&'static str]>,
 }
 
@@ -51,7 +51,7 @@ fn reword(response: http::Response<Body>, path: &str, services: &[&str]) -> http
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
     match status.code() {
         Code::OutOfRange if status::is_too_large(&status) => status::in_go(status).into_http(),
-        // A function that leaves something undone says so itself.
+        // A function that returns Unimplemented sets its own message.
         Code::Unimplemented if status.message().is_empty() => {
             Status::unimplemented(unknown(path, services)).into_http()
         }
@@ -59,7 +59,7 @@ fn reword(response: http::Response<Body>, path: &str, services: &[&str]) -> http
     }
 }
 
-/// What there is not.
+/// The message for an unknown service or method.
 fn unknown(path: &str, services: &[&str]) -> String {
     match path.trim_start_matches('/').rsplit_once('/') {
         None => format!("malformed method name: {path:?}"),
@@ -76,7 +76,7 @@ mod tests {
 
     const SERVICES: [&str; 2] = ["a.v1.Runner", "Health"];
 
-    /// The status after a call of this path that ended so.
+    /// Returns the rewritten status of a call of this path.
     fn reworded(path: &str, status: &Status) -> Status {
         let response = reword(status.clone().into_http(), path, &SERVICES);
         Status::from_header_map(response.headers()).unwrap()

@@ -1,4 +1,4 @@
-//! What function authors read requests and write responses with.
+//! Tests of the helpers for requests and responses.
 
 use biplane_function::resource::{Composite, DesiredComposed, desired_from};
 use biplane_function::v1::{Capability, Ready, RunFunctionRequest, RunFunctionResponse};
@@ -258,7 +258,7 @@ fn typed_desired_state_claims_nothing_that_is_empty() {
     assert!(desired_from("v1", "K", &3).is_err());
 }
 
-/// Connection details are secrets.
+/// Connection details are secret.
 #[test]
 fn debug_output_shows_no_connection_details() {
     let composite = Composite {

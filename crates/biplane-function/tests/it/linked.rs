@@ -1,4 +1,4 @@
-//! A function that another SDK made a service of, called in process.
+//! Tests of functions that another SDK exposes as a service, called in process.
 
 use async_trait::async_trait;
 use biplane_function::v1::function_runner_service_server::{
@@ -10,7 +10,7 @@ use biplane_proto::json;
 use serde_json::json;
 use tonic::{Code, Request, Response, Status};
 
-/// Written as functions of other SDKs are: against the generated trait.
+/// Implements the generated trait, like functions of other SDKs.
 struct Theirs;
 
 #[async_trait]

@@ -1,6 +1,6 @@
-//! What function authors use: the helpers, the server, functions of other SDKs.
+//! Tests of the SDK: the helpers, the server, functions of other SDKs.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod helpers;
 mod linked;

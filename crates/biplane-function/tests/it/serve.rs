@@ -1,4 +1,4 @@
-//! The server: what it refuses to start with, what it serves, how it ends.
+//! Tests of the server: start errors, services, shutdown.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -135,7 +135,7 @@ async fn a_panic_fails_its_call_only() {
     assert!(client.call(request("t", &Value::Null), Some(PATIENCE)).await.is_ok());
 }
 
-/// FN-D5: the two versions of reflection have the same messages, under other names.
+/// FN-D5: the two versions of reflection have the same messages with different names.
 macro_rules! services {
     ($version:ident, $address:expr) => {{
         use tonic_reflection::pb::$version::ServerReflectionRequest;
@@ -192,7 +192,7 @@ impl PureFunction for Blocking {
     }
 }
 
-/// On a single thread, this would never end if the function ran on it.
+/// If the function ran on the only thread, this test would never end.
 #[tokio::test(flavor = "current_thread")]
 async fn what_computes_holds_up_nobody_else_and_is_finished_on_shutdown() {
     let (entered, has_entered) = mpsc::channel();
@@ -219,7 +219,7 @@ async fn what_computes_holds_up_nobody_else_and_is_finished_on_shutdown() {
     running.wait().await.unwrap();
 }
 
-/// Waits in each call until it is released, or until more calls are in it than should be.
+/// Blocks each call until it is released, or until there are more concurrent calls than allowed.
 struct Crowded {
     inside: Mutex<(usize, bool)>,
     changed: Condvar,
@@ -241,8 +241,8 @@ impl PureFunction for Crowded {
     }
 }
 
-/// There is one more thread than turns, and work of others waits for it behind the calls: it gets
-/// there only if a turn is waited for elsewhere.
+/// There is one more thread than permits, and other work is queued behind the calls. It runs only
+/// if calls do not occupy a thread while they wait for a permit.
 #[test]
 fn only_so_many_calls_compute_at_a_time() {
     let (room, calls) = (2, 5);

@@ -1,4 +1,4 @@
-//! What the tests share: ways to call a function.
+//! Shared test helpers to call a function.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 pub(crate) use biplane_testkit::echo::{Echo, config, request, serve};
 
-/// Long enough for anything that is going to happen at all.
+/// A timeout for operations that will complete.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn client(target: &str) -> Client {

@@ -1,4 +1,4 @@
-//! What benchmarks ask functions.
+//! The requests of the benchmarks.
 
 use biplane_function::v1::RunFunctionRequest;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ condition type:string status:string lastTransitionTime:meta.Time reason:string m
 observedGeneration:int64"])
 });
 
-/// Whether the first `Ready` condition is `True`. One condition that cannot be read spoils all.
+/// Whether the first `Ready` condition is `True`. A malformed condition makes all of them invalid.
 pub(super) fn is_ready(object: &Object) -> bool {
     let Some(Value::Object(status)) = object.get("status") else { return false };
     if TYPES.check(status, "status", Decoder::Lenient).is_err() {

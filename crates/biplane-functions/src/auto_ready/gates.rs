@@ -6,23 +6,23 @@ pub enum GateError {
     /// There is no `=` after the name.
     #[error("missing bool value for {0}")]
     MissingValue(String),
-    /// What follows `=` is not a boolean.
+    /// The value after `=` is not a boolean.
     #[error(
         "invalid value of {name}={value}, err: strconv.ParseBool: parsing {}: invalid syntax",
         biplane_go::fmt::quote(value)
     )]
     InvalidValue {
-        /// The gate.
+        /// The name of the gate.
         name: String,
-        /// What it should be set to.
+        /// The given value.
         value: String,
     },
-    /// There is no such gate.
+    /// The gate does not exist.
     #[error("unrecognized feature gate: {0}")]
     Unknown(String),
 }
 
-/// What is switched on.
+/// The enabled features.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     cel_customizations: Option<bool>,
@@ -30,7 +30,7 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// Whether users' rules are asked. The gate itself outweighs the gate for all of its stage.
+    /// Whether users' rules are evaluated. This gate takes precedence over the gate of its stage.
     pub(super) fn cel_customizations(&self) -> bool {
         self.cel_customizations.unwrap_or(self.all_alpha)
     }

@@ -1,4 +1,4 @@
-//! What the user configures, and where rules come from.
+//! The input of function-auto-ready, and the sources of its rules.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ pub(super) struct InputError(#[from] Mismatch);
 
 #[derive(Debug, Default)]
 pub(super) struct Input {
-    /// Absent also when it is empty.
+    /// `None` also if it is empty.
     pub(super) ttl: Option<String>,
     inline: BTreeMap<String, String>,
     from_context: Option<String>,
@@ -49,7 +49,7 @@ impl Input {
         })
     }
 
-    /// The rules in force by key: those of the context, overlaid with those of the input.
+    /// Returns the effective rules by key: those of the context, overridden by those of the input.
     pub(super) fn rules(&self, context: Option<&Struct>) -> BTreeMap<String, String> {
         let shared = self.from_context.as_deref().and_then(|path| {
             let mut parts = path_parts(path).into_iter();
@@ -63,7 +63,7 @@ impl Input {
     }
 }
 
-/// Splits at dots, except within brackets. Brackets that do not match count as separators.
+/// Splits at dots, except within brackets. Unmatched brackets count as separators.
 fn path_parts(path: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = path;

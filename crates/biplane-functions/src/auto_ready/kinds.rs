@@ -1,7 +1,7 @@
-//! What is known about the health of built-in kinds.
+//! Health checks of built-in kinds.
 //!
-//! Some kinds are judged by single fields, whatever the rest of the object looks like; others only
-//! after the whole object could be decoded.
+//! Some kinds are checked by single fields, whatever the rest of the object contains. For others
+//! the whole object must decode first.
 
 use std::sync::LazyLock;
 
@@ -12,10 +12,10 @@ use biplane_go::types::{Decoder, KUBERNETES, META, Types, to_int64};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| Types::read(&[META, KUBERNETES]));
 
-/// Whether the object is of a known kind and healthy.
+/// Whether the object has a known kind and is healthy.
 pub(super) fn is_healthy(object: &Object) -> bool {
     let api_version = object.api_version();
-    // An empty group may also be written out.
+    // An empty group may be written explicitly.
     let core = api_version.strip_prefix('/').filter(|version| !version.contains('/'));
     match (core.unwrap_or(api_version), object.kind()) {
         ("v1", "ConfigMap" | "Secret" | "ServiceAccount" | "Namespace") => true,
@@ -46,12 +46,12 @@ fn decodes(object: &Object, name: &str) -> bool {
     TYPES.check(object, name, Decoder::Converter).is_ok()
 }
 
-/// A whole number; a fraction is cut off.
+/// Returns an integer. A fraction is truncated.
 fn int(object: &Object, path: &[&str]) -> Option<i64> {
     object.at(path)?.as_f64().map(to_int64)
 }
 
-/// A whole number of 32 bits, of which larger ones keep the lower half.
+/// Returns a 32-bit integer. Larger integers keep their lower half.
 fn int32(object: &Object, path: &[&str]) -> Option<i32> {
     int(object, path).map(|number| number as i32)
 }
@@ -63,7 +63,7 @@ fn has_ingress(object: &Object) -> bool {
         .is_some_and(|ingress| !ingress.is_empty())
 }
 
-/// Types of the conditions that are `True`, in order.
+/// Returns the types of the conditions that are `True`, in order.
 fn true_conditions(object: &Object) -> impl Iterator<Item = &str> {
     let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
     conditions

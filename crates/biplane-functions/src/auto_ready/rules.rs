@@ -1,4 +1,4 @@
-//! Readiness by a rule of the user's, an expression over the observed object.
+//! Readiness by a user's rule, a CEL expression over the observed object.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use biplane_model::Object;
 use biplane_schema::cel::{self, CompileError, EvaluateError, Program, Type, Value};
 
-/// More rules than a control plane has. Beyond, all are compiled anew.
+/// More rules than a control plane has. Above this limit, all rules are compiled again.
 const MAX_KEPT: usize = 1000;
 
-/// What rules call the object.
+/// The name of the object in rules.
 const OBJECT: &str = "object";
 
-/// Why a rule cannot be run, or did not run to its end.
+/// Why a rule could not be compiled or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RuleError {
     #[error("failed to compile query: {0}")]
@@ -25,14 +25,14 @@ pub(super) enum RuleError {
 
 type Compiled = Arc<Result<Program, RuleError>>;
 
-/// Asks rules, and keeps what they compiled to.
+/// Evaluates rules and caches the compiled ones.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     compiled: Mutex<BTreeMap<String, Compiled>>,
 }
 
 impl Rules {
-    /// What the rule for the object's kind says; nothing when there is none.
+    /// Returns the result of the rule for the object's kind, or `None` if there is no rule.
     pub(super) fn ask(
         &self,
         rules: &BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Rules {
     }
 }
 
-/// Reads a rule and makes sure that it gives a boolean.
+/// Compiles a rule and checks that it returns a boolean.
 fn compile(rule: &str) -> Result<Program, RuleError> {
     let program = cel::parse(rule)?.check(&[OBJECT])?;
     if *program.result() == Type::Bool { Ok(program) } else { Err(RuleError::NotBool) }
@@ -67,18 +67,18 @@ fn compile(rule: &str) -> Result<Program, RuleError> {
 
 fn run(program: &Program, object: &Object) -> Result<bool, RuleError> {
     let object = Value::JsonMap(object);
-    // What the check could not know to be something else counts as false.
+    // The check cannot exclude every other type. Such a result counts as false.
     Ok(matches!(program.evaluate(&[(OBJECT, object)])?, Value::Bool(true)))
 }
 
-/// `group_version_kind` of the object, with an empty group for the core kinds.
+/// Returns `group_version_kind` of the object. The group of core kinds is empty.
 fn key(object: &Object) -> String {
     let kind = object.kind();
     match object.api_version().split('/').collect::<Vec<_>>()[..] {
         [""] | ["", ""] => format!("__{kind}"),
         [version] => format!("_{version}_{kind}"),
         [group, version] => format!("{group}_{version}_{kind}"),
-        // Nobody can say what this is, and Go does not try.
+        // The version is malformed. Go returns an empty kind for it.
         _ => "__".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The phases together.
+//! Tests of the whole function.
 
 use super::AutoReady;
 use biplane_function::PureFunction;
@@ -14,7 +14,7 @@ fn gated() -> AutoReady {
     AutoReady::default().with_feature_gates("CELHealthcheckCustomizations=true").unwrap()
 }
 
-/// The verdict on one observed object, and what else was said.
+/// Returns the readiness of one observed object, and the results.
 fn verdict(
     function: &AutoReady,
     input: &Value,

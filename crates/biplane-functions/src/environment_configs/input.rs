@@ -1,4 +1,4 @@
-//! What the user configures.
+//! The input of function-environment-configs.
 
 use std::sync::LazyLock;
 
@@ -35,26 +35,27 @@ pub(super) struct InputError(#[from] Mismatch);
 
 #[derive(Debug)]
 pub(super) struct Input {
-    /// The lowest layer.
+    /// The data that all configs override.
     pub(super) default_data: Map<String, Value>,
     pub(super) sources: Vec<Source>,
-    /// Whether a reference may lead nowhere.
+    /// Whether a missing referenced config is allowed.
     pub(super) optional: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) by: By,
-    /// Where in the environment the data goes; empty for its root.
+    /// The path of the data in the environment. Empty for the root.
     pub(super) path: String,
 }
 
-/// How a source finds its configs. What a type needs may be missing: the input is not validated.
+/// How a source finds its configs. Required fields may be missing, because the input is not
+/// validated.
 #[derive(Debug)]
 pub(super) enum By {
     Reference(Option<String>),
     Selector(Option<Selector>),
-    /// A type that nobody knows is passed over.
+    /// An unknown type, which is skipped.
     Unknown,
 }
 
@@ -81,7 +82,7 @@ pub(super) enum LabelValue {
 }
 
 impl Input {
-    /// The input, unless it lists no sources, which switches the function off.
+    /// Decodes the input. Returns `None` if it lists no sources, which disables the function.
     pub(super) fn read(input: Option<Struct>) -> Result<Option<Self>, InputError> {
         let Some(input) = input else { return Ok(None) };
         TYPES.check(&input, "v1beta1.Input", Decoder::Strict)?;

@@ -1,4 +1,4 @@
-//! How data becomes one environment.
+//! Merges the data of configs into one environment.
 
 use biplane_go::fmt::quote;
 use biplane_model::fieldpath::{self, FieldPath, PathError};
@@ -7,7 +7,7 @@ use biplane_model::{Map, Value};
 
 use super::selection::Selected;
 
-/// Deeper than any document that can be received or sent.
+/// Deeper than any document that can be sent or received.
 const MAX_SEGMENTS: usize = 400;
 
 /// Why the data of a config cannot be used.
@@ -19,7 +19,7 @@ pub(super) enum MergeError {
     Place { name: String, path: String },
 }
 
-/// What is wrong with the data.
+/// The error in the data.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DataError {
     #[error("data: no such field")]
@@ -31,7 +31,7 @@ pub(super) enum DataError {
     NotAnObject(&'static str),
 }
 
-/// The data of all configs in one, later ones over earlier ones.
+/// Merges the data of all configs. Later configs override earlier ones.
 pub(super) fn configs(selected: Vec<Selected>) -> Result<Map<String, Value>, MergeError> {
     let mut merged = Map::new();
     for Selected { config, path } in selected {
@@ -63,7 +63,7 @@ fn root(data: Option<Value>) -> Result<Map<String, Value>, DataError> {
     Err(DataError::NotAnObject(kind))
 }
 
-/// An object with the data at a path. Why that fails, upstream does not tell.
+/// Returns an object with the data at a path. Upstream does not report why this fails.
 fn place(data: Value, path: &str) -> Result<Map<String, Value>, Option<PathError>> {
     let path = FieldPath::parse(path).map_err(|error| Some(error.into()))?;
     if path.segments().len() > MAX_SEGMENTS {

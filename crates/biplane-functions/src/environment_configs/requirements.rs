@@ -1,4 +1,4 @@
-//! What has to be fetched before data can be merged.
+//! Builds the requirements: the configs that must be fetched before merging.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use biplane_proto::function::v1::{MatchLabels, Requirements, ResourceSelector};
 
 use super::input::{By, Input, LabelValue, Selector};
 
-/// Why a requirement cannot be stated.
+/// Why a requirement could not be built.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RequirementsError {
     #[error("cannot get value from field path {}: {source}", quote(path))]
@@ -19,12 +19,12 @@ pub(super) enum RequirementsError {
     Incomplete { index: usize, missing: &'static str, by: &'static str },
 }
 
-/// The name under which a source's configs are asked for.
+/// Returns the requirement name of a source.
 pub(super) fn name(index: usize) -> String {
     format!("environment-config-{index}")
 }
 
-/// One requirement per source, except for selectors that were left without labels.
+/// Returns one requirement per source, except for selectors without labels.
 pub(super) fn of(input: &Input, composite: &Object) -> Result<Requirements, RequirementsError> {
     let mut resources = BTreeMap::new();
     for (index, source) in input.sources.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which of the fetched configs take part, and in which order.
+//! Selects and orders the fetched configs.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use biplane_proto::function::v1::Resources;
 use super::input::{By, Input, Selector};
 use super::requirements;
 
-/// A config and where its data goes.
+/// A config and the path of its data.
 #[derive(Debug)]
 pub(super) struct Selected {
     pub(super) config: Object,
@@ -31,7 +31,7 @@ pub(super) enum SelectionError {
     Selector { entry: String, source: SelectorError },
 }
 
-/// Why a reference cannot be followed.
+/// Why a reference could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReferenceError {
     #[error("Required environment config {} not found", quote(.0))]
@@ -40,7 +40,7 @@ pub(super) enum ReferenceError {
     Ambiguous { name: String, found: usize },
 }
 
-/// Why a selection does not work out.
+/// Why a selection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SelectorError {
     #[error("expected exactly one required resource, got {0}")]
@@ -57,8 +57,7 @@ pub(super) enum SelectorError {
     Unsortable(&'static str),
 }
 
-/// The configs of all sources, in the order in which they are merged. A source that nothing was
-/// fetched for is passed over.
+/// Returns the configs of all sources, in merge order. A source without fetched configs is skipped.
 pub(super) fn select(
     input: &Input,
     mut found: BTreeMap<String, Resources>,
@@ -120,7 +119,7 @@ fn matching(selector: &Selector, mut configs: Vec<Object>) -> Result<Vec<Object>
     }
 }
 
-/// Sorts by the value at a path. Where there is none, the type's zero value stands in.
+/// Sorts by the value at a path. A missing value counts as the zero value of the type.
 fn sort(configs: &mut Vec<Object>, path: &str) -> Result<(), SelectorError> {
     if configs.is_empty() {
         return Ok(());
@@ -146,7 +145,7 @@ fn sort(configs: &mut Vec<Object>, path: &str) -> Result<(), SelectorError> {
     match first {
         None => return Ok(()),
         Some("float64" | "string") => {}
-        // One alone is never compared.
+        // A single config is never compared.
         Some(_) if keyed.len() == 1 => return Ok(()),
         Some("bool") => return Err(SelectorError::Unsortable("bool")),
         Some("[]interface {}") => return Err(SelectorError::Unsortable("slice")),
@@ -157,7 +156,7 @@ fn sort(configs: &mut Vec<Object>, path: &str) -> Result<(), SelectorError> {
     Ok(())
 }
 
-/// What configs are sorted by.
+/// A sort key.
 enum Key {
     Absent,
     Number(f64),
@@ -189,7 +188,7 @@ impl Key {
     }
 }
 
-/// What Go calls the type of a value out of a protobuf message; nothing for null.
+/// Returns Go's type name of a value from a protobuf message, or `None` for null.
 fn go_type(value: &Value) -> Option<&'static str> {
     match value {
         Value::Null => None,

@@ -1,4 +1,4 @@
-//! Behaviour that a recording does not single out.
+//! Tests of behaviour that no single recording covers.
 
 use super::EnvironmentConfigs;
 use biplane_function::PureFunction;
@@ -57,7 +57,8 @@ fn configs_outrank_the_context_and_the_context_outranks_defaults() {
     assert_eq!(response.context.unwrap()["other"], 1);
 }
 
-/// A scalar between two objects hides the lower one only from what it was merged with first.
+/// A scalar between two objects hides the lower object only from the data that it was merged with
+/// first.
 #[test]
 fn configs_are_merged_with_each_other_before_they_meet_the_context() {
     let response = run(json!({
@@ -70,7 +71,7 @@ fn configs_are_merged_with_each_other_before_they_meet_the_context() {
     assert_eq!(environment(&response), json!({"x": {"p": 1, "q": 2}, "kind": "K"}));
 }
 
-/// FEC-21, as the code has it.
+/// FEC-21, as implemented upstream.
 #[test]
 fn data_that_says_what_it_is_keeps_its_word() {
     for (data, marked) in [

@@ -1,4 +1,4 @@
-//! Plans that have been made before.
+//! A cache of prepared plans.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,23 +7,23 @@ use biplane_proto::Struct;
 
 use super::plan::Plan;
 
-/// How many plans are kept: more than one control plane's compositions have steps. Those that would
-/// take much memory are not.
+/// The number of cached plans: more than the Compositions of one control plane have steps. Large
+/// plans are not cached.
 const CAPACITY: usize = 128;
 
 type Made = Result<Arc<Plan>, String>;
 
-/// The latest plans by their inputs, newest last.
+/// The latest plans by input, newest last.
 #[derive(Default)]
 pub(super) struct Plans(Mutex<Vec<(Struct, Made)>>);
 
 impl Plans {
-    /// The plan for an input, or why there is none.
+    /// Returns the plan for an input, or the error.
     pub(super) fn get(&self, input: &Struct) -> Made {
         if let Some(plan) = self.find(input) {
             return plan;
         }
-        // Made outside the lock, because patterns take their time.
+        // Built without the lock, because compiling patterns takes time.
         let plan = Plan::new(input).map(Arc::new);
         if plan.as_ref().is_ok_and(|plan| plan.is_large()) {
             return plan;
@@ -38,7 +38,8 @@ impl Plans {
 
     fn find(&self, input: &Struct) -> Option<Made> {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Inputs of one process are often the very same object; over the wire they are only equal.
+        // Inputs from the same process are often the same allocation. Over the wire they are only
+        // equal.
         let same = plans.iter().rposition(|(known, _)| known.same(input));
         let found = same.or_else(|| plans.iter().rposition(|(known, _)| known == input))?;
         let entry = plans.remove(found);

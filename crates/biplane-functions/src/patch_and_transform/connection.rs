@@ -1,4 +1,5 @@
-//! Connection details, and the secret that carries them for composite resources that cannot.
+//! Connection details, and the Secret for composite resources that have no connection details
+//! themselves.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::plan::{ConnectionDetail, DetailSource, FromPolicy, PatchKind, SecretR
 
 pub(super) type Details = BTreeMap<String, Vec<u8>>;
 
-/// The details that an observed resource contributes. What is not there yet is left out.
+/// Returns the connection details of an observed resource. Missing values are left out.
 pub(super) fn extract(
     object: &Object,
     observed: &Details,
@@ -33,7 +34,7 @@ pub(super) fn extract(
     })
 }
 
-/// Whether the control plane keeps no connection details for the composite resource.
+/// Whether the control plane does not support connection details for the composite resource.
 pub(super) fn needs_secret(xr: &Object) -> bool {
     match xr.get("spec") {
         Some(Value::Object(spec)) => spec.contains_key("crossplane"),
@@ -41,7 +42,7 @@ pub(super) fn needs_secret(xr: &Object) -> bool {
     }
 }
 
-/// A secret with the details.
+/// Returns a Secret with the connection details.
 pub(super) fn secret(
     xr: &Document,
     details: &Details,
@@ -107,7 +108,7 @@ fn reference_for(xr: &Document, reference: Option<&SecretRef>) -> Result<(String
     Ok((text("name", name), text("namespace", namespace)))
 }
 
-/// The reference before patches: the composite resource's own, the input's, or one made up.
+/// Returns the reference before patches: the composite resource's, the input's, or a generated one.
 fn base_reference(xr: &Object, reference: Option<&SecretRef>) -> (String, String) {
     if let Some(found) = own_reference(xr) {
         return found;
@@ -120,7 +121,7 @@ fn base_reference(xr: &Object, reference: Option<&SecretRef>) -> (String, String
     }
 }
 
-/// `spec.writeConnectionSecretToRef`, unless it cannot be read.
+/// Returns `spec.writeConnectionSecretToRef`, if it can be decoded.
 fn own_reference(xr: &Object) -> Option<(String, String)> {
     let spec = xr.get("spec")?.as_object()?;
     let field = |reference: &Map<String, Value>, key: &str| match reference.get(key) {

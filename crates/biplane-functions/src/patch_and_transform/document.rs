@@ -1,9 +1,10 @@
-//! A document that patches read from and write to, and the kinds of number in it.
+//! A document that patches read and write, and the types of its numbers.
 //!
 //! Over the wire every number is a double. A document stays that way until the first patch into it
-//! succeeds; from then on whole numbers in it are integers, because the whole document has been
-//! through JSON text. Our own structs keep whole doubles as integers, so documents remember which
-//! of the two they are, and numbers are turned into doubles only where someone looks.
+//! succeeds. From then on its whole numbers are integers, because the whole document was encoded as
+//! JSON and decoded again. Our structs store whole doubles as integers. A document therefore
+//! records which of the two states it is in, and converts numbers to doubles only when they are
+//! read.
 
 use biplane_go::json;
 use biplane_model::fieldpath::{self, FieldPath, MergeOptions, PathError};
@@ -14,17 +15,17 @@ use super::value::Val;
 #[derive(Clone, Debug)]
 pub(super) struct Document {
     object: Object,
-    /// Whether every number counts as a double.
+    /// Whether every number is treated as a double.
     doubles: bool,
 }
 
 impl Document {
-    /// From the wire.
+    /// Creates a document from a message.
     pub(super) fn from_wire(object: Object) -> Self {
         Self { object, doubles: true }
     }
 
-    /// From JSON text, or what amounts to it.
+    /// Creates a document from JSON, or from an equivalent object.
     pub(super) fn from_json(object: Object) -> Self {
         Self { object, doubles: false }
     }
@@ -37,7 +38,7 @@ impl Document {
         self.object
     }
 
-    /// The value at a path.
+    /// Returns the value at a path.
     pub(super) fn get(&self, path: &FieldPath) -> Result<Val, PathError> {
         let mut value = path.get(&self.object)?.clone();
         if self.doubles {
@@ -46,7 +47,8 @@ impl Document {
         Ok(value.into())
     }
 
-    /// Sets or, when empty, removes a field of the metadata. Metadata that is no object stays.
+    /// Sets a metadata field, or removes it if the value is empty. Metadata that is not an object
+    /// is kept.
     pub(super) fn set_metadata(&mut self, key: &str, value: &str) {
         match self.object.get("metadata") {
             Some(Value::Object(_)) => {}
@@ -61,12 +63,12 @@ impl Document {
         self.object.make_mut().insert(key.to_owned(), value.into());
     }
 
-    /// Paths that a path with wildcards stands for.
+    /// Returns the paths that a path with wildcards matches.
     pub(super) fn expand(&self, path: &FieldPath) -> Result<Vec<String>, PathError> {
         path.expand(&self.object)
     }
 
-    /// Merges a value into what is at a path.
+    /// Merges a value into the value at a path.
     pub(super) fn merge(
         &mut self,
         path: &FieldPath,
@@ -74,14 +76,14 @@ impl Document {
         options: Option<MergeOptions>,
     ) -> Result<(), PathError> {
         let map = self.object.make_mut();
-        // Only merging compares what is there with what comes.
+        // Only merging compares the existing value with the new one.
         if self.doubles && options.is_some() {
             map.values_mut().for_each(fieldpath::to_doubles);
         }
         path.merge(map, value, options)
     }
 
-    /// Does what the trip through JSON text after a patch does.
+    /// Has the effect of encoding and decoding the document as JSON after a patch.
     pub(super) fn settle(&mut self) -> Result<(), String> {
         let kind = has_kind(&self.object);
         let text = if kind { String::new() } else { self.json_text() };
@@ -91,7 +93,7 @@ impl Document {
         if kind { Ok(()) } else { Err(missing_kind(&text)) }
     }
 
-    /// As JSON text shows it before it has been through JSON text.
+    /// Returns the JSON encoding of a document that was not yet encoded and decoded.
     fn json_text(&self) -> String {
         let mut value = self.object.to_value();
         if self.doubles {
@@ -101,13 +103,13 @@ impl Document {
     }
 }
 
-/// Whether Go finds a kind. It finds none either where the version makes no sense.
+/// Whether Go finds a kind. It also finds none if the version is malformed.
 pub(super) fn has_kind(map: &Map<String, Value>) -> bool {
     let text = |key| map.get(key).and_then(Value::as_str).unwrap_or_default();
     !text("kind").is_empty() && is_group_version(text("apiVersion"))
 }
 
-/// Whether a text reads as a group and a version, or nothing at all.
+/// Whether a string is a valid group and version, or empty.
 pub(super) fn is_group_version(text: &str) -> bool {
     text.matches('/').count() <= 1
 }

@@ -1,6 +1,6 @@
-//! The input as the user wrote it.
+//! The decoded input of function-patch-and-transform.
 //!
-//! Decoding is strict: what does not fit the types, or is not in them, is refused. Null counts as
+//! Decoding is strict: values of the wrong type and unknown fields are refused. Null counts as
 //! absent everywhere.
 
 use std::sync::LazyLock;
@@ -116,12 +116,12 @@ pub(super) struct Patch {
 }
 
 impl Patch {
-    /// The effective source.
+    /// Returns the effective source path.
     pub(super) fn source_path(&self) -> &str {
         self.from.as_deref().unwrap_or_default()
     }
 
-    /// The effective destination.
+    /// Returns the effective destination path.
     pub(super) fn target_path(&self) -> &str {
         self.to.as_deref().unwrap_or(self.source_path())
     }
@@ -217,11 +217,11 @@ pub(super) struct ReadinessCheck {
     pub(super) path: Option<String>,
     pub(super) string: Option<String>,
     pub(super) integer: Option<i64>,
-    /// Type and status.
+    /// The type and status of the condition.
     pub(super) condition: Option<(String, String)>,
 }
 
-/// An object whose fields have been checked against their types.
+/// An object whose fields were checked against their types.
 #[derive(Clone, Copy)]
 struct Fields<'a>(Option<&'a Map<String, Value>>);
 
@@ -245,7 +245,7 @@ impl<'a> Fields<'a> {
     fn integer(self, key: &str) -> Option<i64> {
         let mut number = self.value(key)?.clone();
         fieldpath::normalize(&mut number);
-        // Minus zero is the one whole number that is no integer to us.
+        // Negative zero is the only whole number that we do not store as an integer.
         number.as_i64().or_else(|| number.as_f64().map(|double| double as i64))
     }
 
@@ -260,7 +260,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Input {
-    /// The input, if it is of the right type.
+    /// Decodes the input, if it has the right type.
     pub(super) fn read(input: &Map<String, Value>) -> Result<Self, InputError> {
         TYPES.check(input, "v1beta1.Resources", Decoder::Strict)?;
         let input = Fields(Some(input));

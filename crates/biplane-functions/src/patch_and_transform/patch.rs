@@ -1,4 +1,4 @@
-//! Carrying out one patch.
+//! Executes one patch.
 
 use biplane_go::fmt;
 use biplane_go::fmt::Arg;
@@ -9,10 +9,10 @@ use super::plan::{Patch, Source};
 use super::transform;
 use super::value::Val;
 
-/// Why a patch could not be carried out.
+/// Why a patch failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PatchError {
-    /// A field is not there, at the source or, for wildcards, at the destination.
+    /// A field does not exist at the source or, for wildcards, at the destination.
     #[error("{0}")]
     NotFound(String),
     #[error("{0}")]
@@ -35,7 +35,7 @@ impl From<String> for PatchError {
     }
 }
 
-/// What a patch would write.
+/// Returns the value that a patch writes.
 pub(super) fn read(patch: &Patch, from: &Document) -> Result<Val, PatchError> {
     let value = match &patch.source {
         Source::Field(path) => get(from, path)?,
@@ -59,7 +59,7 @@ fn get(from: &Document, path: &super::plan::Path) -> Result<Val, PatchError> {
     }
 }
 
-/// Writes what a patch has read.
+/// Writes the value of a patch.
 pub(super) fn write(patch: &Patch, value: Val, to: &mut Document) -> Result<(), PatchError> {
     let marshal = |error: String| format!("cannot marshal value to JSON: {error}");
     let not_written = |error: String| format!("cannot patch to object: {error}");

@@ -1,4 +1,4 @@
-//! The input made ready to run: valid, with sets inlined and paths and patterns parsed.
+//! The prepared input: validated, with inlined patch sets and parsed paths and patterns.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::input::{self, Input};
 use super::transform::Transform;
 use super::validate;
 
-/// What to do, for any request with the same input.
+/// The plan for all requests with the same input.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) environment: Vec<Patch>,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
 #[derive(Debug)]
 pub(super) struct Template {
     pub(super) name: String,
-    /// What to start from; without it, what an earlier function made.
+    /// The base template. Without it, the resource of an earlier function is used.
     pub(super) base: Option<Result<Object, String>>,
     pub(super) patches: Vec<Patch>,
     pub(super) connection_details: Vec<ConnectionDetail>,
@@ -36,13 +36,13 @@ pub(super) struct SecretRef {
     pub(super) patches: Vec<Patch>,
 }
 
-/// A path, or why the text is none. Which of them it is matters only when the patch runs.
+/// A parsed path, or the parse error, which matters only when the patch runs.
 pub(super) type Path = Result<FieldPath, ParseError>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Patch {
     pub(super) kind: PatchKind,
-    /// The kind as results name it.
+    /// The kind in result messages.
     pub(super) kind_name: String,
     pub(super) source: Source,
     pub(super) transforms: Vec<Transform>,
@@ -58,7 +58,7 @@ pub(super) enum PatchKind {
     ToComposite,
     FromEnvironment,
     ToEnvironment,
-    /// Only references to connection secrets can have patches of other kinds.
+    /// Only patches of connection secret references can have another kind.
     Other,
 }
 
@@ -75,12 +75,12 @@ pub(super) enum Source {
     Combine { variables: Vec<Path>, format: Result<String, String> },
 }
 
-/// What it means when the source is not there.
+/// How a missing source is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FromPolicy {
     Optional,
     Required,
-    /// A word that nobody checked.
+    /// A value that was not validated.
     Other,
 }
 
@@ -102,14 +102,14 @@ pub(super) enum ReadinessCheck {
     None,
     NonEmpty(Path),
     String(Path, String),
-    /// The number is not kept, because none ever matches.
+    /// The number is not stored, because it never matches.
     Integer(Path),
     Bool(Path, bool),
     Condition(Option<(String, String)>),
 }
 
 impl Plan {
-    /// Whether it takes more memory than one would keep without need.
+    /// Whether the plan is too large to cache.
     pub(super) fn is_large(&self) -> bool {
         let secret = self.secret.iter().flat_map(|secret| &secret.patches);
         let templates = self.templates.iter().flat_map(|template| &template.patches);
@@ -121,12 +121,12 @@ impl Plan {
             .any(Transform::is_large)
     }
 
-    /// Reads, validates and prepares the input. The error is the whole text of a fatal result.
+    /// Decodes, validates and prepares the input. The error is the whole message of a fatal result.
     pub(super) fn new(input: &Map<String, Value>) -> Result<Self, String> {
         let input =
             Input::read(input).map_err(|error| format!("cannot get Function input: {error}"))?;
         validate::input(&input).map_err(|error| format!("invalid Function input: {error}"))?;
-        // Of two sets with one name the later counts.
+        // Of two sets with the same name, the later one is used.
         let sets: BTreeMap<&str, Vec<Patch>> = input
             .patch_sets
             .iter()
@@ -208,7 +208,7 @@ fn patch(patch: &input::Patch) -> Patch {
                 variables: combine.variables.iter().map(|path| FieldPath::parse(path)).collect(),
                 format: format(combine),
             },
-            // Validation sees to it everywhere but in references to connection secrets.
+            // Validation ensures this, except for connection secret references.
             None => Source::Combine {
                 variables: Vec::new(),
                 format: Err("combine must be set to combine variables".into()),

@@ -1,4 +1,4 @@
-//! Whether an observed composed resource is ready.
+//! Readiness checks of observed composed resources.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ condition type:string status:string lastTransitionTime:meta.Time reason:string m
 observedGeneration:int64"])
 });
 
-/// Whether every check passes; without any, whether the resource says so itself.
+/// Whether every check passes. Without checks, whether the `Ready` condition is true.
 pub(super) fn is_ready(object: &Object, checks: &[ReadinessCheck]) -> Result<bool, String> {
     if checks.is_empty() {
         return Ok(condition(object, "Ready") == Some("True"));
@@ -36,7 +36,7 @@ fn passes(object: &Object, check: &ReadinessCheck) -> Result<bool, String> {
         ReadinessCheck::String(path, wanted) => {
             read(path, |path| path.get_str(object).map(|text| text == wanted))
         }
-        // Observed numbers are doubles, and no double counts as an integer here.
+        // Observed numbers are doubles, and a double never counts as an integer here.
         ReadinessCheck::Integer(path) => read(path, |path| {
             path.get(object)?;
             Err(PathError::Type { path: path.text().to_owned(), wanted: "not a (int64) number" })
@@ -53,7 +53,7 @@ fn passes(object: &Object, check: &ReadinessCheck) -> Result<bool, String> {
     }
 }
 
-/// What is not there is not ready, and nothing to warn about.
+/// Runs a check. A missing field is not ready, without a warning.
 fn read(
     path: &Path,
     read: impl FnOnce(&FieldPath) -> Result<bool, PathError>,
@@ -64,7 +64,8 @@ fn read(
     }
 }
 
-/// The status of a condition. One that is not there is unknown, unless nothing can be read at all.
+/// Returns the status of a condition. A missing condition is unknown, unless nothing can be
+/// decoded.
 fn condition<'a>(object: &'a Object, kind: &str) -> Option<&'a str> {
     let status = match object.get("status")? {
         Value::Null => return Some("Unknown"),

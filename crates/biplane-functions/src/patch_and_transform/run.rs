@@ -1,4 +1,4 @@
-//! One request from beginning to end.
+//! Runs a plan for one request.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Made {
     ready: bool,
 }
 
-/// What a request is about.
+/// The state of one request.
 struct Run<'a> {
     response: &'a mut RunFunctionResponse,
     observed_xr: Document,
@@ -28,12 +28,12 @@ struct Run<'a> {
     environment: Document,
     details: connection::Details,
     observed: BTreeMap<String, Resource>,
-    /// Composed resources that this call makes or changes.
+    /// Composed resources that this call creates or changes.
     made: BTreeMap<String, Made>,
     skipped: bool,
 }
 
-/// Carries out a plan. The error is the text of a fatal result.
+/// Runs a plan. The error is the message of a fatal result.
 pub(super) fn run(
     plan: &Plan,
     mut request: RunFunctionRequest,
@@ -46,7 +46,7 @@ pub(super) fn run(
         Some(Value::Object(map)) => map.clone().into(),
         _ => Object::new(),
     };
-    // The request shares nothing with the response from here on, so that writing copies nothing.
+    // From here on the request shares nothing with the response, so that writing copies nothing.
     drop(request);
     let mut run = Run {
         response,
@@ -63,7 +63,7 @@ pub(super) fn run(
     let had_details = !run.details.is_empty();
     let outcome = run.carry_out(plan);
     if outcome.is_err() {
-        // Upstream adds details to the very map that it was sent, if it was sent one.
+        // Upstream adds details to the map of the request, if there is one.
         if had_details
             && let Some(composite) =
                 run.response.desired.as_mut().and_then(|desired| desired.composite.as_mut())
@@ -99,7 +99,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// An environment without version and kind gets some, because patching needs them.
+    /// Sets the version and kind of an environment without them, because patching needs them.
     fn name_environment(&mut self) {
         let environment = self.environment.object();
         let version = environment.api_version();
@@ -169,7 +169,7 @@ impl Run<'_> {
             }
             observed_document = Some(Document::from_wire(object));
         }
-        // Two templates may have one name.
+        // Two templates may have the same name.
         if let Some(observed) = observed {
             self.observed.insert(template.name.clone(), observed);
         }
@@ -215,7 +215,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What an earlier template or an earlier function made under a name.
+    /// Returns the resource that an earlier template or function created under a name.
     fn earlier(&self, name: &str) -> Option<Document> {
         if let Some(made) = self.made.get(name) {
             return Some(made.document.clone());
@@ -258,7 +258,7 @@ impl Run<'_> {
             connection_details: self.details,
             ready: if self.skipped { Ready::False } else { Ready::Unspecified }.into(),
         });
-        // Upstream writes every resource anew, with its object and its readiness and nothing else.
+        // Upstream rebuilds every resource with only its object and its readiness.
         for resource in desired.resources.values_mut() {
             resource.connection_details.clear();
             resource.resource.get_or_insert_default();

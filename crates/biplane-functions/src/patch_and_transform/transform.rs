@@ -1,4 +1,4 @@
-//! Transforms: what happens to a value between its source and its destination.
+//! Transforms, which change a value between its source and its destination.
 
 mod convert;
 mod hash;
@@ -12,10 +12,10 @@ use super::input;
 use super::validate;
 use super::value::Val;
 
-/// A prepared transform. Much of what can be wrong with one shows only when it runs.
+/// A prepared transform. Many errors show only when it runs.
 #[derive(Clone, Debug)]
 pub(super) enum Transform {
-    /// Fails whatever it is given.
+    /// Fails for every value.
     Fail(String),
     Resolve(&'static str, Op),
 }
@@ -50,7 +50,7 @@ enum Pattern {
     Fail(String),
 }
 
-/// Applies transforms one after the other.
+/// Applies transforms in order.
 pub(super) fn run(transforms: &[Transform], mut value: Val) -> Result<Val, String> {
     for (index, transform) in transforms.iter().enumerate() {
         value = transform
@@ -86,7 +86,7 @@ impl Transform {
         }
     }
 
-    /// Whether it takes more memory than one would keep without need.
+    /// Whether the transform is too large to cache.
     pub(super) fn is_large(&self) -> bool {
         let large = |regex: &Result<GoRegex, String>| regex.as_ref().is_ok_and(GoRegex::is_large);
         match self {
@@ -135,7 +135,7 @@ impl Math {
     fn run(&self, value: Val) -> Result<Val, String> {
         let whole = match value {
             Val::Int(integer) => integer,
-            // What does not fit is cut to what does.
+            // Values out of range are clamped.
             Val::Float(float) => float as i64,
             _ => {
                 return Err(format!(

@@ -1,4 +1,4 @@
-//! Rules that the input must keep, beyond its types. Only the first breach is reported.
+//! Validation of the input beyond its types. Only the first error is reported.
 
 use biplane_go::fmt::quote;
 use biplane_go::json::{Style, write_string};
@@ -9,7 +9,7 @@ use super::input::{
     Template, Text, Transform,
 };
 
-/// A field that breaks a rule.
+/// A validation error of a field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub(super) struct FieldError {
@@ -23,14 +23,14 @@ fn required(field: &str, detail: &str) -> Checked {
     Err(FieldError { field: field.into(), problem: format!("Required value: {detail}") })
 }
 
-/// About one of a few words, which the reference shows as JSON.
+/// An error about an enum value, which upstream prints as JSON.
 fn invalid(field: &str, value: &str, detail: &str) -> Checked {
     let mut shown = String::new();
     write_string(&mut shown, value, Style::MARSHAL);
     refuse(field, &shown, detail)
 }
 
-/// About any other text, which it shows as Go does.
+/// An error about any other string, which upstream prints like Go.
 fn invalid_text(field: &str, value: &str, detail: &str) -> Checked {
     refuse(field, &quote(value), detail)
 }
@@ -41,7 +41,7 @@ fn refuse(field: &str, shown: &str, detail: &str) -> Checked {
 }
 
 trait Within {
-    /// The same, seen from the object that holds the field.
+    /// Prefixes the field of the error with the path of its parent.
     fn within(self, parent: impl FnOnce() -> String) -> Self;
 }
 
@@ -123,7 +123,7 @@ fn patch(patch: &Patch, may_use_sets: bool) -> Checked {
         | "CombineToComposite"
         | "CombineFromEnvironment"
         | "CombineToEnvironment" => {
-            // Nothing else of such a patch is looked at before it runs.
+            // Nothing else of such a patch is validated before it runs.
             let Some(config) = &patch.combine else {
                 return required("combine", &format!("combine must be set for patch type {kind}"));
             };

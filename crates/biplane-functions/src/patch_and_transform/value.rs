@@ -1,4 +1,4 @@
-//! What flows through transforms: JSON values, and a little more.
+//! The values that transforms read and return: JSON values and a few more.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,8 @@ use biplane_go::text::runes;
 use biplane_go::{fmt, json, num};
 use biplane_model::{Map, Number, Value};
 
-/// A value between two transforms. Numbers may be infinite and text may be broken until it is written.
+/// A value between two transforms. Until it is written, numbers may be infinite and strings may be
+/// invalid UTF-8.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Val {
     Null,
@@ -17,7 +18,7 @@ pub(super) enum Val {
     Text(Vec<u8>),
     Array(Vec<Value>),
     Object(Map<String, Value>),
-    /// A list that was decoded from null: it looks empty, and is written as null.
+    /// A list that was decoded from null: it is empty, and is written as null.
     NilArray,
     /// An object that was decoded from null.
     NilObject,
@@ -44,17 +45,17 @@ impl Val {
         }
     }
 
-    /// What Go calls the type.
+    /// Returns Go's name of the type.
     pub(super) fn type_name(&self) -> &'static str {
         self.as_arg().type_name()
     }
 
-    /// As `%v` prints it.
+    /// Formats the value like `%v`.
     pub(super) fn display(&self) -> Vec<u8> {
         fmt::display(self.as_arg())
     }
 
-    /// The value as JSON holds it. Stray bytes become replacement characters.
+    /// Converts the value to JSON. Invalid bytes become replacement characters.
     pub(super) fn into_json(self) -> Result<Value, String> {
         Ok(match self {
             Self::Null | Self::NilArray | Self::NilObject => Value::Null,
@@ -75,7 +76,7 @@ impl Val {
         })
     }
 
-    /// The value as JSON text.
+    /// Encodes the value as JSON.
     pub(super) fn to_json_text(&self) -> Result<String, String> {
         if let Self::Text(text) = self
             && std::str::from_utf8(text).is_err()
@@ -106,7 +107,7 @@ fn unsupported(float: f64) -> String {
     format!("json: unsupported value: {}", num::format_float(float))
 }
 
-/// JSON text for a text that is none: each stray byte is written as an escape.
+/// Encodes a string with invalid UTF-8 as JSON: each invalid byte is written as an escape.
 fn broken_text(text: &[u8]) -> String {
     let mut out = String::from("\"");
     for chunk in text.utf8_chunks() {

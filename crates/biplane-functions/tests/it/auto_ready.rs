@@ -1,4 +1,4 @@
-//! Calls of the real function-auto-ready: generated ones, and those of recorded pipelines.
+//! Compares with the real function-auto-ready: generated calls, and calls of recorded pipelines.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ async fn answers_the_same_over_the_wire() {
     assert_served_answers_equal(Arc::new(AutoReady::default()), recordings()).await;
 }
 
-/// Keys of a row: what is `seen` of the desired resource `r`; the `input`; whether the `gate` of
-/// rules is open; the `flag` that says how long answers keep.
+/// Keys of a row: `seen` is the observed state of the desired resource `r`; `input` is the input;
+/// `gate` enables rules; `flag` sets how long responses are cached.
 fn ask(row: &mut Row) -> RunFunctionResponse {
     let mut request = json!({"desired": {"resources": {"r": {"resource": {}}}}});
     if let Some(seen) = row.take("seen") {

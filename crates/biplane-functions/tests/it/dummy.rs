@@ -1,4 +1,4 @@
-//! Recorded calls of function-dummy.
+//! Compares with recorded calls of function-dummy.
 
 use biplane_function::PureFunction as _;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
@@ -22,7 +22,7 @@ fn answers_damaged_requests() {
     assert_survives_damage("dummy", &Dummy, &unpack(RECORDINGS));
 }
 
-/// Answers to an input that sets a connection detail.
+/// Returns the response to an input that sets a connection detail.
 fn with_detail(detail: &str) -> RunFunctionResponse {
     let input = json!({
         "apiVersion": "dummy.fn.crossplane.io/v1beta1",

@@ -1,4 +1,5 @@
-//! Calls of the real function-environment-configs: generated ones, and those of recorded pipelines.
+//! Compares with the real function-environment-configs: generated calls, and calls of recorded
+//! pipelines.
 
 use std::sync::Arc;
 

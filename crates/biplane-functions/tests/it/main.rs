@@ -1,6 +1,6 @@
-//! The functions in the box against recordings of the real ones.
+//! Compares the built-in functions with recordings of the real ones.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod auto_ready;
 mod dummy;

@@ -1,4 +1,4 @@
-//! Functions keep nothing of a call but what they have room for.
+//! Tests that the memory use of functions is bounded over many calls.
 
 use std::ops::Range;
 use std::process::Command;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 /// Set in the process that makes the calls.
 const ALONE: &str = "BIPLANE_TEST_ALONE";
 
-/// What growth is put down to chance.
+/// The growth that is attributed to chance.
 const SLACK: usize = 2 << 20;
 
 fn request(value: Value) -> RunFunctionRequest {
     json::from_value(value).unwrap()
 }
 
-/// Memory of this process that is in use, in bytes.
+/// Returns the resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -59,8 +59,7 @@ fn gather(text: &str) -> RunFunctionRequest {
     }))
 }
 
-/// Makes calls of which no two are alike, so that whatever is kept from each would add up. At first
-/// what has room is filled.
+/// Makes calls that all differ, so that leaks add up. The first calls fill the caches.
 fn check(function: &impl PureFunction, ask: fn(&str) -> RunFunctionRequest, room: usize) {
     let call = |numbers: Range<usize>| {
         for n in numbers {
@@ -76,9 +75,9 @@ fn check(function: &impl PureFunction, ask: fn(&str) -> RunFunctionRequest, room
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_calls() {
-    #[allow(clippy::disallowed_methods)] // tells the two processes of this test apart
+    #[allow(clippy::disallowed_methods)] // distinguishes the two processes of this test
     if std::env::var_os(ALONE).is_none() {
-        // Tests share a process, and others would be measured too.
+        // Tests share a process, and other tests would be measured too.
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "memory::memory_does_not_grow_with_the_number_of_calls"])
             .args(["--nocapture"])

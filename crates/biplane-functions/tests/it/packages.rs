@@ -1,4 +1,4 @@
-//! What packages say about inputs, as a Kubernetes API server reads it.
+//! Checks the input schemas of the packages with the rules of a Kubernetes API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -55,7 +55,7 @@ fn kubectl(server: &ApiServer, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the function took: inputs of recorded pipelines that it had nothing against.
+/// Returns the inputs of recorded pipelines that the function accepted.
 fn inputs(packed: &[u8]) -> Vec<(String, Value)> {
     let refused = |recording: &Recording| {
         let results = &recording.response.results;
@@ -71,8 +71,9 @@ fn inputs(packed: &[u8]) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// What the schemas refuse although the functions take it, as those of the originals do: they do not
-/// know every value that the functions know, and the functions do not look at every value.
+/// Inputs that the schemas refuse although the functions accept them, like the original schemas.
+/// The schemas do not list every value that the functions support, and the functions do not check
+/// every value.
 const NARROWER: [&str; 14] = [
     "env/input-unknown-source-type/0",
     "env/input-unknown-source-type/1",

@@ -1,4 +1,5 @@
-//! Calls of the real function-patch-and-transform: generated ones, and those of recorded pipelines.
+//! Compares with the real function-patch-and-transform: generated calls, and calls of recorded
+//! pipelines.
 
 use std::sync::Arc;
 
@@ -34,9 +35,10 @@ fn answers_whatever_it_is_asked() {
     assert_survives_damage("function-patch-and-transform", &function, &recordings());
 }
 
-/// Keys of a row: the composite resource `xr`; one template `r` with `base`, `patches` and what
-/// else `template` says, or a whole `input`; `secret` is where connection details go; what is
-/// `seen` of the resource; the environment `env`; `combined` is a transform of a combined text.
+/// Keys of a row: `xr` is the composite resource; `base`, `patches` and `template` describe one
+/// template `r`, or `input` is the whole input; `secret` is the destination of connection details;
+/// `seen` is the observed resource; `env` is the environment; `combined` is a transform of a
+/// combined string.
 fn ask(row: &mut Row) -> RunFunctionResponse {
     if let Some(transform) = row.take("combined") {
         let variables = json!([{"fromFieldPath": "metadata.name"}]);
@@ -76,13 +78,13 @@ fn ask(row: &mut Row) -> RunFunctionResponse {
     PatchAndTransform::default().run(row.request(request)).unwrap()
 }
 
-/// Keys of a row: what goes `in`, as an `integer` if it says so; the `transform`; what comes `out`,
-/// or the `error`.
+/// Keys of a row: `in` is the value, as an integer if `integer` is set; `transform` is the
+/// transform; `out` is the result, or `error` the error.
 fn ask_to_transform(row: &mut Row) -> RunFunctionResponse {
     let transform = row.take("transform").unwrap();
     let mut transforms = vec![transform.clone()];
     if row.take("integer").is_some() {
-        // Whatever arrives is a double.
+        // Every received number is a double.
         transforms.insert(0, json!({"type": "convert", "convert": {"toType": "int64"}}));
     }
     let input = row.take("in").unwrap();

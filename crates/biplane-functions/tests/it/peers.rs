@@ -1,4 +1,4 @@
-//! Functions and clients in other languages: what we call, and who calls us.
+//! Tests with functions and clients in other languages, which we call or which call us.
 
 mod builds;
 
@@ -27,7 +27,7 @@ use tokio::time::Instant;
 /// Long enough for an interpreter to start on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A function in another process, at a socket in a folder of its own.
+/// A function in another process, with a socket in its own folder.
 struct Peer {
     folder: TempDir,
     certs: Option<Certs>,
@@ -53,7 +53,7 @@ impl Peer {
         Self { folder, certs, _process: process }
     }
 
-    /// On the official Go SDK.
+    /// A function with the official Go SDK.
     fn go(secure: bool) -> Self {
         Self::start(&builds::go("server"), secure, |socket, command| {
             command.arg("--network=unix").arg("--address").arg(socket);
@@ -153,13 +153,13 @@ async fn failures_of_a_function_on_the_go_sdk_come_through() {
     let expected =
         "rpc error: code = ResourceExhausted desc = grpc: received message larger than max (500";
     assert!(error.starts_with(expected), "{error}");
-    // What Go's server says about a request that is too large is what ours says.
+    // Our server returns the same message for a request that is too large as Go's server.
     let large = json!({"padding": 0, "text": "x".repeat(5_000_000)});
     let error = peer.call(request(&large)).await.unwrap_err();
     assert!(error.starts_with(expected) && error.ends_with(" vs. 4194304)"), "{error}");
 }
 
-/// Holds one of everything.
+/// Contains one value of every type.
 struct One;
 
 #[async_trait]
@@ -211,7 +211,7 @@ async fn a_published_python_function_answers() {
     }
 }
 
-/// Our own function-dummy as a server.
+/// Our function-dummy as a server.
 struct Served {
     certs: Option<Certs>,
     running: Running,
@@ -237,7 +237,7 @@ async fn serve_dummy_at(network: Network, address: &str, secure: bool) -> Served
 }
 
 impl Served {
-    /// Lets a client ask, and returns what it prints.
+    /// Runs a client and returns its output.
     async fn ask(&self, program: &[PathBuf], call: &str, request: &RunFunctionRequest) -> String {
         let (first, rest) = program.split_first().unwrap();
         let mut command = Command::new(first);
@@ -253,7 +253,7 @@ impl Served {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A client that only lists services does not read.
+        // A client that only lists services does not read its input.
         let _ = stdin.write_all(json::to_string(request).unwrap().as_bytes()).await;
         drop(stdin);
         let Output { status, stdout, stderr } = child.wait_with_output().await.unwrap();
@@ -292,7 +292,7 @@ async fn check_calls(program: &[PathBuf], served: &Served) {
     for dialect in ["v1", "v1beta1"] {
         let text = served.ask(program, dialect, &dummy_request()).await;
         let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| text.clone().into());
-        // Python prints whole doubles with a fraction; by value they are the same.
+        // Python prints whole doubles with a fraction. The values are equal.
         let answer: RunFunctionResponse = json::from_value(answer).expect(&text);
         assert_eq!(shown(&answer), expected, "{dialect} at {}", served.running.target());
     }

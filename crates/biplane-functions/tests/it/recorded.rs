@@ -1,4 +1,4 @@
-//! Recorded calls of real functions, and what they are for: comparing answers, and damaging.
+//! Recorded calls of real functions, to compare responses and to create damaged requests.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use prost::Message as _;
 use serde::Deserialize;
 use tokio::task::JoinSet;
 
-/// What one call of the real function said.
+/// One recorded call of the real function.
 #[derive(Deserialize)]
 pub(crate) struct Recording {
     pub(crate) id: String,
@@ -20,14 +20,14 @@ pub(crate) struct Recording {
     pub(crate) response: RunFunctionResponse,
 }
 
-/// The calls in a packed file, one JSON object a line.
+/// Unpacks the calls in a file, one JSON object per line.
 pub(crate) fn unpack(packed: &[u8]) -> Vec<Recording> {
     let mut text = String::new();
     flate2::read::GzDecoder::new(packed).read_to_string(&mut text).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What follows these words varies at random in the real functions.
+/// The message after this text is random in the real functions.
 const VARIES: &str = "cannot unmarshal";
 
 fn cut(mut response: RunFunctionResponse) -> RunFunctionResponse {
@@ -39,7 +39,7 @@ fn cut(mut response: RunFunctionResponse) -> RunFunctionResponse {
     response
 }
 
-/// Asks the function what the real one was asked.
+/// Checks that the function returns the recorded responses.
 pub(crate) fn assert_answers_equal(function: &impl PureFunction, recordings: Vec<Recording>) {
     let mut differ = Differences::default();
     for recording in recordings {
@@ -49,7 +49,7 @@ pub(crate) fn assert_answers_equal(function: &impl PureFunction, recordings: Vec
     differ.assert_none();
 }
 
-/// Asks the function as its users do who swap its image: through a socket.
+/// Checks the same through a socket, like users who replace the function's image.
 pub(crate) async fn assert_served_answers_equal(
     function: Arc<dyn Function>,
     recordings: Vec<Recording>,
@@ -83,7 +83,7 @@ pub(crate) async fn assert_served_answers_equal(
     differ.assert_none();
 }
 
-/// Where our answers are not the recorded ones.
+/// The responses that differ from the recorded ones.
 #[derive(Default)]
 struct Differences {
     compared: usize,
@@ -109,7 +109,7 @@ impl Differences {
     }
 }
 
-/// Asks the function what nobody would ask. All that is wanted is an answer.
+/// Sends damaged requests to the function. It must respond to all of them.
 pub(crate) fn assert_survives_damage(
     name: &str,
     function: &impl PureFunction,
@@ -121,7 +121,7 @@ pub(crate) fn assert_survives_damage(
     mutate(name, &corpus, mutate::BUDGET, |bytes| {
         if let Ok(request) = RunFunctionRequest::decode(bytes) {
             let answer = function.run(request).unwrap();
-            // What the function says must be something that can be sent and read.
+            // The response must be encodable and decodable.
             RunFunctionResponse::decode(answer.encode_to_vec().as_slice()).unwrap();
         }
     });

@@ -1,18 +1,17 @@
-//! Rows of the specification's tables, kept as data: what is asked, and what is to be seen in the
-//! answer.
+//! Rows of the specification's tables, stored as data: a request and the expected response.
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `id` | the rows and rules that it is about |
-//! | `request` | the request, or what is merged into the one that the other keys make |
-//! | `has`, `lacks` | values by their paths in the answer, and paths that must not be there |
-//! | `resource`, `composite`, `environment` | the desired resource `r`, the desired composite resource, the environment: all of it but `apiVersion` and `kind`, or `absent` |
-//! | `ready` | what is said about `r` |
-//! | `results` | every result, where `…` stands for any text; without this key there must be none |
-//! | `fails` | the text of the one result, which is fatal |
-//! | `invalid` | likewise, without the words that precede a breach of a rule |
+//! | `id` | the rows and rules that it tests |
+//! | `request` | the request, or a part that is merged into the request built from the other keys |
+//! | `has`, `lacks` | values by their paths in the response, and paths that must not exist |
+//! | `resource`, `composite`, `environment` | the desired resource `r`, the desired composite resource, the environment: all of it except `apiVersion` and `kind`, or `absent` |
+//! | `ready` | the readiness of `r` |
+//! | `results` | all results, where `…` matches any text; without this key there must be none |
+//! | `fails` | the message of the only result, which is fatal |
+//! | `invalid` | the same, without the prefix of a validation error |
 //!
-//! Further keys belong to one function, and are told where its requests are made.
+//! The other keys are specific to one function. They are documented where its requests are built.
 
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_model::fieldpath::FieldPath;
@@ -20,7 +19,7 @@ use biplane_model::yaml;
 use biplane_proto::json;
 use serde_json::{Map, Value, json};
 
-/// What is not taken from a row is a mistake in it.
+/// A row of a table. A key that is not used is an error in the row.
 pub(crate) struct Row {
     id: String,
     keys: Map<String, Value>,
@@ -35,7 +34,7 @@ impl Row {
         self.keys.insert(key.to_owned(), value);
     }
 
-    /// Merges the row's own request into one.
+    /// Merges the row's own request into a request.
     pub(crate) fn request(&mut self, mut request: Value) -> RunFunctionRequest {
         if let Some(more) = self.take("request") {
             merge(&mut request, more);
@@ -44,7 +43,7 @@ impl Row {
     }
 }
 
-/// Lays one value over another.
+/// Merges one value over another.
 pub(crate) fn merge(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
@@ -56,7 +55,7 @@ pub(crate) fn merge(below: &mut Value, above: Value) {
     }
 }
 
-/// Asks for every row of a table.
+/// Checks every row of a table.
 pub(crate) fn check(table: &str, ask: impl Fn(&mut Row) -> RunFunctionResponse) {
     let Value::Array(rows) = yaml::parse_one("rows", table).unwrap().value else {
         panic!("a table is a list of rows")
@@ -131,7 +130,8 @@ fn differences(row: &mut Row, answer: &Value) -> Vec<String> {
     differ
 }
 
-/// Each result's severity and message. All are for the composite resource, and have no reason.
+/// Returns severity and message of each result. All results target the composite resource and have
+/// no reason.
 fn results(answer: &Map<String, Value>) -> Vec<String> {
     let results = answer.get("results").and_then(Value::as_array).map(Vec::as_slice);
     let text = |result: &Value| {

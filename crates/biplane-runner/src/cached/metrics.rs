@@ -1,11 +1,11 @@
-//! What a cache counts, under the names that control planes use.
+//! The metrics of the cache, with the names that control planes use.
 
 use std::time::Duration;
 
 use biplane_function::metrics::{Counters, Histograms, Metrics};
 use prometheus_client::encoding::EncodeLabelSet;
 
-/// Whose response it is.
+/// The function of a response.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Function {
     function_name: String,
@@ -17,7 +17,7 @@ impl Function {
     }
 }
 
-/// The counters of caches. Clones share them.
+/// The counters of caches. Clones share the same counters.
 #[derive(Clone, Debug)]
 pub struct CacheMetrics {
     pub(super) hits: Counters<Function>,
@@ -32,7 +32,7 @@ pub struct CacheMetrics {
 }
 
 impl CacheMetrics {
-    /// Adds the counters to the metrics of the process, where they may be only once.
+    /// Adds the counters to the metrics of the process. This must be done only once.
     pub fn new(metrics: &Metrics) -> Self {
         let counters = |name: &str, help: &str| {
             metrics.counters(&format!("function_run_function_response_cache_{name}"), help)

@@ -1,4 +1,4 @@
-//! The files of the cache.
+//! The files of the cache: lookup, atomic writes and garbage collection.
 
 use std::fmt;
 use std::fs::{self, DirBuilder};
@@ -15,9 +15,9 @@ use prost::Message;
 use super::{CacheMetrics, Now};
 use crate::v1::RunFunctionResponse;
 
-/// What temporary files begin with; nothing that is looked up does.
+/// The prefix of temporary files. No cache key starts with it.
 const TEMPORARY: &str = ".new-";
-/// A temporary file of this age was left behind by a process that is no more.
+/// The age at which a temporary file counts as left behind by a dead process.
 const ABANDONED: Duration = Duration::from_hours(1);
 
 pub(super) struct Store {
@@ -27,7 +27,7 @@ pub(super) struct Store {
     written: AtomicU64,
 }
 
-/// What a response is kept under.
+/// The cache key of a response.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     function: String,
@@ -35,7 +35,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// `None` if there is no tag, or if the names could lead out of the folder.
+    /// Returns `None` if there is no tag, or if a name could refer to a file outside the folder.
     pub(super) fn new(function: &str, tag: &str) -> Option<Self> {
         let is_plain =
             |name: &str| !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
@@ -44,7 +44,7 @@ impl Key {
     }
 }
 
-/// Why there is no answer in the cache.
+/// Why a response is not in the cache.
 #[derive(Debug)]
 pub(super) enum Miss {
     EmptyTag,
@@ -83,7 +83,7 @@ impl Store {
         Ok(cached.response.unwrap_or_default())
     }
 
-    /// Writes and says how many bytes that were. Readers see the old file or the new one.
+    /// Writes a response and returns its size. Readers see either the old file or the new one.
     pub(super) async fn write(
         &self,
         key: &Key,
@@ -111,7 +111,7 @@ impl Store {
         tokio::task::spawn_blocking(write).await?
     }
 
-    /// Deletes what has expired; folders go once they are found empty.
+    /// Deletes expired responses and empty folders.
     pub(super) fn collect_garbage(&self) -> io::Result<usize> {
         let mut collected = 0;
         for entry in fs::read_dir(&self.folder)? {
@@ -147,7 +147,7 @@ impl Store {
         Ok(collected)
     }
 
-    /// Deletes one response if it has expired, and says how large it was.
+    /// Deletes one response if it has expired, and returns its size.
     fn collect(&self, path: &Path) -> io::Result<Option<u64>> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with(TEMPORARY) {
@@ -166,7 +166,7 @@ impl Store {
     }
 }
 
-/// When a response expires; an absent deadline is long past.
+/// Returns when a response expires. An absent deadline is in the past.
 fn deadline(cached: &CachedRunFunctionResponse) -> SystemTime {
     let Timestamp { seconds, nanos } = cached.deadline.unwrap_or_default();
     let since = Duration::new(

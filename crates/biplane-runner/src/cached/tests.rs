@@ -1,4 +1,4 @@
-//! The cache of responses: what is kept, for how long, and what a damaged file costs.
+//! Tests of the cache: what is kept, for how long, and the effect of damaged files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::v1::{
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Answers with this TTL, or fails without one; counts its calls.
+/// Responds with this TTL, or fails without one. Counts its calls.
 #[derive(Clone)]
 struct Answering {
     response: Option<RunFunctionResponse>,
@@ -221,7 +221,7 @@ async fn garbage_is_collected_and_empty_folders_one_pass_later() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_costs_no_answer() {
     let world = World::new(Some(with_ttl(MINUTE)), Duration::ZERO);
-    // A file where the folder should be stops even those who may write anywhere.
+    // A file in place of the folder fails writes even for the root user.
     fs::write(world.folder.path().join("fn"), "").unwrap();
     assert!(world.run("fn", "t").await.is_ok());
     let metrics = &world.runner.metrics;

@@ -1,4 +1,4 @@
-//! Requirements are fetched, settled and bounded.
+//! Tests that requirements are fetched until they are stable, within a limit.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ use crate::v1::{
     SchemaSelector, State, resource_selector::Match,
 };
 
-/// A function that answers from a script, its last answer for ever, and remembers what it was asked.
+/// A scripted function: repeats its last response and records its requests.
 #[derive(Clone, Default)]
 struct Scripted {
     answers: Arc<Mutex<VecDeque<RunFunctionResponse>>>,
@@ -36,7 +36,7 @@ impl FunctionRunner for Scripted {
     }
 }
 
-/// Objects by the text of their selector; anything else does not exist.
+/// Objects by the string form of their selector. Nothing else exists.
 #[derive(Clone, Default)]
 struct World {
     objects: BTreeMap<String, Vec<Value>>,
@@ -228,7 +228,7 @@ async fn settling_on_the_sixth_call_is_in_time() {
     let outcome = run(RunFunctionRequest::default(), answers).await;
     assert!(outcome.answer.is_ok());
     assert_eq!(outcome.requests.len(), 6);
-    // What earlier calls asked for is gone.
+    // The requirements of earlier calls are removed.
     let keys: Vec<_> = outcome.requests[5].required_resources.keys().collect();
     assert_eq!(keys, ["last"]);
 }
@@ -301,7 +301,7 @@ async fn required_schemas_are_fetched_too() {
     );
 }
 
-/// Takes its time over every call, and remembers the deadlines of its calls.
+/// Takes time for every call, and records the deadlines of its calls.
 #[derive(Clone, Default)]
 struct Slow(Arc<Mutex<Vec<Option<Instant>>>>);
 
@@ -314,13 +314,13 @@ impl FunctionRunner for Slow {
     ) -> Result<RunFunctionResponse, RunError> {
         self.0.lock().unwrap().push(call.deadline);
         tokio::time::sleep(Duration::from_secs(1)).await;
-        // First it asks for one thing, then for another, and then it is content.
+        // Requires one resource, then another one, then nothing new.
         let name = if request.required_resources.is_empty() { "a" } else { "b" };
         Ok(requires(&[(name, by_name(name))]))
     }
 }
 
-/// However long the first one takes.
+/// All calls of a step share one deadline, even if the first call takes long.
 #[tokio::test(start_paused = true)]
 async fn all_calls_of_a_step_share_its_deadline() {
     let deadline = Some(Instant::now() + Duration::from_mins(1));

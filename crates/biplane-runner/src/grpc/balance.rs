@@ -1,7 +1,7 @@
-//! Connections to every address of a target, used in turn.
+//! Round-robin connections to all addresses of a target.
 //!
-//! Calls never wait for an address that does not answer while another one does. With none ready
-//! they wait: whoever calls a function that is still starting gets an answer, not an error.
+//! A call never waits for an unreachable address while another one is connected. If none is
+//! connected, the call waits. A call to a function that is still starting therefore succeeds.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tonic::transport::{Channel, Endpoint};
 use super::dial::{Ready, Security, dial};
 use super::target::{Address, Target};
 
-/// Connections of one target.
+/// The connections of one target.
 #[derive(Debug)]
 pub(crate) struct Balance {
     target: Target,
@@ -28,12 +28,12 @@ pub(crate) struct Balance {
 #[derive(Debug, Default)]
 struct State {
     members: Vec<Member>,
-    /// Whose turn it is.
+    /// The index of the next connection to use.
     next: usize,
-    /// Numbers members, to tell a connection from its successor.
+    /// A counter that numbers members, to distinguish a connection from its replacement.
     made: u64,
     is_connecting: bool,
-    /// When to look again for addresses that have no connection.
+    /// When to retry addresses that have no connection.
     retry_at: Option<Instant>,
     waiting: usize,
     last_error: Option<String>,
@@ -48,11 +48,11 @@ pub(crate) struct Member {
     pub(crate) ready: Ready,
 }
 
-/// How long an address that does not answer is left alone while others do.
+/// The retry interval of an unreachable address while others are connected.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// As long as gRPC gives a single attempt to connect.
+/// The timeout of a single connection attempt, the same as in gRPC.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Balance {
@@ -61,7 +61,7 @@ impl Balance {
             Security::Plaintext => "http",
             Security::MutualTls(_) => "https",
         };
-        // Connections are opened below: the address in the endpoint is never looked at.
+        // Connections are opened below. The address of the endpoint is never used.
         let origin = format!("{scheme}://{}", target.authority());
         let origin = Endpoint::from_shared(origin)?.uri().clone();
         let endpoint =
@@ -77,12 +77,12 @@ impl Balance {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the last attempt to connect failed, if it did.
+    /// Returns the error of the last connection attempt, if it failed.
     pub(crate) fn last_error(&self) -> Option<String> {
         self.state().last_error.clone()
     }
 
-    /// Notes that a member is of no use, and why.
+    /// Removes a broken member and records the error.
     pub(crate) fn discard(&self, member: &Member, error: Option<String>) {
         let mut state = self.state();
         state.members.retain(|m| m.id != member.id);
@@ -92,7 +92,7 @@ impl Balance {
         }
     }
 
-    /// The member whose turn it is, as soon as there is one.
+    /// Returns the next member, and waits until there is one.
     pub(crate) async fn pick(self: &Arc<Self>) -> Member {
         let _waiting = Waiting::new(self);
         loop {
@@ -117,8 +117,8 @@ impl Balance {
         }
     }
 
-    /// Connects to whatever the target stands for and has no connection yet. Says whether all of it
-    /// is connected then.
+    /// Connects to all addresses of the target that have no connection. Returns whether all are
+    /// connected afterwards.
     async fn connect_missing(self: &Arc<Self>) -> bool {
         let addresses = match self.target.resolve().await {
             Ok(addresses) if !addresses.is_empty() => addresses,
@@ -188,12 +188,12 @@ impl Balance {
     }
 }
 
-/// Go's wrapping of why there is no connection.
+/// Formats a connection error like Go.
 pub(crate) fn connection_error(text: &str) -> String {
     format!("connection error: desc = {text:?}")
 }
 
-/// The deepest error of ours, or else the deepest of all.
+/// Returns the deepest error of this crate, or else the deepest error.
 pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     loop {
@@ -207,7 +207,7 @@ pub(crate) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Keeps trying as long as somebody waits.
+/// Retries while calls are waiting.
 async fn connect_all(balance: Arc<Balance>) {
     let mut pause = FIRST_PAUSE;
     loop {
@@ -227,12 +227,12 @@ async fn connect_all(balance: Arc<Balance>) {
     }
 }
 
-/// The pause after this one.
+/// Returns the next, longer pause.
 pub(crate) fn longer(pause: Duration) -> Duration {
     (pause * 8 / 5).clamp(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
-/// Counts a caller in for as long as it waits, also when it gives up.
+/// Counts a waiting call until it is dropped.
 struct Waiting<'a>(&'a Balance);
 
 impl<'a> Waiting<'a> {

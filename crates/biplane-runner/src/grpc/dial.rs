@@ -1,8 +1,9 @@
-//! Opens connections, and watches whether the other end speaks HTTP/2 at all.
+//! Opens connections, and detects whether the server speaks HTTP/2.
 //!
-//! A connection counts as ready once the server's first frame has come, which must be its settings.
-//! Whoever answers the door without being a gRPC server yet (a proxy in front of a container that
-//! is still starting, say) is thus told from a server that fails a call.
+//! A connection is ready once the first frame of the server has arrived, which must be its
+//! settings. This distinguishes a server that fails a call from an endpoint that accepts
+//! connections but is not a gRPC server yet, for example the proxy of a container that is still
+//! starting.
 
 use std::io;
 use std::pin::Pin;
@@ -17,20 +18,20 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::target::Address;
 
-/// How calls are protected.
+/// The transport security of calls.
 #[derive(Clone, Debug, Default)]
 pub enum Security {
-    /// Not at all.
+    /// No TLS.
     #[default]
     Plaintext,
-    /// Both ends show certificates.
+    /// Mutual TLS.
     MutualTls(Arc<ClientConfig>),
 }
 
 trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// Why no connection came about, in the words of Go's gRPC.
+/// Why a connection failed, with the messages of Go's gRPC.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DialError {
     #[error("transport: Error while dialing: dial {address}: {}", go_io(source))]
@@ -39,7 +40,7 @@ pub(crate) enum DialError {
     Handshake(String),
 }
 
-/// Whether the server's settings have come.
+/// Whether the server's settings have arrived.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ready(Arc<AtomicBool>);
 
@@ -54,7 +55,7 @@ pub(crate) async fn dial(
     server_name: &str,
     security: &Security,
     ready: Ready,
-) -> Result<Watched, DialError> {
+) -> Result<PrefaceDetecting, DialError> {
     let failed = |source| DialError::Connect { address: address.clone(), source };
     let io: Box<dyn Io> = match address {
         Address::Tcp(address) => {
@@ -70,14 +71,14 @@ pub(crate) async fn dial(
         Security::MutualTls(config) => handshake(io, server_name, config).await?,
     };
     ready.0.store(false, Ordering::Release);
-    Ok(Watched { io, ready, seen: 0 })
+    Ok(PrefaceDetecting { io, ready, seen: 0 })
 }
 
 #[cfg(target_os = "linux")]
 fn connect_abstract(name: &str) -> io::Result<UnixStream> {
     use std::os::linux::net::SocketAddrExt;
     let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
-    // Connecting to a local socket is immediate: it either has a listener or has not.
+    // Connecting to a local socket does not block: either it has a listener or it fails.
     let stream = std::os::unix::net::UnixStream::connect_addr(&address)?;
     stream.set_nonblocking(true)?;
     UnixStream::from_std(stream)
@@ -111,7 +112,7 @@ fn go_tls(error: &io::Error, server_name: &str) -> String {
     match inner {
         Some(rustls::Error::InvalidCertificate(problem)) => {
             let reason = match problem {
-                // A new authority under the old name shows as a bad signature.
+                // A new CA with the same name as the old one causes a bad signature.
                 CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                     "certificate signed by unknown authority".to_owned()
                 }
@@ -134,7 +135,7 @@ fn go_tls(error: &io::Error, server_name: &str) -> String {
     }
 }
 
-/// An input or output error as Go names it.
+/// Formats an I/O error like Go.
 pub(crate) fn go_io(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
@@ -147,18 +148,18 @@ pub(crate) fn go_io(error: &io::Error) -> String {
     }
 }
 
-/// A connection that remembers whether the server's settings came first.
-pub(crate) struct Watched {
+/// A connection that detects whether the server's settings arrive first.
+pub(crate) struct PrefaceDetecting {
     io: Box<dyn Io>,
     ready: Ready,
     seen: usize,
 }
 
-/// Where a frame says what it is, and what a frame of settings says there.
+/// The offset of the type in a frame header, and the type of a settings frame.
 const TYPE_OFFSET: usize = 3;
 const SETTINGS: u8 = 4;
 
-impl AsyncRead for Watched {
+impl AsyncRead for PrefaceDetecting {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -179,7 +180,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for PrefaceDetecting {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! What a failed call means: another attempt, or an error in the words of Go's gRPC.
+//! Classifies failed calls: retry, or return an error with the message of Go's gRPC.
 
 use std::error::Error;
 use std::io;
@@ -10,16 +10,16 @@ use crate::status;
 use super::balance::{connection_error, root_cause};
 use super::dial::{Ready, go_io};
 
-/// What to do about a failed call.
+/// How to handle a failed call.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The function never saw the request: the connection is of no use, the text says why.
+    /// The function did not receive the request. The connection is unusable for this reason.
     NotReady(String),
-    /// The connection broke under the call.
+    /// The connection broke during the call.
     Broken(Status),
-    /// The time that the request itself carries is up.
+    /// The deadline of the request was exceeded.
     Expired,
-    /// The server's own answer, or an answer that cannot be understood.
+    /// The status that the server returned, or the error of decoding its response.
     Answer(Status),
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn classify(status: Status, ready: &Ready) -> Failure {
         return Failure::NotReady(connection_error(&cause));
     }
     Failure::Broken(match status.code() {
-        // The server reset this one call; the connection may well live.
+        // The server reset only this call. The connection may still work.
         Code::Internal | Code::Cancelled | Code::ResourceExhausted => status,
         _ => Status::unavailable(format!("error reading from server: {cause}")),
     })

@@ -1,4 +1,4 @@
-//! gRPC targets: where a function listens, in the syntax of gRPC names.
+//! Parses gRPC targets, the addresses of functions, in the syntax of gRPC names.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -6,26 +6,26 @@ use std::path::PathBuf;
 /// A parsed target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As it was written.
+    /// The target as it was written.
     text: String,
     endpoint: Endpoint,
-    /// What the server is called: `:authority` of requests.
+    /// The `:authority` of requests.
     authority: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Endpoint {
-    /// A name or an IP address, and a port.
+    /// A host name or an IP address, and a port.
     Host(String, u16),
     /// Addresses that need no resolution.
     Addresses(Vec<SocketAddr>),
-    /// A socket in the file system.
+    /// A Unix domain socket in the file system.
     Unix(PathBuf),
-    /// A socket in Linux's abstract namespace.
+    /// A Unix domain socket in Linux's abstract namespace.
     Abstract(String),
 }
 
-/// One place to connect to.
+/// One address to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Tcp(SocketAddr),
@@ -33,7 +33,7 @@ pub(crate) enum Address {
     Abstract(String),
 }
 
-/// Go's words: `tcp 127.0.0.1:9443`, `unix /run/function.sock`.
+/// Go's format: `tcp 127.0.0.1:9443`, `unix /run/function.sock`.
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -44,23 +44,23 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// Why a text is no target.
+/// Why a string is not a valid target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// It cannot be part of a URL.
+    /// The target is not a valid URL.
     #[error("parse {url:?}: {reason}")]
     NotAUrl {
         /// The target as a URL.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// It names no host, or something that is no address.
+    /// The target has no host, or an invalid address.
     #[error("cannot use gRPC target {target:?}: {reason}")]
     NoAddress {
         /// The target.
         target: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 }
@@ -69,7 +69,7 @@ const DEFAULT_PORT: u16 = 443;
 const SCHEMES: [&str; 6] = ["dns", "passthrough", "unix", "unix-abstract", "ipv4", "ipv6"];
 
 impl Target {
-    /// Parses a target. Text without a known scheme is a name to be resolved.
+    /// Parses a target. A string without a known scheme is a name to resolve.
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         let (scheme, rest, url) = match text.split_once(':') {
             Some((scheme, rest)) if SCHEMES.contains(&scheme) => (scheme, rest, text.to_owned()),
@@ -120,7 +120,7 @@ impl Target {
         Ok(Self { text: text.to_owned(), endpoint, authority })
     }
 
-    /// As it was written.
+    /// Returns the target as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -129,7 +129,7 @@ impl Target {
         &self.authority
     }
 
-    /// The name that the server's certificate must be valid for.
+    /// Returns the name that the server's certificate must be valid for.
     pub(crate) fn server_name(&self) -> &str {
         let authority = self.authority.as_str();
         if let Some((host, _)) = authority.strip_prefix('[').and_then(|a| a.split_once(']')) {
@@ -141,7 +141,7 @@ impl Target {
         }
     }
 
-    /// All addresses that the target stands for at the moment.
+    /// Resolves all current addresses of the target.
     pub(crate) async fn resolve(&self) -> std::io::Result<Vec<Address>> {
         Ok(match &self.endpoint {
             Endpoint::Unix(path) => vec![Address::Unix(path.clone())],
@@ -190,7 +190,7 @@ fn host_and_port(name: &str, default: Option<u16>) -> Result<(String, u16), &'st
     Ok((if host.is_empty() { "localhost" } else { host }.to_owned(), port))
 }
 
-/// What Go's URL parser refuses in the path of a URL.
+/// Refuses the URL paths that Go's URL parser refuses.
 fn check_url(url: &str) -> Result<(), TargetError> {
     let fail = |reason: String| Err(TargetError::NotAUrl { url: url.to_owned(), reason });
     if url.bytes().any(|b| b < 0x20 || b == 0x7f) {

@@ -1,4 +1,4 @@
-//! In process, a function sees and gives what it would over the wire.
+//! Tests that functions in process get and return the same values as over the wire.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl PureFunction for Failing {
     }
 }
 
-/// Never answers.
+/// Never responds.
 struct Stuck;
 
 #[async_trait]

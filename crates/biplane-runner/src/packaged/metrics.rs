@@ -1,4 +1,4 @@
-//! What is counted about calls over the wire, under the names that control planes use.
+//! The metrics of calls over the wire, with the names that control planes use.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::grpc::{Dialect, Watch};
 use crate::status::code_name;
 use crate::v1::{RunFunctionResponse, Severity};
 
-/// Which function was called, and how.
+/// The labels of a sent request: the function and the method.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Sent {
     pub(super) function_name: String,
@@ -20,7 +20,7 @@ pub(super) struct Sent {
     pub(super) grpc_method: &'static str,
 }
 
-/// The same, and what came of it.
+/// The labels of a response: those of the request and the result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Answered {
     #[prometheus(flatten)]
@@ -29,7 +29,8 @@ pub(super) struct Answered {
     pub(super) result_severity: &'static str,
 }
 
-/// Attempts to call installed functions, and the answers. Clones share them.
+/// Counters of requests to installed functions and of their responses. Clones share the same
+/// counters.
 #[derive(Clone, Debug)]
 pub struct CallMetrics {
     pub(super) requests: Counters<Sent>,
@@ -38,7 +39,7 @@ pub struct CallMetrics {
 }
 
 impl CallMetrics {
-    /// Adds the counters to the metrics of the process, where they may be only once.
+    /// Adds the counters to the metrics of the process. This must be done only once.
     pub fn new(metrics: &Metrics) -> Self {
         Self {
             requests: metrics.counters(
@@ -56,19 +57,23 @@ impl CallMetrics {
         }
     }
 
-    pub(super) fn watch<'a>(&'a self, function: &'a str, endpoint: &'a Endpoint) -> Watched<'a> {
-        Watched { metrics: self, function, endpoint }
+    pub(super) fn start_call<'a>(
+        &'a self,
+        function: &'a str,
+        endpoint: &'a Endpoint,
+    ) -> CallTimer<'a> {
+        CallTimer { metrics: self, function, endpoint }
     }
 }
 
-/// Counts the attempts of one call.
-pub(super) struct Watched<'a> {
+/// Counts the requests and responses of one call and measures their latency.
+pub(super) struct CallTimer<'a> {
     metrics: &'a CallMetrics,
     function: &'a str,
     endpoint: &'a Endpoint,
 }
 
-impl Watched<'_> {
+impl CallTimer<'_> {
     fn labels(&self, dialect: Dialect) -> Sent {
         Sent {
             function_name: self.function.to_owned(),
@@ -79,7 +84,7 @@ impl Watched<'_> {
     }
 }
 
-impl Watch for Watched<'_> {
+impl Watch for CallTimer<'_> {
     fn sent(&self, dialect: Dialect) {
         self.metrics.requests.get_or_create(&self.labels(dialect)).inc();
     }

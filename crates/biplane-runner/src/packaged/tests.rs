@@ -1,4 +1,4 @@
-//! Installed functions: which endpoint is called, when connections are reused and dropped.
+//! Tests of installed functions: which endpoint is called, when connections are reused and dropped.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,7 +76,7 @@ fn packaged(installed: Installed) -> Packaged<Installed> {
     Packaged::new(installed, Security::Plaintext, CallMetrics::new(&Metrics::default()))
 }
 
-/// The labels of an answer of the installed function.
+/// The labels of a response of the installed function.
 fn answered(target: &str, version: &str, code: &'static str, severity: &'static str) -> Answered {
     let grpc_method = match version {
         "v1" => "/apiextensions.fn.proto.v1.FunctionRunnerService/RunFunction",

@@ -1,4 +1,4 @@
-//! The client: targets, dialects, connections.
+//! Tests of the gRPC client: targets, protocol versions, connections.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,7 +85,8 @@ async fn a_connection_that_broke_between_calls_is_replaced() {
     let client = client(&wire.address);
     client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
     wire.cut();
-    // The break is noticed before the next call or under it; the one after that works again.
+    // The broken connection is detected before or during the next call. The call after that
+    // succeeds.
     let _ = client.call(request("t", &Value::Null), Some(PATIENCE)).await;
     client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
     assert_eq!(wire.connections.load(Ordering::SeqCst), 2);
@@ -99,7 +100,7 @@ async fn a_call_waits_for_a_function_that_is_still_starting() {
     drop(listener);
     let client = client(&address);
     let started = async {
-        // Refused at least once before anyone listens.
+        // The connection is refused at least once before the server listens.
         let refused = client.call(request("t", &Value::Null), Some(BRIEF)).await;
         assert!(refused.is_err());
         let config = server::Config { address: address.clone(), ..config() };
@@ -133,7 +134,7 @@ async fn calls_go_round_all_addresses() {
     let client = client(&format!("ipv4:{},{}", first.target(), second.target()));
     let calls = || [&one, &two].map(|echo| echo.0.load(Ordering::SeqCst));
     let call = async || client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
-    // Calls are not held up until both are connected.
+    // Calls do not wait until both addresses are connected.
     let connected = async {
         while calls().contains(&0) {
             call().await;
@@ -239,7 +240,7 @@ async fn a_server_of_another_authority_or_name_is_refused() {
 async fn a_client_of_another_authority_is_refused() {
     let (ours, theirs) = (Certs::new(&["localhost"]), Certs::new(&["localhost"]));
     let running = serve_with(&ours).await;
-    // It trusts the server, but shows a certificate that the server does not know.
+    // The client trusts the server, but presents a certificate that the server does not trust.
     std::fs::copy(ours.client().join("ca.crt"), theirs.client().join("ca.crt")).unwrap();
     let (_, port) = running.target().rsplit_once(':').unwrap();
     let text = refusal(&format!("localhost:{port}"), trusting(&theirs)).await;

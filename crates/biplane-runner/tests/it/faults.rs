@@ -1,4 +1,4 @@
-//! Servers that hang, die, or answer nonsense: each has its words.
+//! Tests of servers that hang, exit, or send invalid data: each causes a specific error message.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -42,14 +42,14 @@ impl Serving {
     }
 }
 
-/// The frame that gRPC puts around a message.
+/// Frames a message like gRPC.
 fn framed(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap();
     [&[0], length.to_be_bytes().as_slice(), message].concat()
 }
 
 impl Raw {
-    /// A well-formed answer around any bytes.
+    /// A well-formed response with any bytes as its message.
     pub(crate) fn answering(message: impl AsRef<[u8]>) -> Self {
         Self::sending(framed(message.as_ref()))
     }
@@ -240,14 +240,14 @@ async fn a_server_that_dies_under_the_call_is_unavailable() {
         wire.cut();
     };
     let (text, ()) = tokio::join!(error(&wire.address, PATIENCE), cut);
-    // Whether the end shows as such or as a reset is up to the operating system.
+    // The operating system decides whether the end shows as EOF or as a reset.
     let expected = "rpc error: code = Unavailable desc = error reading from server: ";
     let reason = text.strip_prefix(expected).unwrap_or(&text);
     assert!(["EOF", "connection reset by peer"].contains(&reason), "{text}");
     assert_eq!(serving.calls(), 1, "what the function has seen is not sent again");
 }
 
-/// Answers every connection with these bytes, and then hangs up.
+/// Sends these bytes on every connection, and then closes it.
 async fn shouting(bytes: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -261,7 +261,7 @@ async fn shouting(bytes: &'static [u8]) -> String {
     address
 }
 
-/// A proxy in front of a container does this while the function is still starting.
+/// The proxy of a container does this while the function is still starting.
 #[tokio::test]
 async fn a_server_that_is_none_is_waited_for() {
     for bytes in [b"".as_slice(), b"HTTP/1.1 400 Bad Request\r\n\r\n", &[0xff; 64]] {

@@ -1,6 +1,6 @@
-//! Functions over the wire: our client, and servers that misbehave.
+//! Tests of functions over the wire: the client, and servers that misbehave.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on should stop where it is
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod client;
 mod faults;

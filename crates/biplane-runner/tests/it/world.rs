@@ -1,4 +1,4 @@
-//! What the tests share: ways to call a function, and a wire to cut.
+//! Shared test helpers: ways to call a function, and a connection that can be cut.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,9 +14,9 @@ use tokio::sync::watch;
 
 pub(crate) use biplane_testkit::echo::{Echo, config, request, serve};
 
-/// Long enough for anything that is going to happen at all.
+/// A timeout for operations that will complete.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
-/// Long enough to have tried, for what is never going to happen.
+/// A timeout for operations that never complete, long enough for an attempt.
 pub(crate) const BRIEF: Duration = Duration::from_secs(1);
 
 pub(crate) fn client(target: &str) -> Client {
@@ -27,13 +27,13 @@ pub(crate) async fn call(target: &str) -> Result<RunFunctionResponse, Status> {
     client(target).call(request("t", &Value::Null), Some(PATIENCE)).await
 }
 
-/// The error of a call, as users read it.
+/// Returns the error message of a call.
 pub(crate) async fn error(target: &str, patience: Duration) -> String {
     let answer = client(target).call(request("t", &Value::Null), Some(patience)).await;
     biplane_function::status::text(&answer.unwrap_err())
 }
 
-/// A wire in the middle that counts connections and can be cut.
+/// A proxy that counts connections and can cut them.
 pub(crate) struct Wire {
     pub(crate) address: String,
     pub(crate) connections: Arc<AtomicUsize>,
@@ -65,7 +65,7 @@ impl Wire {
         Self { address, connections, cut }
     }
 
-    /// Breaks all connections; new ones are possible.
+    /// Breaks all connections. New ones are possible.
     pub(crate) fn cut(&self) {
         self.cut.send_modify(|cuts| *cuts += 1);
     }

@@ -1,4 +1,4 @@
-//! How the server says no.
+//! The error messages of the API server.
 
 use biplane_go::fmt::quote;
 use biplane_model::Object;

@@ -1,4 +1,5 @@
-//! Garbage collection, done at once: dependents of what is gone go too, or are set free.
+//! Garbage collection, which runs immediately: the dependents of a removed object are deleted or
+//! orphaned.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +9,14 @@ use super::{Endpoint, field_manager, keep, metadata, start_deletion};
 use crate::cluster::{Propagation, WatchEvent};
 use crate::memory::Store;
 
-/// Holds an object until what depends on it has been set free.
+/// The finalizer that keeps an object until its dependents are orphaned.
 pub(super) const ORPHAN: &str = "orphan";
-/// Holds an object until what depends on it is gone.
+/// The finalizer that keeps an object until its dependents are deleted.
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
-/// Who sets dependents free in a real cluster.
+/// The field manager that orphans dependents in a real cluster.
 const COLLECTOR: &str = "kube-controller-manager";
 
-/// Takes an object out of the store; its dependents are looked after by [`collect`].
+/// Removes an object from the store. [`collect`] processes its dependents.
 pub(super) fn remove(store: &mut Store, id: &ObjectId) {
     if let Some(object) = store.objects.remove(id) {
         store.notify(&id.gvk, &object, WatchEvent::Deleted);
@@ -23,7 +24,7 @@ pub(super) fn remove(store: &mut Store, id: &ObjectId) {
     }
 }
 
-/// Looks after dependents until there is nothing left to do.
+/// Processes dependents until nothing is left to do.
 pub(super) fn collect(store: &mut Store) {
     loop {
         if let Some(uid) = store.gone.pop() {
@@ -62,7 +63,7 @@ pub(super) fn collect(store: &mut Store) {
     }
 }
 
-/// Whether there is something to do for an owner that waits for its dependents.
+/// Whether an owner that waits for its dependents can be processed.
 fn ready_to_go(store: &Store, owner: &Object) -> bool {
     let waiting =
         |id: &ObjectId| store.objects.get(id).is_some_and(|object| !object.is_being_deleted());
@@ -84,7 +85,7 @@ fn dependents(store: &Store, uid: &str) -> Vec<ObjectId> {
     found.map(|(id, _)| id.clone()).collect()
 }
 
-/// Dependents that insist on going before their owner.
+/// The dependents that block the deletion of their owner.
 fn blockers(store: &Store, uid: &str) -> Vec<ObjectId> {
     let blocks = |reference: &Value| {
         let blocks = reference.get("blockOwnerDeletion").and_then(Value::as_bool);
@@ -97,7 +98,7 @@ fn blockers(store: &Store, uid: &str) -> Vec<ObjectId> {
     found
 }
 
-/// A dependent with another living owner stays; any other goes.
+/// Deletes a dependent, or only drops the owner reference if it has another existing owner.
 fn release_or_delete(store: &mut Store, id: &ObjectId, owner: &str, how: Propagation) {
     let Some(dependent) = store.objects.get(id) else { return };
     let living: BTreeSet<&str> = store
@@ -117,7 +118,7 @@ fn release_or_delete(store: &mut Store, id: &ObjectId, owner: &str, how: Propaga
     }
 }
 
-/// Removes the reference to an owner.
+/// Removes an owner reference.
 fn release(store: &mut Store, id: &ObjectId, owner: &str) {
     let Some(live) = store.objects.get(id).cloned() else { return };
     let left: Vec<Value> =

@@ -1,21 +1,21 @@
-//! Patches: RFC 6902 (JSON patch) and RFC 7386 (JSON merge patch).
+//! Patches: JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 //!
-//! A server also takes positions that count from the end of a list (`/args/-1`), which the standard
-//! does not have; they are refused here.
+//! A real server also accepts negative list positions (`/args/-1`), which are not in the standard.
+//! They are refused here.
 
 use biplane_model::Value;
 use json_patch::PatchOperation;
 
 use crate::cluster::WriteError;
 
-/// The document with a merge patch laid over it; null removes.
+/// Applies a merge patch to a document. Null removes a field.
 pub(super) fn merge(document: &Value, patch: &Value) -> Value {
     let mut out = document.clone();
     json_patch::merge(&mut out, patch);
     out
 }
 
-/// The document after a list of operations; all of them go through, or none does.
+/// Applies a list of operations to a document: all of them or none.
 pub(super) fn json(document: &Value, operations: &[Value]) -> Result<Value, WriteError> {
     patched(document, operations).ok_or_else(|| {
         let text = "the server rejected our request due to an error in our request";

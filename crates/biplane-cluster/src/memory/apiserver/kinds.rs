@@ -1,4 +1,4 @@
-//! The kinds that a server serves: where their objects live, their schemas and subresources.
+//! The kinds that the server serves: their scope, schemas and subresources.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use biplane_schema::structural::{FieldError, Schema, SchemaError};
 
 use super::metadata;
 
-/// Why a definition was not taken in.
+/// Why a definition could not be registered.
 #[derive(Debug, thiserror::Error)]
 pub enum RegisterError {
-    /// Not a definition, or one without a group, a kind or a version.
+    /// Not a CustomResourceDefinition, or one without a group, a kind or a version.
     #[error("cannot register {0}: it is not a complete CustomResourceDefinition")]
     Incomplete(String),
-    /// A version's schema cannot be read.
+    /// The schema of a version is invalid.
     #[error("cannot register version {version} of {name}")]
     Schema {
         /// Name of the definition.
         name: String,
         /// The version.
         version: String,
-        /// What is wrong with its schema.
+        /// The error in the schema.
         #[source]
         source: SchemaError,
     },
@@ -37,7 +37,7 @@ struct Version {
     status: bool,
 }
 
-/// What a definition says.
+/// The content of a definition.
 #[derive(Debug)]
 struct Definition {
     plural: String,
@@ -46,13 +46,13 @@ struct Definition {
     versions: BTreeMap<String, Version>,
 }
 
-/// A kind as one request sees it.
+/// A kind in the context of one request.
 #[derive(Clone, Debug)]
 pub(in crate::memory) struct Kind {
     pub gvk: Gvk,
     pub plural: String,
     pub namespaced: bool,
-    /// Whether changes are counted in `metadata.generation`.
+    /// Whether `metadata.generation` counts changes.
     pub counts_generations: bool,
     definition: Option<Arc<Definition>>,
 }
@@ -61,7 +61,7 @@ pub(in crate::memory) struct Kind {
 #[derive(Debug, Default)]
 pub(in crate::memory) struct Kinds(BTreeMap<(String, String), Arc<Definition>>);
 
-/// Built-in kinds: group, kind, plural, namespaced, whether changes are counted, status.
+/// Built-in kinds: group, kind, plural, namespaced, has generations, has a status subresource.
 const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
     ("", "ConfigMap", "configmaps", true, false, false),
     ("", "Endpoints", "endpoints", true, false, false),
@@ -93,7 +93,7 @@ const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
 const CRD: &str = "CustomResourceDefinition";
 
 impl Kinds {
-    /// Takes in a definition; it replaces an earlier one of the same kind.
+    /// Registers a definition. It replaces an earlier one of the same kind.
     pub(in crate::memory) fn register(&mut self, crd: &Object) -> Result<(), RegisterError> {
         let incomplete = || RegisterError::Incomplete(crd.name().to_owned());
         let group = crd.str_at(&["spec", "group"]);
@@ -124,15 +124,15 @@ impl Kinds {
         Ok(())
     }
 
-    /// Takes in whatever a stored object says about kinds. A definition that makes no sense
-    /// defines nothing, as with a real server, which says so in the definition's conditions.
+    /// Registers the kind if the stored object is a definition. An invalid definition is ignored. A
+    /// real server also ignores it and reports the error in the conditions of the definition.
     pub(in crate::memory) fn learn(&mut self, object: &Object) {
         if object.kind() == CRD {
             let _ = self.register(object);
         }
     }
 
-    /// Whether objects of a kind live in namespaces, if that is known.
+    /// Whether a kind is namespaced, if that is known.
     pub(in crate::memory) fn namespaced(&self, gvk: &Gvk) -> Option<bool> {
         if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
             return Some(definition.namespaced);
@@ -145,8 +145,8 @@ impl Kinds {
         self.of_gvk(&object.gvk(), !object.namespace().is_empty())
     }
 
-    /// A kind that nobody defined is taken as it comes: without a schema, and in a namespace if
-    /// its object is.
+    /// Returns the kind. An unknown kind has no schema, and is namespaced if its object has a
+    /// namespace.
     pub(in crate::memory) fn of_gvk(&self, gvk: &Gvk, in_namespace: bool) -> Kind {
         let gvk = gvk.clone();
         if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
@@ -209,7 +209,7 @@ impl Kind {
         self.version(version).is_some_and(|version| version.status)
     }
 
-    /// The object as its schema gives it form.
+    /// Coerces the object to its schema.
     pub(super) fn coerced(&self, mut object: Object) -> Object {
         if let Some(schema) = self.schema() {
             schema.prune(&mut object);
@@ -234,7 +234,7 @@ impl Kind {
     }
 }
 
-/// Versions differ in nothing but their schemas: there is no conversion but that of the name.
+/// Versions differ only in their schemas. A conversion only changes the `apiVersion`.
 impl Versions for Kind {
     fn at<'a>(&self, object: &'a Value, api_version: &str) -> Option<At<'a>> {
         let wanted = Gvk::new(api_version, &self.gvk.kind);

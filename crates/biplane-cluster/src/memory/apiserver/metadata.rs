@@ -1,4 +1,5 @@
-//! Metadata: what the server keeps, what it refuses, and what it does not count as a change.
+//! Rules for object metadata: the fields that the server owns, validation, and changes that it
+//! ignores.
 
 use biplane_model::{Map, Object, Value, names};
 use biplane_schema::structural::{FieldError, Problem};
@@ -24,7 +25,7 @@ const KNOWN: [&str; 15] = [
     "uid",
 ];
 
-/// Leaves only what metadata may have, without anything empty.
+/// Removes unknown and empty fields of the metadata.
 pub(super) fn tidy(object: &mut Object) {
     let Some(Value::Object(meta)) = object.get("metadata") else { return };
     let untidy = |(name, value): (&String, &Value)| {
@@ -42,7 +43,7 @@ fn is_hollow(name: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
-        // An empty list of managers asks for a reset and is read before it goes.
+        // An empty list requests a reset of the managers. It is read before it is removed.
         Value::Array(items) => items.is_empty() && name != "managedFields",
         Value::Object(map) => map.is_empty(),
         Value::Number(number) => name == "generation" && number.as_i64() == Some(0),
@@ -55,7 +56,7 @@ pub(super) fn finalizers(object: &Object) -> Vec<String> {
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether an object has a namespace exactly if its kind lives in namespaces.
+/// Checks that an object has a namespace exactly if its kind is namespaced.
 pub(super) fn check_namespace(namespaced: bool, object: &Object) -> Result<(), WriteError> {
     if namespaced != object.namespace().is_empty() {
         return Ok(());
@@ -68,14 +69,14 @@ pub(super) fn check_namespace(namespaced: bool, object: &Object) -> Result<(), W
     }))
 }
 
-/// What is wrong with the metadata of a new object.
+/// Validates the metadata of a new object.
 pub(super) fn validate(object: &Object) -> Vec<FieldError> {
     let name = object.name();
     if name.is_empty() {
         let detail = "name or generateName is required";
         return vec![FieldError::new(Problem::Required, "metadata.name", "", detail)];
     }
-    // Built-in kinds have rules of their own; names with colons are common among them.
+    // Built-in kinds have their own naming rules. Names with colons are common.
     let lenient = object.gvk().group.ends_with(".k8s.io") || object.gvk().group.is_empty();
     if lenient || names::is_subdomain(name) {
         return Vec::new();
@@ -91,7 +92,7 @@ pub(super) fn validate(object: &Object) -> Vec<FieldError> {
     vec![FieldError::new(Problem::Invalid, "metadata.name", name, detail)]
 }
 
-/// What is wrong with the way metadata has changed.
+/// Validates changes to the metadata.
 pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.is_being_deleted() {
@@ -116,7 +117,7 @@ pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
     errors
 }
 
-/// What no client may change stays as it is.
+/// Restores the fields that clients cannot change.
 pub(super) fn keep_system_fields(new: &mut Object, old: &Object) {
     for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
         match given(old.at(&["metadata", field])).cloned() {
@@ -147,7 +148,7 @@ pub(super) fn differs_outside(a: &Object, b: &Object) -> bool {
             .all(|((an, av), (bn, bv))| an == bn && biplane_schema::value::equal(av, bv))
 }
 
-/// A write that changes nothing but when managers wrote changes nothing.
+/// Restores the managers' timestamps if nothing else changed, so that the write changes nothing.
 pub(super) fn keep_times_if_nothing_else_changed(new: &mut Object, old: &Object) {
     let path = ["metadata", "managedFields"];
     if without_times(new) != without_times(old) {

@@ -1,21 +1,21 @@
-//! Where a server takes the time, identities and random parts of names from.
+//! Sources of the time, of UIDs and of the random part of generated names.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use biplane_model::names;
 
-/// What a server cannot know by itself.
+/// Values that the server takes from outside, so that tests can fix them.
 pub trait Sources: Debug + Send + Sync {
-    /// The time, as `2006-01-02T15:04:05Z`.
+    /// The current time, formatted as `2006-01-02T15:04:05Z`.
     fn now(&self) -> String;
-    /// An identity that nothing else has.
+    /// A unique UID.
     fn uid(&self) -> String;
-    /// What makes a generated name unique.
+    /// The random suffix of a generated name.
     fn random(&self) -> [u8; names::SUFFIX];
 }
 
-/// Identities and names that count up, at a time that stands still.
+/// UIDs and names that count up, and a fixed time.
 #[derive(Debug)]
 pub struct Counted {
     time: String,
@@ -24,7 +24,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// At a time.
+    /// Creates a source with a fixed time.
     pub fn at(time: &str) -> Self {
         Self { time: time.to_owned(), uids: AtomicU64::new(1), names: AtomicU64::new(1) }
     }

@@ -1,4 +1,4 @@
-//! The memory cluster.
+//! Runs sequences on the memory cluster.
 
 use biplane_cluster::memory::Counted;
 use biplane_cluster::{

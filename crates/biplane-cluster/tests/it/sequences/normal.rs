@@ -1,4 +1,4 @@
-//! Answers without what differs from run to run.
+//! Removes from responses the values that differ from run to run.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Answer;
 
-/// Gives identities and versions the numbers of their first appearance.
+/// Replaces UIDs and versions by numbers, in order of first appearance.
 #[derive(Default)]
 pub(super) struct Normal {
     uids: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ impl Normal {
                     entry["time"] = json!("time");
                 }
             }
-            // Their order depends on the second in which each was written.
+            // The order depends on the second in which each entry was written.
             entries.sort_by_key(|entry| {
                 ["operation", "manager", "apiVersion", "subresource"]
                     .map(|field| entry[field].as_str().unwrap_or_default().to_owned())
@@ -56,7 +56,7 @@ impl Normal {
         object.into_value()
     }
 
-    /// Several problems come in the order of a map that has none.
+    /// Sorts several errors, which the server reports in random order.
     fn message(&mut self, message: &str) -> String {
         let mut message = message.to_owned();
         for (uid, name) in &self.uids {

@@ -1,4 +1,4 @@
-//! A real API server.
+//! Runs sequences on a real API server.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::http::Client;
 
 pub(super) struct Server {
     client: Client,
-    // Stops when dropped.
+    // The server stops when this is dropped.
     _server: ApiServer,
 }
 
@@ -26,7 +26,7 @@ impl Server {
             let (status, answer) = client.ask("POST", path, JSON, &body);
             assert_eq!(status, 201, "{answer}");
         }
-        // The server needs a moment until it serves a new kind, and says nothing when it does.
+        // The server takes a while to serve a new kind, and does not report when it does.
         let deadline = Instant::now() + Duration::from_mins(1);
         for plural in ["widgets", "plains", "simples"] {
             let path = format!("/apis/example.org/v1/{plural}");
@@ -50,7 +50,7 @@ impl Server {
             (404, _) => "NotFound",
             (409, "AlreadyExists") => "AlreadyExists",
             (409, _) => "Conflict",
-            // What does not fit its type is refused as if it were the server's fault.
+            // The server reports a type mismatch as an internal error.
             (422, _) | (500, "") => "Invalid",
             (400, _) => "BadRequest",
             _ => "other",
@@ -98,7 +98,7 @@ impl World for Server {
                 self.ask("PATCH", &format!("{path}?{by}"), kind, &patch.to_string())
             }
             "delete" => match self.ask("DELETE", &path, JSON, "") {
-                // The answer may be the object on its way out.
+                // The response may be the object that is being deleted.
                 Answer::Object(_) | Answer::Gone => Answer::Gone,
                 refused @ Answer::Refused { .. } => refused,
             },

@@ -1,4 +1,4 @@
-//! One verdict a row, kind by kind.
+//! Tests of the health checks, one table per kind.
 
 use super::is_healthy;
 use biplane_model::Object;
@@ -11,7 +11,7 @@ fn check(api_version: &str, kind: &str, rest: &Value) -> bool {
     is_healthy(&object)
 }
 
-/// One row per verdict on a kind.
+/// Checks healthy and unhealthy objects of a kind.
 fn table(api_version: &str, kind: &str, healthy: &[Value], unhealthy: &[Value]) {
     for rest in healthy {
         assert!(check(api_version, kind, rest), "{kind} {rest} is healthy");

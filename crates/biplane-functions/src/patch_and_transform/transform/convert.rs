@@ -1,4 +1,4 @@
-//! The convert transform.
+//! The `convert` transform, which changes the type of a value.
 
 use biplane_go::fmt::{FloatVerb, format_float};
 use biplane_go::{num, quantity};
@@ -63,9 +63,9 @@ impl Convert {
             (Val::Float(float), "string", "none") => {
                 Ok(Val::text(format_float(*float, FloatVerb::Plain, None)))
             }
-            // What does not fit is cut to what does.
+            // Values out of range are clamped.
             (Val::Float(float), "int64", "none") => Ok(Val::Int(*float as i64)),
-            #[allow(clippy::float_cmp)] // exactly one is meant
+            #[allow(clippy::float_cmp)] // compares with exactly one
             (Val::Float(float), "bool", "none") => Ok(Val::Bool(*float == 1.0)),
             _ => Err(format!(
                 "conversion from {from} to {} is not supported with format {}",

@@ -1,4 +1,4 @@
-//! Hashes and checksums.
+//! Hashes and checksums of the `string` transform.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(crate) enum Hash {
 }
 
 impl Hash {
-    /// The hash of a text, or of anything else as JSON.
+    /// Returns the hash of a string, or of the JSON of any other value.
     pub(crate) fn run(self, value: &Val) -> Result<String, String> {
         let bytes = match value {
             Val::Text(text) => text.clone(),
@@ -37,7 +37,7 @@ impl Hash {
     }
 }
 
-/// A value as JSON text.
+/// Encodes a value as JSON.
 pub(crate) fn json(value: &Val) -> Result<String, String> {
     value.to_json_text().map_err(|error| format!("cannot marshal to JSON: {error}"))
 }

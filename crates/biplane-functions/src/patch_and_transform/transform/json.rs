@@ -1,11 +1,11 @@
-//! Objects and lists from JSON text. Every number is a double.
+//! Decodes objects and lists from JSON strings. Every number is a double.
 
 use biplane_go::json::decode;
 use biplane_model::Value;
 
 use crate::patch_and_transform::value::Val;
 
-/// An object; null is one that is not there.
+/// Decodes an object. Null becomes a nil object.
 pub(crate) fn object(text: &[u8]) -> Result<Val, String> {
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilObject), Err),
@@ -14,7 +14,7 @@ pub(crate) fn object(text: &[u8]) -> Result<Val, String> {
     }
 }
 
-/// A list; null is one that is not there.
+/// Decodes a list. Null becomes a nil list.
 pub(crate) fn array(text: &[u8]) -> Result<Val, String> {
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilArray), Err),

@@ -1,4 +1,4 @@
-//! Transforms, one at a time.
+//! Tests of single transforms.
 
 use biplane_model::Object;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::patch_and_transform::input::Input;
 
-/// Runs one transform on a value whose numbers have the kind that they are written with.
+/// Runs one transform on a value. Its numbers keep the type that they are written with.
 fn transform(config: &Value, input: Value) -> Result<Value, String> {
     let input_object = json!({"resources": [{"name": "r", "patches": [{"transforms": [config]}]}]});
     let object = Object::from_value(input_object).unwrap();

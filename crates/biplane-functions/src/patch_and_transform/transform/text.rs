@@ -1,4 +1,4 @@
-//! The string transform.
+//! The `string` transform.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -104,8 +104,8 @@ impl Text {
     }
 }
 
-/// Joins a list as upstream does: the separator follows every item, and one byte is cut off the end
-/// whatever the length of the separator.
+/// Joins a list like upstream: the separator follows every item, and then one byte is cut off the
+/// end, whatever the length of the separator.
 fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
     let items = match value {
         Val::Array(items) => items.as_slice(),
@@ -141,7 +141,7 @@ fn replace_all(text: &[u8], search: &[u8], replace: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An empty search matches around every character.
+/// Replaces an empty search string, which matches around every character.
 fn fill(text: &[u8], replace: &[u8]) -> Vec<u8> {
     let mut out = replace.to_vec();
     for (_, bytes) in runes(text) {

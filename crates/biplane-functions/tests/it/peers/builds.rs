@@ -1,4 +1,4 @@
-//! Builds the programs of other languages, once, into a cache outside the checkout.
+//! Builds the programs in other languages once, in a cache outside the checkout.
 
 use std::env;
 use std::fs::{self, File};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A file below `tests/peers`.
+/// Returns a file below `tests/peers`.
 pub(super) fn source(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers").join(path)
 }
 
 pub(super) fn cache() -> PathBuf {
-    #[allow(clippy::disallowed_methods)] // tests share what they build with later runs
+    #[allow(clippy::disallowed_methods)] // the build cache is shared with later runs
     let folder = |name: &str| env::var_os(name).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME")
         .or_else(|| Some(folder("HOME")?.join(".cache")))
@@ -22,7 +22,7 @@ pub(super) fn cache() -> PathBuf {
     cache
 }
 
-/// Keeps other test runs out for as long as it lives.
+/// Locks out other test runs until the file is dropped.
 pub(super) fn lock(name: &str) -> File {
     let file = File::create(cache().join(format!(".{name}.lock"))).unwrap();
     file.lock().unwrap();
@@ -41,7 +41,7 @@ fn run(what: &str, command: &mut Command) {
     );
 }
 
-/// A program of `function-go`.
+/// Returns a program of `function-go`.
 pub(super) fn go(program: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
@@ -56,8 +56,8 @@ pub(super) fn go(program: &str) -> PathBuf {
     folder.join(program)
 }
 
-/// A Python of version 3.11 or later that can make environments. `cargo xtask test` looks for the
-/// same names in the same order.
+/// Finds a Python of version 3.11 or later that can create environments. `cargo xtask test` tries
+/// the same names in the same order.
 fn interpreter() -> &'static str {
     const CHECK: &str = "import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))";
     let works = |name: &str| {
@@ -69,7 +69,7 @@ fn interpreter() -> &'static str {
         .expect("no Python 3.11 or later with venv and ensurepip was found")
 }
 
-/// A program of the environment that `function-python/requirements.txt` describes.
+/// Returns a program of the environment that `function-python/requirements.txt` describes.
 pub(super) fn python(program: &str) -> PathBuf {
     static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
     let folder = INSTALLED.get_or_init(|| {

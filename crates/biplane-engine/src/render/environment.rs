@@ -1,5 +1,5 @@
-//! The stage on which a reconciler is rendered: a cluster in memory with what the request gives,
-//! and a record of what functions ask for.
+//! The environment of a rendered reconciler: an in-memory cluster with the objects of the request,
+//! and a log of the requirements of functions.
 
 use std::sync::Arc;
 
@@ -10,44 +10,45 @@ use biplane_proto::Struct;
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, Fetching, FunctionRunner, RunError};
 
-use super::output::{self, Happened};
+use super::output::{self, Outcome};
 use crate::pipeline::Ports;
 use crate::requirements::{ClusterRequirements, Recorded, served_by};
 
-/// What a request gives besides the object to reconcile.
+/// The objects of a request besides the one to reconcile.
 #[derive(Debug, Default)]
-pub(super) struct Supporting {
+pub(super) struct RenderFixtures {
     /// Objects that functions may require.
     pub(super) required: Vec<Struct>,
     /// Secrets that steps name.
     pub(super) credentials: Vec<Struct>,
-    /// OpenAPI documents that functions may require schemas of.
+    /// OpenAPI documents with schemas that functions may require.
     pub(super) documents: Vec<Struct>,
 }
 
-/// Where a reconciler is rendered.
-pub(super) struct Stage {
+/// The environment of a rendered reconciler.
+pub(super) struct RenderEnvironment {
     cluster: Arc<MemoryCluster>,
     requirements: Arc<Recorded<ClusterRequirements>>,
-    /// The reconciler's ports.
+    /// The dependencies of the reconciler's pipeline.
     pub(super) ports: Ports,
 }
 
-impl Stage {
-    /// Later objects replace earlier ones of the same kind, namespace and name, but nothing
-    /// replaces the one to reconcile: another's UID, or none, would give its children other names.
-    pub(super) fn set(
+impl RenderEnvironment {
+    /// Creates the cluster. A later object replaces an earlier one of the same kind, namespace and
+    /// name, but nothing replaces the object to reconcile: with another UID, its children would get
+    /// other names.
+    pub(super) fn new(
         main: Object,
         objects: impl IntoIterator<Item = Object>,
-        supporting: Supporting,
+        fixtures: RenderFixtures,
         runner: Arc<dyn FunctionRunner>,
     ) -> Self {
         let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
         cluster.seed(objects);
-        cluster.seed(supporting.required.into_iter().map(Struct::into_object));
-        cluster.seed(supporting.credentials.into_iter().map(secret));
+        cluster.seed(fixtures.required.into_iter().map(Struct::into_object));
+        cluster.seed(fixtures.credentials.into_iter().map(secret));
         cluster.seed([main]);
-        serve_documents(&cluster, supporting.documents);
+        serve_documents(&cluster, fixtures.documents);
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
         let ports = Ports {
             cluster: cluster.clone(),
@@ -57,10 +58,11 @@ impl Stage {
         Self { cluster, requirements, ports }
     }
 
-    /// What happened to the main object and around it, and which resources and schemas were asked for.
-    pub(super) fn outcome(&self, main: &ObjectId) -> (Happened, Vec<Struct>, Vec<Struct>) {
-        let (resources, schemas) = output::asked(&self.requirements.asked());
-        (output::happened(self.cluster.journal(), main), resources, schemas)
+    /// Returns the result for the main object, and the resources and schemas that functions
+    /// required.
+    pub(super) fn outcome(&self, main: &ObjectId) -> (Outcome, Vec<Struct>, Vec<Struct>) {
+        let (resources, schemas) = output::selectors(&self.requirements.log());
+        (output::outcome(self.cluster.journal(), main), resources, schemas)
     }
 }
 
@@ -83,7 +85,7 @@ impl FunctionRunner for Listed {
     }
 }
 
-/// A credential that does not say what it is, is a Secret.
+/// Turns a credential into a Secret. A credential without a kind is treated as a Secret.
 fn secret(credential: Struct) -> Object {
     let mut secret = credential.into_object();
     if secret.kind().is_empty() {
@@ -93,7 +95,7 @@ fn secret(credential: Struct) -> Object {
     secret
 }
 
-/// Serves each document for every group and version that it has the schema of a kind of.
+/// Serves each document for every group and version for which it has the schema of a kind.
 fn serve_documents(cluster: &MemoryCluster, documents: Vec<Struct>) {
     for document in documents {
         let document = document.into_object();
