@@ -1,4 +1,4 @@
-//! Writes the Rust code of the wire contracts in `proto/`, without `protoc`.
+//! Generates the Rust code of the wire contracts in `proto/`, without `protoc`.
 
 mod json;
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use prost::Message;
 
-/// Every contract, as imports see it.
+/// Every contract, by its import path.
 const FILES: &[&str] = &[
     "apiextensions/fn/v1/run_function.proto",
     "apiextensions/fn/v1beta1/run_function.proto",
@@ -28,7 +28,7 @@ const JSON_PACKAGES: &[&str] = &[
     ".crossplane.render.v1alpha1",
 ];
 
-/// Writes the generated files, or with `check` fails where they are not current.
+/// Writes the generated files. With `check` it fails if they are out of date.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     beta_follows_v1(root)?;
     let out = tempfile::tempdir()?;
@@ -54,7 +54,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     Ok(())
 }
 
-/// Both dialects of the function protocol carry the same messages.
+/// Checks that both versions of the function protocol have the same messages.
 fn beta_follows_v1(root: &Path) -> Result<()> {
     let body = |version: &str| -> Result<String> {
         let path = root.join(format!("proto/apiextensions/fn/{version}/run_function.proto"));
@@ -94,7 +94,7 @@ fn generate(protos: &Path, out: &Path) -> Result<()> {
     }
     config.extern_path(".apiextensions.fn.proto.v1", "crate::function::v1");
     config.extern_path(".crossplane.render.v1alpha1", "crate::render::v1alpha1");
-    // The packages that stand behind an extern path are generated in a second pass, for themselves.
+    // Packages behind an extern path are generated in a second pass.
     tonic_prost_build::configure()
         .out_dir(out)
         .compile_fds_with_config(descriptors.clone(), config)?;

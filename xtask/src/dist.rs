@@ -1,4 +1,4 @@
-//! Makes the archive that people install from: `dist/biplane-VERSION-TARGET.tar.gz`.
+//! Builds the release archive: `dist/biplane-VERSION-TARGET.tar.gz`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,17 +14,17 @@ use crate::program::{self, Program};
 use crate::tar::{self, File};
 use crate::{output, run as run_command};
 
-/// Where each shell expects its file, below `completions/`.
+/// The file name that each shell expects, below `completions/`.
 const COMPLETIONS: [(&str, &str); 3] =
     [("bash", "biplane.bash"), ("fish", "biplane.fish"), ("zsh", "_biplane")];
 
-/// What the archive has to render without anything else.
+/// The example that the archived program must render without anything else.
 const EXAMPLE: &str = "examples/first-composition";
 
 /// Mode and content by path in the archive.
 type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// Builds the program, packs it and tries the archive.
+/// Builds the program, packs it and tests the archive.
 pub(crate) fn run(root: &Path, program: Option<PathBuf>) -> Result<()> {
     let program = match program {
         Some(path) => program::read(path.canonicalize().unwrap_or(path))?,
@@ -47,10 +47,10 @@ pub(crate) fn run(root: &Path, program: Option<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Everything that goes into the archive.
+/// All files of the archive.
 fn collect(root: &Path, name: &str, program: Program) -> Result<Files> {
     let scratch = tempfile::tempdir()?;
-    // The program decides what it offers by settings of its user, of which there are none here.
+    // The output depends on user settings, so run the program without any.
     let ask = |args: &[&str]| {
         let mut command = Command::new(&program.path);
         output(command.args(args).env_clear().current_dir(scratch.path()))
@@ -76,14 +76,14 @@ fn collect(root: &Path, name: &str, program: Program) -> Result<Files> {
     Ok(files)
 }
 
-/// A compressed archive that depends on nothing but the files and the time.
+/// A compressed archive that depends only on the files and the time.
 fn pack(files: &Files, time: u64) -> Result<Vec<u8>> {
     let files: Vec<File<'_>> =
         files.iter().map(|(name, (mode, content))| File { name, mode: *mode, content }).collect();
     tar::gzip(&tar::archive(&files, time)?, Compression::best())
 }
 
-/// When the files count as changed: at a time that the builder sets, else at that of the commit.
+/// The modification time of the files: set by the builder, or else the time of the commit.
 fn time(root: &Path) -> Result<u64> {
     let set = std::env::var_os("SOURCE_DATE_EPOCH").map(|text| text.to_string_lossy().into_owned());
     let text = match set {
@@ -93,8 +93,8 @@ fn time(root: &Path) -> Result<u64> {
     text.trim().parse().with_context(|| format!("cannot read the time {text:?}"))
 }
 
-/// Unpacks the archive into an empty folder and renders the example there, with that folder as the
-/// root of the file system where that is allowed.
+/// Unpacks the archive into an empty folder and renders the example there. If allowed, that folder
+/// is the root of the file system.
 fn verify(root: &Path, folder: &Path, name: &str) -> Result<()> {
     let file = format!("{name}.tar.gz");
     run_command(
@@ -120,7 +120,7 @@ fn verify(root: &Path, folder: &Path, name: &str) -> Result<()> {
     } else {
         Command::new(empty.path().join(name).join("biplane"))
     };
-    // The path is for finding chroot; nothing is inside.
+    // The path is for finding chroot. These folders do not exist in the new root.
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").current_dir(empty.path());
     let rendered = output(command.arg("render").args(inputs))
         .context("the archive's program cannot render the example")?;
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(sum, format!("{}  a\n", hex(b"text")));
     }
 
-    /// A shell script that does what an archive's program does, or not.
+    /// Packs a shell script in place of the program, and verifies the archive.
     fn archived(script: &str) -> Result<()> {
         let folder = tempfile::tempdir().unwrap();
         let mut files = Files::new();
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_program_that_cannot_start_in_an_empty_folder_is_refused() {
-        // There is no such interpreter anywhere.
+        // This interpreter does not exist.
         let error = archived("#!/no/such/interpreter\n").unwrap_err();
         assert_eq!(error.to_string(), "the archive's program cannot render the example");
     }

@@ -1,11 +1,11 @@
-//! Provides the programs that tests start.
+//! Provides the programs that tests start: etcd, kube-apiserver and kubectl.
 
 use std::time::Instant;
 
 use anyhow::Result;
 use biplane_devenv::{Places, Tool, provision};
 
-/// What every test run needs.
+/// The programs that every test run needs.
 const FOR_TESTS: [Tool; 3] = [Tool::Etcd, Tool::KubeApiserver, Tool::Kubectl];
 
 pub(crate) fn run(all: bool) -> Result<()> {
@@ -19,7 +19,7 @@ pub(crate) fn run(all: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whether everything that tests start is there already, so that nothing must be built.
+/// Whether all programs for tests exist, so that nothing must be built.
 pub(crate) fn is_provided(places: &Places) -> bool {
     let folders = || places.assets.iter().chain([&places.cache]);
     FOR_TESTS.iter().all(|tool| folders().any(|folder| folder.join(tool.name()).is_file()))

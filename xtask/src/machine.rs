@@ -1,5 +1,5 @@
-//! What a machine must have before tests begin: looked for, installed where that is possible, and
-//! otherwise named with the way to get it.
+//! Checks what a machine needs for tests. Installs missing programs if possible, or else says how
+//! to get them.
 
 use std::fs;
 use std::path::Path;
@@ -10,14 +10,15 @@ use biplane_devenv::Places;
 
 use crate::{env, output};
 
-/// Programs without which some tests are skipped and say so, and the Debian package of each.
+/// Optional programs, and their Debian packages. Without them some tests are skipped with a
+/// message.
 const WANTS: &[(&str, &str)] =
     &[("dockerd", "docker.io"), ("ip", "iproute2"), ("zsh", "zsh"), ("fish", "fish")];
 
-/// Names under which a Python may be installed; the tests look for the same in the same order.
+/// Names of Python interpreters. The tests try the same names in the same order.
 const PYTHONS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
 
-/// Go downloads a later version of itself from this version on.
+/// From this version on, Go downloads later versions of itself.
 const GO_THAT_UPDATES_ITSELF: Version = Version(1, 21);
 
 /// Major and minor version.
@@ -25,7 +26,7 @@ const GO_THAT_UPDATES_ITSELF: Version = Version(1, 21);
 struct Version(u32, u32);
 
 impl Version {
-    /// The first version that a text names, such as `go1.26.8` or `2:1.19~1`.
+    /// The first version in a string such as `go1.26.8` or `2:1.19~1`.
     fn find(text: &str) -> Option<Self> {
         text.split(|c: char| !c.is_ascii_digit() && c != '.').find_map(|word| {
             let mut parts = word.split('.');
@@ -40,28 +41,28 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// What became of looking for something.
+/// The result of looking for something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
-    /// There, in this version.
+    /// Found, with this version.
     Good(String),
-    /// There, but not as it must be.
+    /// Found, but not usable.
     Unfit(String),
     Missing,
 }
 
-/// Something that tests cannot do without.
+/// Something that tests require.
 struct Need {
     what: String,
     found: Found,
-    /// What Debian calls it, if what Debian has is good enough.
+    /// The Debian packages, if Debian's version is new enough.
     packages: &'static [&'static str],
     /// How to get it.
     how: &'static str,
 }
 
-/// Looks for everything, installs what is missing where that is possible, and fails if
-/// something indispensable is missing after that.
+/// Checks everything, installs missing programs if possible, and fails if a required one is still
+/// missing.
 pub(crate) fn prepare(root: &Path) -> Result<()> {
     let mut needs = look(root);
     let packages: Vec<&str> = needs
@@ -84,7 +85,7 @@ pub(crate) fn prepare(root: &Path) -> Result<()> {
     bail!("this machine lacks what the tests need\n{}", report.missing.join("\n"))
 }
 
-/// Installs what only some tests use, or says which will be skipped.
+/// Installs optional programs, or reports which tests will be skipped.
 fn optional() {
     let wanted: Vec<&str> =
         WANTS.iter().filter(|(program, _)| !starts(program)).map(|(_, package)| *package).collect();
@@ -120,7 +121,7 @@ fn look(root: &Path) -> Vec<Need> {
     ]
 }
 
-/// Go builds peers of the functions, and the API server where that is not there yet.
+/// Go builds functions with the Go SDK, and the API server if it does not exist yet.
 fn go(root: &Path) -> Need {
     let module = match Places::from_env() {
         Ok(places) if env::is_provided(&places) => "tests/peers/function-go",
@@ -131,7 +132,7 @@ fn go(root: &Path) -> Need {
         text.lines().find_map(|line| line.strip_prefix("go ")).and_then(Version::find)
     });
     let wanted = wanted.unwrap_or(Version(1, 26));
-    // In the folder of a module, an older Go downloads the version that the module asks for.
+    // In the folder of a module, an older Go downloads the version that the module requires.
     let found = said(Command::new("go").args(["env", "GOVERSION"]).current_dir(folder), wanted);
     let candidate = output(Command::new("apt-cache").args(["policy", "golang-go"]));
     let offered = candidate.ok().as_deref().and_then(offered);
@@ -146,15 +147,15 @@ fn go(root: &Path) -> Need {
     }
 }
 
-/// The version that `apt-cache policy` says would be installed.
+/// The version that `apt-cache policy` would install.
 fn offered(policy: &str) -> Option<Version> {
     let line = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate:"))?;
-    // What precedes the colon counts renumberings.
+    // The part before the colon is the epoch.
     Version::find(line.rsplit(':').next()?)
 }
 
 fn python(names: &[&str]) -> Found {
-    // A Python without ensurepip cannot make environments, whatever it imports.
+    // A Python without ensurepip cannot create virtual environments, whatever else it can import.
     const SCRIPT: &str = "import sys; print('%d.%d.%d' % sys.version_info[:3], flush=True)
 import ensurepip, venv";
     let mut unfit = Found::Missing;
@@ -181,7 +182,7 @@ fn judge_python(output: &Output) -> Found {
     }
 }
 
-/// What a program says about its version, held against the least that will do.
+/// Compares the version that a program prints with the required one.
 fn said(command: &mut Command, least: Version) -> Found {
     let Ok(output) = command.output() else { return Found::Missing };
     let first = |bytes: &[u8]| {
@@ -220,7 +221,7 @@ fn report(needs: &[Need]) -> Report {
     Report { lines, missing }
 }
 
-/// Whether there is such a program, whatever it says to an unknown flag.
+/// Whether the program exists, whatever it answers to an unknown flag.
 fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }
@@ -247,7 +248,7 @@ fn install(packages: &[&str]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// A program that prints a text and ends with a code.
+    /// A program that prints a string and exits with a code.
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -320,7 +321,7 @@ mod tests {
     fn what_is_there_is_found() {
         let needs = look(&crate::root());
         println!("{}", report(&needs).lines.join("\n"));
-        // Tests of this crate use git, and were linked by the compiler.
+        // The tests of this crate use git and were linked by the compiler, so both exist.
         for need in &needs[..2] {
             assert!(matches!(need.found, Found::Good(_)), "{}: {:?}", need.what, need.found);
         }

@@ -1,6 +1,6 @@
-//! Tasks of this workspace: `cargo xtask help` lists them.
+//! The tasks of this workspace. `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
-#![allow(clippy::disallowed_methods)] // tasks run where a person or a machine of CI starts them
+#![allow(clippy::disallowed_methods)] // tasks read the environment of a developer or of CI
 
 mod codegen;
 mod dist;
@@ -27,13 +27,13 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Write the Rust code of the wire contracts in proto/.
+    /// Generate the Rust code of the wire contracts in proto/.
     Codegen {
-        /// Fail where the committed code is not current, write nothing.
+        /// Fail if the committed code is out of date, write nothing.
         #[arg(long)]
         check: bool,
     },
-    /// Make the archive that people install from, and try it.
+    /// Build the release archive, and test it.
     Dist {
         /// A static program to pack instead of building one.
         #[arg(long)]
@@ -41,11 +41,11 @@ enum Task {
     },
     /// Provide etcd, kube-apiserver and kubectl for tests: found, cached or built.
     Env {
-        /// Provide kube-controller-manager too, which no test needs yet.
+        /// Also provide kube-controller-manager, which no test needs yet.
         #[arg(long)]
         all: bool,
     },
-    /// Make packages of the functions in the box, for a registry or for Docker.
+    /// Build packages of the built-in functions, for a registry or for Docker.
     Package {
         /// A static program to pack instead of building one.
         #[arg(long)]
@@ -54,19 +54,19 @@ enum Task {
         #[arg(long, default_value = "target/packages")]
         out: PathBuf,
     },
-    /// Format, generate, and check the house rules that no lint knows.
+    /// Format, generate, and check the project rules that no lint checks.
     Tidy {
-        /// Write nothing, only check.
+        /// Only check, write nothing.
         #[arg(long)]
         check: bool,
     },
-    /// Run everything that must pass, and list all that failed.
+    /// Run everything that must pass, and list all failures.
     Test {
-        /// Handed to `cargo test` after `--`, such as `--skip NAME`.
+        /// Arguments for `cargo test` after `--`, such as `--skip NAME`.
         #[arg(last = true)]
         args: Vec<String>,
     },
-    /// Run every test in a process of its own, in random order.
+    /// Run every test in its own process, in random order.
     TestAlone(test::alone::Args),
 }
 
@@ -75,11 +75,11 @@ fn root() -> PathBuf {
     root.canonicalize().unwrap_or(root)
 }
 
-/// The cargo that started us, in the workspace.
+/// A command of the cargo that started us, in the workspace.
 fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // What cargo told us about ourselves would make build scripts that read it run again, and
+    // Cargo's variables about this package would make build scripts that read them run again, and
     // everything that depends on them compile again.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_about_us) {
@@ -94,7 +94,7 @@ fn is_about_us(variable: &str) -> bool {
     ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| variable.starts_with(prefix))
 }
 
-/// Runs a command that speaks for itself.
+/// Runs a command that prints its own output.
 fn run(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let status = command.status().with_context(|| format!("cannot start {program}"))?;
@@ -104,7 +104,7 @@ fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns what it printed.
+/// Runs a command and returns its output.
 fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start {program}"))?;
@@ -142,7 +142,7 @@ mod tests {
         assert!(is_about_us("CARGO_MANIFEST_DIR") && is_about_us("CARGO_PKG_VERSION"));
         assert!(!is_about_us("CARGO_HOME") && !is_about_us("CARGO_TARGET_DIR"));
         let command = cargo();
-        // Tests are started by cargo too.
+        // Cargo also starts the tests.
         assert!(command.get_envs().any(|env| env == ("CARGO_MANIFEST_DIR".as_ref(), None)));
     }
 }

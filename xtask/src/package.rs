@@ -1,5 +1,5 @@
-//! Makes packages of the functions in the box: files that `docker load` and `crossplane xpkg push`
-//! take, one for each folder below `packages/`.
+//! Builds packages of the built-in functions: files for `docker load` and `crossplane xpkg push`,
+//! one for each folder below `packages/`.
 
 mod image;
 
@@ -29,13 +29,13 @@ pub(crate) fn run(root: &Path, program: Option<PathBuf>, out: &Path) -> Result<(
     Ok(())
 }
 
-/// The metadata and what describes inputs, as one stream of YAML documents.
+/// The metadata and the schemas of inputs, as one stream of YAML documents.
 fn stream(package: &Path) -> Result<Vec<u8>> {
     let mut stream = read(&package.join("crossplane.yaml"))?;
     let inputs = package.join("input");
     if inputs.is_dir() {
         for input in sorted(&inputs)? {
-            // Every file opens with the line that separates documents.
+            // Every file begins with a document separator.
             stream.extend(read(&input)?);
         }
     }

@@ -1,4 +1,4 @@
-//! The program as it is shipped: one static file, at an address that chance decides.
+//! Builds and checks the release program: one static, position-independent file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,7 @@ pub(crate) struct Program {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What the program is built for: this machine's processor, and the C library that Rust's own
-/// programs for Linux use.
+/// The target triple: this machine's processor, Linux and glibc.
 pub(crate) fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
@@ -22,7 +21,7 @@ pub(crate) fn target() -> String {
 /// Builds the program.
 pub(crate) fn build(root: &Path) -> Result<Program> {
     let target = target();
-    // With a target, programs that run during the build are not linked statically.
+    // With an explicit target, build scripts are not linked statically.
     crate::run(
         cargo()
             .args(["build", "--locked", "--profile", "dist", "--bin", "biplane"])
@@ -32,7 +31,7 @@ pub(crate) fn build(root: &Path) -> Result<Program> {
     read(root.join("target").join(target).join("dist/biplane"))
 }
 
-/// Reads a program and refuses one that needs other files to start.
+/// Reads a program. Refuses one that needs other files to start.
 pub(crate) fn read(path: PathBuf) -> Result<Program> {
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     if !is_static(&bytes) {
@@ -41,7 +40,7 @@ pub(crate) fn read(path: PathBuf) -> Result<Program> {
     Ok(Program { path, bytes })
 }
 
-/// A number in a file of the ELF format, least significant byte first.
+/// A little-endian number in an ELF file.
 fn number(program: &[u8], at: usize, size: usize) -> Option<u64> {
     let bytes = program.get(at..at + size)?;
     Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
@@ -61,8 +60,8 @@ fn is_static(program: &[u8]) -> bool {
         && kinds().is_some_and(|kinds| !kinds.contains(&INTERPRETER))
 }
 
-/// Whether a program can be loaded at any address. A program that holds a cluster's credentials
-/// must not lie where an attacker expects it.
+/// Whether a program can be loaded at any address. A program that holds credentials of a cluster
+/// must not be at a predictable address.
 pub(crate) fn is_position_independent(program: &[u8]) -> bool {
     const SHARED_OBJECT: u64 = 3;
     number(program, 16, 2) == Some(SHARED_OBJECT)
@@ -74,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_program_that_needs_a_loader_is_refused() {
-        // Tests are linked dynamically, and can be loaded anywhere.
+        // Test programs are linked dynamically and can be loaded anywhere.
         let program = std::env::current_exe().unwrap();
         let bytes = fs::read(&program).unwrap();
         assert!(!is_static(&bytes));

@@ -1,4 +1,4 @@
-//! Archives in the old format that every reader knows, with nothing in them that varies.
+//! Writes reproducible archives in the ustar format.
 
 use std::io::Write;
 
@@ -13,10 +13,11 @@ pub(crate) struct File<'a> {
 }
 
 const BLOCK: usize = 512;
-/// Names are not split into two fields, as the format would allow.
+/// The format could split longer names into two fields. This is not supported.
 const LONGEST_NAME: usize = 100;
 
-/// An archive of the files in the given order, owned by root, changed at a time in seconds since 1970.
+/// Archives the files in the given order, owned by root, with a modification time in seconds since
+/// 1970.
 pub(crate) fn archive(files: &[File<'_>], time: u64) -> Result<Vec<u8>> {
     let mut archive = Vec::new();
     for file in files {
@@ -31,7 +32,7 @@ pub(crate) fn archive(files: &[File<'_>], time: u64) -> Result<Vec<u8>> {
     Ok(archive)
 }
 
-/// Compresses without a date, so that the same bytes stay the same.
+/// Compresses without a date, so that the same input gives the same output.
 pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().write(Vec::new(), level);
     encoder.write_all(bytes)?;
@@ -41,7 +42,7 @@ pub(crate) fn gzip(bytes: &[u8], level: Compression) -> Result<Vec<u8>> {
 fn header(file: &File<'_>, time: u64) -> [u8; BLOCK] {
     let mut header = [0; BLOCK];
     let mut put = |at: usize, text: String| {
-        // Every text fits: names were measured, numbers have fixed widths.
+        // Every string fits: the length of names is checked, and numbers have fixed widths.
         let _ = (&mut header[at..]).write_all(text.as_bytes());
     };
     put(0, file.name.to_owned());

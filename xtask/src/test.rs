@@ -1,4 +1,4 @@
-//! The one command that decides whether a change is good.
+//! `cargo xtask test`: runs all checks that a change must pass.
 
 pub(crate) mod alone;
 mod report;
@@ -15,7 +15,7 @@ use report::Report;
 
 type Step<'a> = (&'static str, Box<dyn Fn() -> Result<()> + 'a>);
 
-/// Runs everything that must pass and lists all that did not.
+/// Runs all checks and lists the failures.
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     println!("==> machine");
     machine::prepare(root)?;
@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
     ])
 }
 
-/// Runs every step, then says how long each took and what failed.
+/// Runs every step, then reports how long each took and which failed.
 fn run_steps(steps: &[Step<'_>]) -> Result<()> {
     let start = Instant::now();
     let mut took: Vec<(&str, Duration, Result<()>)> = Vec::new();
@@ -71,13 +71,15 @@ fn cargo_test(args: &[String]) -> Result<()> {
     bail!("{report}")
 }
 
-/// Shows what a command prints while it runs, and reads along.
+/// Shows the output of a command while it runs, and parses it.
 fn watch(command: &mut Command) -> Result<(bool, Report)> {
-    // One pipe for both streams keeps what cargo says about a test binary beside what the binary says.
+    // One pipe for both streams keeps cargo's lines about a test binary next to the output of the
+    // binary.
     let (reader, writer) = std::io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().context("cannot start cargo")?;
-    // The command holds the writing end until it is told otherwise; reading would never end.
+    // The command holds the write end of the pipe until it is replaced. Otherwise reading would
+    // never end.
     command.stdout(std::process::Stdio::inherit()).stderr(std::process::Stdio::inherit());
     let mut report = Report::default();
     for line in BufReader::new(reader).split(b'\n') {

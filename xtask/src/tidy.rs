@@ -1,4 +1,4 @@
-//! House rules that no lint knows.
+//! Checks project rules that no lint checks.
 
 mod files;
 mod graph;
@@ -14,11 +14,11 @@ use anyhow::{Context, Result, bail};
 
 use crate::{cargo, codegen, output};
 
-/// A workspace of its own that uses ours: what ours depends on is in its lock file too.
+/// A separate workspace that uses ours. Its lock file contains our dependencies.
 const PEERS: &str = "tests/peers/function-rust/Cargo.toml";
 
-/// Checks every rule and reports all that is wrong at once; without `check` first writes what
-/// can be written.
+/// Checks every rule and reports all violations at once. Without `check` it first formats and
+/// generates.
 pub(crate) fn run(root: &Path, check: bool) -> Result<()> {
     if !check {
         codegen::run(root, false)?;
@@ -61,7 +61,7 @@ fn cited(files: &BTreeMap<String, String>) -> Result<Vec<String>> {
 fn cycles(files: &BTreeMap<String, String>) -> Result<Vec<String>> {
     let mut crates: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
     for (name, text) in files.iter().filter(|(name, _)| files::has_extension(name, "rs")) {
-        // Other workspaces, examples and tests are not ours to order.
+        // Other workspaces, examples and tests are not checked.
         if let Some((krate, file)) = name.split_once("/src/")
             && (krate == "xtask" || krate.strip_prefix("crates/").is_some_and(|k| !k.contains('/')))
         {

@@ -1,4 +1,5 @@
-//! A Kubernetes API server with its etcd, for one owner, on the loopback address.
+//! Starts a Kubernetes API server with its own etcd on the loopback address, for one test or
+//! developer.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -21,21 +22,21 @@ const APISERVER_PATIENCE: Duration = Duration::from_mins(3);
 /// A port that was free can be taken before the server binds it; then another one is tried.
 const ATTEMPTS: usize = 5;
 
-/// How both programs report it.
+/// The error message of both programs when a port is in use.
 const PORT_IS_TAKEN: &str = "address already in use";
 
 /// A running API server. Dropping it stops both programs and removes their files.
 #[derive(Debug)]
 pub struct ApiServer {
-    /// `https://127.0.0.1:PORT`
+    /// The URL of the server: `https://127.0.0.1:PORT`.
     pub url: String,
-    /// The authority that signed the server's certificate.
+    /// The CA that signed the server's certificate.
     pub ca_pem: String,
     /// Bearer token of a member of `system:masters`.
     pub token: String,
-    /// A kubeconfig that needs nothing but itself.
+    /// A self-contained kubeconfig.
     pub kubeconfig: PathBuf,
-    // Dropped in this order: the reaper must be gone before what it would reap.
+    // Fields are dropped in this order. Drop the reaper before the servers it would reap.
     _reaper: Reaper,
     _apiserver: Server,
     _etcd: Server,
@@ -43,17 +44,16 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Starts a fresh, empty control plane; provides the programs first where they are missing.
+    /// Starts a new, empty control plane. Missing programs are provided first.
     ///
-    /// Blocks until the server says it is ready: some seconds, or minutes where the programs have
-    /// to be built.
+    /// Blocks until the server is ready: some seconds, or minutes if programs have to be built.
     pub fn start() -> Result<Self, EnvError> {
         let binaries =
             provision(&Places::from_env()?, &[Tool::Etcd, Tool::KubeApiserver], &mut say)?;
         Self::start_with(&binaries)
     }
 
-    /// Starts a fresh control plane from the given programs.
+    /// Starts a new control plane from the given programs.
     pub fn start_with(binaries: &Binaries) -> Result<Self, EnvError> {
         let mut attempt = 1;
         loop {
@@ -68,7 +68,7 @@ impl ApiServer {
         }
     }
 
-    /// `kubectl` against this server; provides the program first where it is missing.
+    /// A `kubectl` command for this server. The program is provided first if it is missing.
     pub fn kubectl(&self) -> Result<Command, EnvError> {
         let binaries = provision(&Places::from_env()?, &[Tool::Kubectl], &mut say)?;
         let mut command = Command::new(binaries.path(Tool::Kubectl)?);
@@ -102,7 +102,7 @@ impl ApiServer {
         let reaper = Reaper::watch(dir.path(), &[&apiserver, &etcd])?;
         let probe = Probe::tls(port, "/readyz", &token, &identity)?;
         apiserver.wait_ready(&probe, APISERVER_PATIENCE)?;
-        // Had ours lost its port to another etcd, the API server would now be using that one.
+        // If our etcd lost its port to another etcd, the API server is now using the other one.
         etcd.still_runs()?;
 
         let url = format!("https://127.0.0.1:{port}");
@@ -121,7 +121,7 @@ impl ApiServer {
     }
 }
 
-/// What kube-apiserver reads from disk.
+/// The files that kube-apiserver reads.
 struct Files {
     certificate: PathBuf,
     key: PathBuf,
@@ -156,7 +156,7 @@ fn etcd_command(program: &Path, dir: &Path, port: u16) -> Command {
         .arg(dir.join("etcd"))
         .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
         .args(["--listen-peer-urls", "http://127.0.0.1:0"])
-        // Nothing here outlives its owner, so nothing has to survive a power cut.
+        // The data need not survive a power failure: it is removed with its owner.
         .arg("--unsafe-no-fsync=true");
     command
 }
@@ -174,7 +174,7 @@ fn apiserver_command(program: &Path, files: &Files, port: u16, etcd_port: u16) -
         .args(["--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"])
         .args(["--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged=true"])
         .args(["--authorization-mode=RBAC", "--profiling=false"])
-        // No controller makes service accounts here, so pods must not wait for one.
+        // No controller creates service accounts here, so pods must not wait for one.
         .arg("--disable-admission-plugins=ServiceAccount")
         .arg("--service-account-issuer=https://kubernetes.default.svc.cluster.local")
         .arg(flag("service-account-signing-key-file", &files.account_key))

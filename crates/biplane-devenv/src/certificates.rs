@@ -1,4 +1,4 @@
-//! The keys of one short-lived API server: an authority, a serving certificate, a token.
+//! Creates the keys of one short-lived API server: a CA, a serving certificate and a token.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
@@ -7,7 +7,7 @@ use rcgen::{
 
 use crate::EnvError;
 
-/// Everything in PEM, as the programs want it.
+/// Keys and certificates, all in PEM.
 pub(crate) struct Identity {
     pub(crate) ca: String,
     pub(crate) ca_der: rustls::pki_types::CertificateDer<'static>,
@@ -19,7 +19,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Makes fresh keys, valid for the loopback address only.
+    /// Creates new keys, valid for the loopback address only.
     pub(crate) fn generate() -> Result<Self, EnvError> {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -51,7 +51,7 @@ fn named(common_name: &str) -> DistinguishedName {
     name
 }
 
-/// A bearer token nobody can guess.
+/// A random bearer token.
 pub(crate) fn token() -> Result<String, EnvError> {
     use base64::Engine;
     let mut bytes = [0u8; 24];

@@ -1,19 +1,19 @@
-//! Why the environment could not be provided.
+//! Errors of providing and starting the programs.
 
 use std::path::PathBuf;
 
-/// Callers branch on whether the machine lacks something or a program misbehaved.
+/// The reason why the environment could not be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
-    /// Nothing to take the program from, and no Go toolchain to build it with.
+    /// The program was not found, and there is no Go toolchain to build it with.
     #[error(
         "cannot provide {tool}: it is not in {cache}, and the Go toolchain to build it with is missing: install Go 1.26 or set KUBEBUILDER_ASSETS to a folder that holds it"
     )]
     NoGo { tool: &'static str, cache: PathBuf },
-    /// The Go toolchain refused.
+    /// The Go build failed.
     #[error("cannot build {tool} with Go: {output}")]
     Build { tool: &'static str, output: String },
-    /// There is no folder to keep the programs in.
+    /// There is no folder in which to keep the programs.
     #[error("cannot tell where to keep programs: set XDG_CACHE_HOME or HOME")]
     NoCache,
     /// A file or process operation failed.
@@ -23,22 +23,22 @@ pub enum EnvError {
         #[source]
         source: std::io::Error,
     },
-    /// No certificate could be made.
+    /// A certificate could not be created.
     #[error("cannot make certificates")]
     Certificates(#[from] rcgen::Error),
     /// The server's certificate authority could not be used for a connection.
     #[error("cannot prepare a TLS connection")]
     Tls(#[from] rustls::Error),
-    /// A program stopped before it answered.
+    /// A program stopped before it was ready.
     #[error("{program} stopped with {status}; its last words:\n{log}")]
     Stopped { program: &'static str, status: std::process::ExitStatus, log: String },
-    /// A program runs but did not answer in time.
+    /// A program is running but was not ready in time.
     #[error("{program} did not become ready within {seconds} s: {reason}; its last words:\n{log}")]
     NotReady { program: &'static str, seconds: u64, reason: String, log: String },
 }
 
 impl EnvError {
-    /// For `map_err`: names the action that failed.
+    /// Adds the failed action to an I/O error, for `map_err`.
     pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { action: action.into(), source }
     }

@@ -1,7 +1,7 @@
-//! Finds, builds and starts etcd, kube-apiserver and friends.
+//! Finds, builds and starts etcd, kube-apiserver and other Kubernetes programs for tests.
 //!
-//! [`provision()`] puts the programs where they can be found again; [`ApiServer::start`] runs a
-//! control plane that belongs to one test or one developer and vanishes with its owner.
+//! [`provision()`] finds the programs or builds them. [`ApiServer::start`] runs a control plane for
+//! one test or one developer and removes it when its owner ends.
 
 mod apiserver;
 mod certificates;
@@ -14,9 +14,9 @@ pub use apiserver::ApiServer;
 pub use error::EnvError;
 pub use provision::{Binaries, Places, Tool, provision};
 
-/// Says on standard error what is going on: provisioning can take minutes.
+/// Prints a line to standard error. Provisioning can take minutes, so users want to see progress.
 pub fn say(line: &str) {
     use std::io::Write;
-    // Nobody is left to tell when standard error is closed.
+    // If standard error is closed, the line cannot be reported anywhere else.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

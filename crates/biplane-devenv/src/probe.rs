@@ -1,4 +1,4 @@
-//! Asks a server on the loopback address whether it is ready: one blocking HTTP request.
+//! Checks whether a server on the loopback address is ready, with one blocking HTTP request.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use crate::EnvError;
 use crate::certificates::Identity;
 
-/// How long one question may take; the caller asks again until its own deadline.
+/// Time limit of one request. The caller repeats requests until its own deadline.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Knows how to ask one server.
+/// How to reach one server.
 pub(crate) enum Probe {
     Plain { port: u16, path: &'static str },
     Tls { port: u16, path: &'static str, token: String, config: Arc<rustls::ClientConfig> },
 }
 
 impl Probe {
-    /// A probe that trusts nobody but the authority of this very server.
+    /// A probe that trusts only the CA of this server.
     pub(crate) fn tls(
         port: u16,
         path: &'static str,
@@ -35,7 +35,7 @@ impl Probe {
         Ok(Self::Tls { port, path, token: token.into(), config: Arc::new(config) })
     }
 
-    /// `Ok` when the server answers 200, else what it said or why it could not be asked.
+    /// Returns `Ok` if the server responds with 200, or else its response or the connection error.
     pub(crate) fn ask(&self) -> Result<(), String> {
         self.answer().map_err(|e| e.to_string()).and_then(|answer| {
             let status = answer.lines().next().unwrap_or_default();
@@ -66,19 +66,20 @@ fn connect(port: u16) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// HTTP/1.0, so that the answer is simply everything up to the end of the connection.
+/// Uses HTTP/1.0, so that the response is everything up to the end of the connection.
 fn exchange(mut stream: impl Read + Write, path: &str, headers: &str) -> std::io::Result<String> {
     write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n{headers}\r\n")?;
     stream.flush()?;
     let mut answer = Vec::new();
     match stream.read_to_end(&mut answer) {
-        // Some servers close without TLS's farewell; what they said still counts.
+        // Some servers close the connection without a TLS close_notify. Their response still
+        // counts.
         Err(e) if e.kind() != std::io::ErrorKind::UnexpectedEof => Err(e),
         _ => Ok(String::from_utf8_lossy(&answer).into_owned()),
     }
 }
 
-/// The status line, and of a list of checks those that failed.
+/// The status line and, from a list of checks, those that failed.
 fn verdict(answer: &str) -> String {
     let mut lines = answer.lines();
     let status = lines.next().unwrap_or("no answer").to_owned();
@@ -89,7 +90,7 @@ fn verdict(answer: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Serves one canned answer and returns what the probe made of it.
+    /// Serves one fixed response and returns the result of the probe.
     fn check(answer: &'static str) -> Result<(), String> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

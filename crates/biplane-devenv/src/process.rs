@@ -1,4 +1,4 @@
-//! Child processes that end with their owner, however the owner ends.
+//! Runs child processes that end with their owner, however the owner ends.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use crate::EnvError;
 use crate::probe::Probe;
 
-/// Between two questions to a server that is not ready yet.
+/// Time between two probes of a server that is not ready yet.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// How much of a log is worth showing.
+/// Number of log lines that an error shows.
 const LAST_LINES: usize = 15;
 
-/// A server with its log in a file. Dropping it kills and reaps it.
+/// A server whose log is in a file. Dropping it kills and reaps the process.
 #[derive(Debug)]
 pub(crate) struct Server {
     program: &'static str,
@@ -43,7 +43,7 @@ impl Server {
         self.child.id()
     }
 
-    /// Fails with the server's last words when it has stopped.
+    /// Returns an error with the last lines of the log if the server has stopped.
     pub(crate) fn still_runs(&mut self) -> Result<(), EnvError> {
         let program = self.program;
         match self.child.try_wait().map_err(EnvError::io(format!("wait for {program}")))? {
@@ -52,7 +52,7 @@ impl Server {
         }
     }
 
-    /// Asks until the server is ready, has stopped, or time is up.
+    /// Probes the server until it is ready, has stopped, or the time is up.
     pub(crate) fn wait_ready(&mut self, probe: &Probe, limit: Duration) -> Result<(), EnvError> {
         let deadline = Instant::now() + limit;
         loop {
@@ -85,8 +85,9 @@ impl Drop for Server {
     }
 }
 
-/// Cleans up after an owner that had no chance to: killed, aborted, or keeping its servers in a
-/// static that is never dropped. A shell waits on a pipe that closes when the owner is gone.
+/// Cleans up after an owner that could not: one that was killed or aborted, or that keeps its
+/// servers in a static that is never dropped. A shell waits on a pipe that closes when the owner
+/// ends.
 #[derive(Debug)]
 pub(crate) struct Reaper(Child);
 
@@ -113,7 +114,7 @@ rm -rf \"$dir\"";
 
 impl Drop for Reaper {
     fn drop(&mut self) {
-        // Killed before its pipe closes: an orderly owner cleans up itself.
+        // Kill the shell before its pipe closes: an owner that ends normally cleans up itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

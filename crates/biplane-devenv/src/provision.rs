@@ -1,4 +1,4 @@
-//! Where the programs come from: a folder the user names, the cache, or a build with Go.
+//! Finds the programs in a folder given by the user or in the cache, or builds them with Go.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -31,7 +31,7 @@ impl Tool {
         }
     }
 
-    /// Minutes that a first build takes on two cores, for the one who waits.
+    /// Minutes that a first build takes on two cores, for the progress message.
     const fn minutes(self) -> u32 {
         match self {
             Self::KubeApiserver => 7,
@@ -54,10 +54,10 @@ impl Tool {
     }
 }
 
-/// A Go module that pins a program and everything below it. It travels in this crate, so that a
+/// A Go module that pins a program and its dependencies. It is embedded in this crate, so that a
 /// build needs no checkout.
 struct Module {
-    /// The requirement whose version is the program's.
+    /// The requirement whose version is the version of the program.
     pins: &'static str,
     files: &'static [(&'static str, &'static str)],
 }
@@ -81,7 +81,7 @@ static KUBERNETES: Module = Module {
 };
 
 impl Module {
-    /// The pinned version, without its `v`.
+    /// The pinned version, without the leading `v`.
     fn version(&self) -> &'static str {
         self.files[0]
             .1
@@ -93,19 +93,19 @@ impl Module {
     }
 }
 
-/// The folders of this machine that matter.
+/// The folders to look in.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// Programs the user provides; looked at first.
+    /// Programs provided by the user. This folder is searched first.
     pub assets: Option<PathBuf>,
-    /// Where what was built is kept, outside any checkout.
+    /// The folder for built programs, outside any checkout.
     pub cache: PathBuf,
 }
 
 impl Places {
-    /// `KUBEBUILDER_ASSETS`; `$XDG_CACHE_HOME/biplane/env/<versions>/bin` or the same below
-    /// `~/.cache`.
-    #[allow(clippy::disallowed_methods)] // this is where it is read
+    /// Reads `KUBEBUILDER_ASSETS`. The cache is `$XDG_CACHE_HOME/biplane/env/<versions>/bin`, or
+    /// the same below `~/.cache`.
+    #[allow(clippy::disallowed_methods)] // the environment is read here only
     pub fn from_env() -> Result<Self, EnvError> {
         let folder = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = folder("XDG_CACHE_HOME")
@@ -118,17 +118,17 @@ impl Places {
     }
 }
 
-/// Names a set of programs: other pins, other folder.
+/// Names a set of programs by its versions, so that other versions get another folder.
 fn versions() -> String {
     format!("kubernetes-{}-etcd-{}", KUBERNETES.version(), ETCD.version())
 }
 
-/// Where each program asked for is.
+/// The paths of the requested programs.
 #[derive(Clone, Debug, Default)]
 pub struct Binaries(BTreeMap<Tool, PathBuf>);
 
 impl Binaries {
-    /// The program's path; an error where it was not among those asked for.
+    /// The path of a program. Fails if the program was not requested.
     pub fn path(&self, tool: Tool) -> Result<PathBuf, EnvError> {
         self.0.get(&tool).cloned().ok_or_else(|| {
             EnvError::io(format!("run {}: it was not provided", tool.name()))(
@@ -138,8 +138,8 @@ impl Binaries {
     }
 }
 
-/// Provides `tools`, telling `report` what takes time. Safe to call from several processes at
-/// once: one builds, the others wait.
+/// Provides `tools` and passes slow steps to `report`. Several processes may call it at once: one
+/// builds, the others wait.
 pub fn provision(
     places: &Places,
     tools: &[Tool],
@@ -169,7 +169,7 @@ fn build_once(
     std::fs::create_dir_all(&places.cache)
         .map_err(EnvError::io(format!("make {}", places.cache.display())))?;
     let _lock = lock(&places.cache, report)?;
-    // Somebody else may have built it while we waited.
+    // Another process may have built it while this one waited for the lock.
     if let Some(path) = find(places, tool) {
         return Ok(path);
     }
@@ -188,7 +188,7 @@ fn build_once(
     Ok(path)
 }
 
-/// Held while building; the kernel releases it with the process.
+/// Locks the cache while building. The kernel releases the lock when the process ends.
 fn lock(cache: &Path, report: &mut dyn FnMut(&str)) -> Result<File, EnvError> {
     let path = cache.join(".lock");
     let file = File::create(&path).map_err(EnvError::io(format!("open {}", path.display())))?;
@@ -209,7 +209,8 @@ fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
         std::fs::write(dir.path().join(name), text)
             .map_err(EnvError::io(format!("write {name} of {}", tool.name())))?;
     }
-    // Renamed into place when complete: a build that was cut short leaves nothing to be found.
+    // The file is renamed when it is complete, so that an interrupted build leaves no program
+    // behind.
     let partial = places.cache.join(format!(".{}.partial", tool.name()));
     let output = Command::new("go")
         .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly"])
@@ -237,7 +238,7 @@ fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
     Ok(path)
 }
 
-/// Kubernetes learns its own version from the linker.
+/// Linker flags that set the version which Kubernetes programs report.
 fn link_flags(tool: Tool) -> String {
     let version = tool.module().version();
     match tool {

@@ -1,7 +1,7 @@
-//! Base64 as Go reads it: padded, with line breaks wherever they please, and whatever bits are left over
-//! at the end.
+//! Decodes base64 like Go: padded, with line breaks anywhere, and with any unused bits at the end.
 
-/// Bytes from padded base64 with line breaks anywhere; the error is where it stops making sense.
+/// Decodes padded base64 with line breaks anywhere. The error is the offset of the first invalid
+/// byte.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let mut at = 0;
@@ -22,7 +22,7 @@ fn sextet(byte: u8) -> Option<u32> {
     }))
 }
 
-/// Reads up to four characters from `at` on. Returns where the next ones are.
+/// Decodes up to four characters starting at `at`. Returns the offset of the next ones.
 fn quantum(text: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize, usize> {
     let skip_breaks = |mut at: usize| {
         while matches!(text.get(at), Some(b'\n' | b'\r')) {
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Offsets are those of the text with its line breaks.
+    /// Offsets include the line breaks of the input.
     #[test]
     fn errors_say_where() {
         for (text, at) in [

@@ -1,7 +1,7 @@
-//! Go's `fmt.Sprintf` for the values that JSON has.
+//! Go's `fmt.Sprintf` for JSON values.
 //!
-//! Mistakes in a format never fail: they show up in the text, spelt as Go spells them. Text is bytes,
-//! because a precision or a bad argument can leave half a character behind.
+//! Errors in a format never fail. They appear in the output, spelt as in Go. Strings are bytes,
+//! because a precision or a bad argument can cut a character in half.
 
 mod directive;
 mod float;
@@ -21,13 +21,13 @@ use crate::text::runes;
 pub enum Arg<'a> {
     /// Null.
     Nil,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An `int64`.
     Int(i64),
-    /// A `float64`, which unlike a JSON number can be infinite.
+    /// A `float64`. Unlike a JSON number, it can be infinite.
     Float(f64),
-    /// Text, which need not be valid.
+    /// A string, not necessarily valid UTF-8.
     Text(&'a [u8]),
     /// A list.
     Array(&'a [Value]),
@@ -52,7 +52,7 @@ impl<'a> From<&'a Value> for Arg<'a> {
 }
 
 impl Arg<'_> {
-    /// What Go calls the type.
+    /// Go's name of the type.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Nil => "<nil>",
@@ -81,7 +81,7 @@ pub fn display(arg: Arg<'_>) -> Vec<u8> {
     printer.out
 }
 
-/// What stands between `%` and the verb.
+/// The flags between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // Go's flags, one each
 struct Flags {
@@ -92,11 +92,11 @@ struct Flags {
     sharp: bool,
     space: bool,
     zero: bool,
-    /// `%#v`: as Go source.
+    /// `%#v`: Go syntax.
     source: bool,
 }
 
-/// Text in the making.
+/// The output so far, and the flags of the current directive.
 #[derive(Debug, Default)]
 struct Printer {
     out: Vec<u8>,
@@ -118,7 +118,7 @@ impl Printer {
         self.out.resize(self.out.len() + count, byte);
     }
 
-    /// Writes something and fills it up to the width, which counts characters.
+    /// Writes bytes and pads them to the width, which counts characters.
     fn pad(&mut self, bytes: &[u8]) {
         let width = self.flags.width.unwrap_or_default();
         let count = width.saturating_sub(if width == 0 { 0 } else { runes(bytes).count() });
@@ -131,7 +131,7 @@ impl Printer {
         }
     }
 
-    /// The same, but never with zeros.
+    /// Pads like `pad`, but never with zeros.
     fn pad_blank(&mut self, bytes: &[u8]) {
         let zero = std::mem::take(&mut self.flags.zero);
         self.pad(bytes);

@@ -1,4 +1,4 @@
-//! JSON text as Go reads and prints it.
+//! Reads and prints JSON like Go.
 
 mod decode;
 
@@ -9,50 +9,51 @@ use serde_json::{Map, Number, Value};
 use crate::num::format_float;
 pub use decode::decode;
 
-/// How JSON text looks.
+/// The style of JSON output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// Escapes `<`, `>` and `&`, as `json.Marshal` does.
+    /// Escapes `<`, `>` and `&`, like `json.Marshal`.
     pub html: bool,
-    /// Escapes U+2028 and U+2029, as `encoding/json` always and `protojson` never does.
+    /// Escapes U+2028 and U+2029. `encoding/json` always does this, `protojson` never does.
     pub line_separators: bool,
-    /// What a level of nesting is set in by; none for text on one line.
+    /// The indentation of one nesting level. `None` prints everything on one line.
     pub indent: Option<&'static str>,
 }
 
 impl Style {
-    /// As `json.Marshal`.
+    /// The style of `json.Marshal`.
     pub const MARSHAL: Self = Self { html: true, line_separators: true, indent: None };
-    /// As `protojson` escapes.
+    /// The escapes of `protojson`.
     pub const PROTOJSON: Self = Self { html: false, line_separators: false, indent: None };
 
-    /// The same over several lines, as `json.MarshalIndent` with an empty prefix.
+    /// The same style over several lines, like `json.MarshalIndent` with an empty prefix.
     #[must_use]
     pub const fn indented(self, indent: &'static str) -> Self {
         Self { indent: Some(indent), ..self }
     }
 }
 
-/// JSON as `json.Marshal` prints it: on one line, keys sorted, `<`, `>` and `&` escaped.
+/// Prints JSON like `json.Marshal`: on one line, with sorted keys, and with `<`, `>` and `&`
+/// escaped.
 pub fn to_string(value: &Value) -> String {
     to_string_with(value, Style::MARSHAL)
 }
 
-/// JSON in a style of choice. No line break follows the text.
+/// Prints JSON in the given style, without a line break at the end.
 pub fn to_string_with(value: &Value, style: Style) -> String {
     let mut out = String::new();
     write_value(&mut out, value, style);
     out
 }
 
-/// An object in a style of choice, without a [`Value`] around it.
+/// Prints an object in the given style, without wrapping it in a [`Value`].
 pub fn object_to_string(map: &Map<String, Value>, style: Style) -> String {
     let mut out = String::new();
     Writer { out: &mut out, style, level: 0 }.object(map);
     out
 }
 
-/// Appends JSON in a style of choice.
+/// Appends JSON in the given style.
 pub fn write_value(out: &mut String, value: &Value, style: Style) {
     Writer { out, style, level: 0 }.value(value);
 }
@@ -87,7 +88,7 @@ pub fn write_string(out: &mut String, text: &str, style: Style) {
     out.push('"');
 }
 
-/// Appends a number: integers as they are, doubles by [`format_float`].
+/// Appends a number. Integers stay as they are, doubles use [`format_float`].
 pub fn write_number(out: &mut String, number: &Number) {
     match number.as_f64() {
         Some(float) if number.is_f64() => out.push_str(&format_float(float)),

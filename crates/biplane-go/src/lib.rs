@@ -1,8 +1,8 @@
-//! Go's rules: how the language and its libraries read, print and compare.
+//! How Go and its libraries read, print and compare values.
 //!
-//! Everything here is the way it is because Go does it that way, and what Go prints or decides
-//! reaches users: error texts, formatted values, names, hashes. Nothing here knows of Kubernetes
-//! objects, except for the tables in [`types`] of what their Go structs hold.
+//! Users see what Go prints and decides: error messages, formatted values, names and hashes. This
+//! crate reproduces those rules. It knows nothing about Kubernetes objects, except for the tables
+//! in [`types`], which list the fields of their Go structs.
 
 pub mod base64;
 pub mod fmt;

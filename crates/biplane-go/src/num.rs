@@ -1,13 +1,13 @@
-//! Numbers and truth values as Go reads and prints them.
+//! Parses and prints numbers and booleans like Go.
 
 mod parse;
 
 pub use parse::{parse_bool, parse_float, parse_int};
 
-/// A double as Go's JSON encoders print it: the fewest digits that read back as the same number,
-/// an exponent only where the number is very small or very large.
+/// Prints a double like Go's JSON encoders: with the fewest digits that parse back to the same
+/// number, and with an exponent only if the number is very small or very large.
 ///
-/// What JSON cannot hold (`NaN`, infinities) prints as Go's `%v` would, without quotes.
+/// `NaN` and infinities, which JSON does not have, print like Go's `%v`, without quotes.
 pub fn format_float(float: f64) -> String {
     let size = float.abs();
     if let Some(special) = special(float) {
@@ -19,8 +19,8 @@ pub fn format_float(float: f64) -> String {
     }
 }
 
-/// A double as Go's `%v` and `%g` print it: an exponent of at least two digits below `1e-4` and
-/// from `1e6` on.
+/// Prints a double like Go's `%v` and `%g`: with an exponent of at least two digits below `1e-4`
+/// and from `1e6` on.
 pub fn format_general(float: f64) -> String {
     let size = float.abs();
     if let Some(special) = special(float) {
@@ -42,10 +42,10 @@ fn special(float: f64) -> Option<&'static str> {
     }
 }
 
-/// The fewest digits that read back as the same number, as `1.25e3`.
+/// The fewest digits that parse back to the same number, as in `1.25e3`.
 ///
-/// Of two texts that are equally short and equally near, Go takes the one with the even last digit
-/// and the standard library the larger one.
+/// If two results are equally short and equally near, Go picks the one with the even last digit.
+/// The standard library picks the larger one.
 fn shortest(float: f64) -> String {
     let text = format!("{float:e}");
     let mantissa = text.split_once('e').map_or(text.as_str(), |(mantissa, _)| mantissa);
@@ -89,8 +89,8 @@ fn exponent(float: f64, digits: usize) -> String {
 mod tests {
     use super::*;
 
-    // Each line as printed by Go: json.Marshal, then fmt.Sprintf("%v").
-    #[allow(clippy::unreadable_literal)] // they read as they are printed
+    // Each row as printed by Go: json.Marshal, then fmt.Sprintf("%v").
+    #[allow(clippy::unreadable_literal)] // written as Go prints them
     const FLOATS: &[(f64, &str, &str)] = &[
         (-0.0, "-0", "-0"),
         (-1.0, "-1", "-1"),

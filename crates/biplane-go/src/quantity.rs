@@ -1,12 +1,12 @@
-//! Kubernetes quantities, such as `100m` or `1.5Gi`, as doubles.
+//! Converts Kubernetes quantities, such as `100m` or `1.5Gi`, to doubles.
 //!
-//! The arithmetic is upstream's, rounding errors included: short numbers are multiplied by a power of
-//! ten, long or fine ones are first rounded away from zero to a billionth.
+//! The arithmetic is upstream's, including its rounding errors. Short numbers are multiplied by a
+//! power of ten. Long or fine numbers are first rounded away from zero to a billionth.
 
-/// Why a text is not a quantity.
+/// The reason why a string is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    /// The text as a whole has the wrong form.
+    /// The string has the wrong form.
     #[error(
         "quantities must match the regular expression \
          '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -15,23 +15,23 @@ pub enum QuantityError {
     /// The part before the suffix is not a number.
     #[error("unable to parse numeric part of quantity")]
     Number,
-    /// There is no such suffix.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
 }
 
-/// The digits that fit an integer whatever they are.
+/// The number of digits that always fit into an integer.
 const SAFE_DIGITS: i64 = 18;
-/// The finest exponent of ten.
+/// The smallest exponent of ten.
 const NANO: i64 = -9;
 
-/// What a quantity consists of.
+/// The parts of a quantity.
 struct Parts<'a> {
     negative: bool,
-    /// Digits before the point without leading zeros, but at least one.
+    /// Digits before the point without leading zeros, at least one.
     whole: &'a str,
     fraction: &'a str,
-    /// Whether there was any digit at all.
+    /// Whether there was any digit.
     digits: bool,
     suffix: &'a str,
 }
@@ -41,7 +41,7 @@ enum Suffix {
     Binary(u32),
 }
 
-/// A quantity as a double.
+/// Parses a quantity as a double.
 pub fn parse(text: &[u8]) -> Result<f64, QuantityError> {
     let text = match std::str::from_utf8(text) {
         Ok("") | Err(_) => return Err(QuantityError::Format),
@@ -86,7 +86,7 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// Upstream counts powers in 32 bits.
+/// Upstream keeps powers in 32 bits.
 fn wrap(scale: i64) -> i64 {
     i64::from(scale as i32)
 }
@@ -96,12 +96,12 @@ fn times_power(value: f64, power: i64) -> f64 {
         0 => value,
         power if power > 308 => value * f64::INFINITY,
         power if power < -323 => value * 0.0,
-        // Read, not computed: the table that upstream multiplies by holds the nearest doubles.
+        // Parsed, not computed: upstream multiplies by a table of the nearest doubles.
         power => value * format!("1e{power}").parse::<f64>().unwrap_or_default(),
     }
 }
 
-/// Digits at a power of ten, rounded away from zero to a billionth and capped.
+/// Digits times a power of ten, rounded away from zero to a billionth, and capped.
 fn exact(digits: &str, scale: i64, cap: Option<&str>) -> f64 {
     let digits = digits.trim_start_matches('0');
     if digits.is_empty() {
@@ -250,7 +250,7 @@ mod tests {
             ("1e", QuantityError::Suffix),
             ("1KiKi", QuantityError::Suffix),
             ("1i3", QuantityError::Suffix),
-            // Without digits, only what is small enough for whole numbers is zero.
+            // Without digits, only a value that is small enough for integers is zero.
             ("Ei", QuantityError::Number),
             (".e-10", QuantityError::Number),
         ] {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    #[allow(clippy::float_cmp)] // the very double that Go computes
+    #[allow(clippy::float_cmp)] // compares with the exact double that Go computes
     fn rounds_as_go_does() {
         for (text, number) in [
             ("1000m", 1.0),

@@ -1,7 +1,8 @@
-//! Regular expressions in the dialect of Go, on an engine of another.
+//! Go regular expressions, run by Rust's regex engine.
 //!
-//! Both engines run in linear time and prefer matches alike; what differs is spelling. The pattern is
-//! read by Go's rules, with Go's errors, and written out anew with nothing left to interpretation.
+//! Both engines run in linear time and prefer the same matches. Only the syntax differs. The
+//! pattern is parsed by Go's rules, with Go's errors, and translated into an unambiguous pattern
+//! for the engine.
 
 mod class;
 mod literal;
@@ -20,23 +21,23 @@ pub struct GoRegex {
     large: bool,
 }
 
-/// Why a pattern does not compile.
+/// The reason why a pattern does not compile.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {what}: `{fragment}`")]
 pub struct RegexError {
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
-    /// The part of the pattern that is.
+    /// The invalid part of the pattern.
     pub fragment: String,
 }
 
-/// Room for a class of a thousand characters, a thousand times.
+/// Enough for a class of a thousand characters, repeated a thousand times.
 const SIZE_LIMIT: usize = 256 << 20;
 
-/// What hardly any pattern exceeds.
+/// Patterns above this size are rare.
 const USUAL_SIZE: usize = 1 << 20;
 
-/// How deep groups may nest, within what the stack of any thread can hold.
+/// How deeply groups may nest, so that they fit on the stack of any thread.
 const NEST_LIMIT: u32 = 400;
 
 impl GoRegex {
@@ -58,7 +59,7 @@ impl GoRegex {
         Ok(Self { pattern: pattern.to_owned(), regex, large })
     }
 
-    /// Whether it takes more memory than one would keep without need.
+    /// Whether it uses so much memory that it should not be kept without need.
     pub fn is_large(&self) -> bool {
         self.large
     }
@@ -68,13 +69,13 @@ impl GoRegex {
         &self.pattern
     }
 
-    /// Whether the pattern matches anywhere in a text.
+    /// Whether the pattern matches anywhere in a string.
     pub fn is_match(&self, text: &[u8]) -> bool {
         self.regex.is_match(&Haystack::new(text).text)
     }
 
-    /// A group of the first match, counted from zero for the whole. `None` means that there is no
-    /// match or no such group; a group that took no part is empty.
+    /// A group of the first match. Group zero is the whole match. `None` means that there is no
+    /// match or no such group. A group that did not take part in the match is empty.
     pub fn group<'a>(&self, text: &'a [u8], group: usize) -> Option<&'a [u8]> {
         let haystack = Haystack::new(text);
         let captures = self.regex.captures(&haystack.text)?;
@@ -87,10 +88,10 @@ impl GoRegex {
     }
 }
 
-/// A text with every stray byte replaced by the character that Go takes it for.
+/// A string in which every invalid byte is replaced by the replacement character, as in Go.
 struct Haystack<'a> {
     text: Cow<'a, [u8]>,
-    /// Where in the text a stray byte was replaced.
+    /// The offsets at which invalid bytes were replaced.
     replaced: Vec<usize>,
 }
 
@@ -112,7 +113,8 @@ impl<'a> Haystack<'a> {
         Self { text: Cow::Owned(valid), replaced }
     }
 
-    /// Where a place in the replaced text was before. Each replacement is two bytes longer.
+    /// Converts an offset in the replaced string to one in the original. Each replacement is two
+    /// bytes longer.
     fn origin(&self, at: usize) -> usize {
         at - 2 * self.replaced.partition_point(|place| *place < at)
     }

@@ -1,10 +1,11 @@
-//! Text as Go sees it: bytes that may be characters, which of them are printable, and their case.
+//! Strings like in Go: bytes that may be characters, with Go's rules for printable characters and
+//! case.
 
 mod printable;
 
 pub(crate) use printable::is_printable;
 
-/// The characters of a text, each with its bytes; a byte that belongs to none is `None`.
+/// The characters of a string, each with its bytes. An invalid byte is `None`.
 pub fn runes(bytes: &[u8]) -> impl Iterator<Item = (Option<char>, &[u8])> {
     bytes.utf8_chunks().flat_map(|chunk| {
         let valid = chunk.valid();
@@ -15,13 +16,13 @@ pub fn runes(bytes: &[u8]) -> impl Iterator<Item = (Option<char>, &[u8])> {
     })
 }
 
-/// Text in upper case, character by character, never into more than one. Stray bytes become
-/// replacement characters, unless all else is ASCII too.
+/// Converts to upper case character by character. Each character becomes exactly one. Invalid bytes
+/// become replacement characters, unless everything else is ASCII.
 pub fn to_upper(text: &[u8]) -> Vec<u8> {
     map(text, upper)
 }
 
-/// Text in lower case.
+/// Converts to lower case.
 pub fn to_lower(text: &[u8]) -> Vec<u8> {
     map(text, lower)
 }
@@ -35,7 +36,8 @@ fn upper(c: char) -> char {
     let mut all = c.to_uppercase();
     match (all.next(), all.next()) {
         (Some(one), None) => known(c, one),
-        // What has no single capital stays, but for Greek letters with an iota below.
+        // A character without a single capital stays as it is, except for Greek letters with iota
+        // subscript.
         _ => match u32::from(c) {
             code @ (0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7) => {
                 char::from_u32(code + 8).unwrap_or(c)
@@ -55,7 +57,7 @@ fn lower(c: char) -> char {
     }
 }
 
-/// Letters that Go's Unicode does not have yet have no case there.
+/// Letters that are newer than Go's Unicode version have no case there.
 fn known(c: char, mapped: char) -> char {
     if is_printable(c) && is_printable(mapped) { mapped } else { c }
 }

@@ -1,4 +1,4 @@
-//! Instants and durations as Go reads them.
+//! Parses points in time and durations like Go.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct Instant {
 }
 
 impl Instant {
-    /// The same moment, where the calendar has it.
+    /// The same point in time, if the calendar covers it.
     pub fn timestamp(self) -> Option<jiff::Timestamp> {
         jiff::Timestamp::new(self.seconds, i32::try_from(self.nanos).ok()?).ok()
     }
@@ -36,8 +36,8 @@ impl Instant {
     }
 }
 
-/// Reads what Go's parser takes for RFC 3339, which is slightly more than the standard allows: an
-/// hour of one digit, a comma before the fraction, offsets of 24 hours.
+/// Parses what Go's parser accepts as RFC 3339. That is slightly more than the standard: an hour of
+/// one digit, a comma before the fraction, offsets of 24 hours.
 pub fn instant(text: &str) -> Option<Instant> {
     let mut rest = text.as_bytes();
     let year = number(&mut rest, 4)?;
@@ -67,7 +67,7 @@ pub fn instant(text: &str) -> Option<Instant> {
     Some(Instant { seconds, nanos })
 }
 
-/// Reads RFC 3339 where an hour has to have two digits, and a fraction a point.
+/// Parses RFC 3339 in which the hour has two digits and the fraction begins with a point.
 pub fn strict_instant(text: &str) -> Option<Instant> {
     instant(text).filter(|_| text.as_bytes().get(13) == Some(&b':') && !text.contains(','))
 }
@@ -119,36 +119,36 @@ fn offset(rest: &mut &[u8]) -> Option<i64> {
     (hours <= 24 && minutes <= 60).then_some(sign * (hours * 60 + minutes) * 60)
 }
 
-/// Why a text is not a duration, in Go's words.
+/// The reason why a string is not a duration, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// The text has no meaning, or means more than a duration holds.
+    /// The string is not a duration, or is too long for one.
     #[error("time: invalid duration {}", quote(.0))]
     Invalid(String),
-    /// A number stands alone.
+    /// A number has no unit.
     #[error("time: missing unit in duration {}", quote(.0))]
     MissingUnit(String),
-    /// A number is followed by something that is no unit.
+    /// The unit of a number is unknown.
     #[error("time: unknown unit {} in duration {}", quote(unit), quote(text))]
     UnknownUnit {
-        /// What stands in the unit's place.
+        /// The unknown unit.
         unit: String,
-        /// The whole text.
+        /// The whole string.
         text: String,
     },
 }
 
-/// A length of time in nanoseconds, which may be negative.
+/// A duration in nanoseconds. It may be negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoDuration(i64);
 
 impl GoDuration {
-    /// All of it.
+    /// The duration in nanoseconds.
     pub fn nanos(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds and the nanoseconds beyond them, both with the duration's sign.
+    /// Whole seconds and the remaining nanoseconds, both with the sign of the duration.
     pub fn parts(self) -> (i64, i32) {
         (self.0 / 1_000_000_000, (self.0 % 1_000_000_000) as i32)
     }
@@ -157,7 +157,7 @@ impl GoDuration {
 impl TryFrom<GoDuration> for Duration {
     type Error = std::num::TryFromIntError;
 
-    /// Fails for less than nothing.
+    /// Fails for a negative duration.
     fn try_from(duration: GoDuration) -> Result<Self, Self::Error> {
         u64::try_from(duration.0).map(Self::from_nanos)
     }
@@ -200,7 +200,7 @@ impl std::str::FromStr for GoDuration {
                 return Err(invalid());
             }
             let part = whole * factor + (fraction as f64 * (factor as f64 / scale)) as u64;
-            // Two halves of the range cancel out in Go, too.
+            // Two halves of the range also cancel out in Go.
             total = total.wrapping_add(part);
             if part > LIMIT || total > LIMIT {
                 return Err(invalid());
@@ -215,7 +215,7 @@ impl std::str::FromStr for GoDuration {
     }
 }
 
-/// The number at the front: its whole part, its fraction over a power of ten, and what follows.
+/// The number at the start: its whole part, its fraction over a power of ten, and the rest.
 fn decimal(text: &str) -> Option<(u64, u64, f64, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, mut rest) = text.split_at(length);
@@ -235,7 +235,7 @@ fn decimal(text: &str) -> Option<(u64, u64, f64, &str)> {
         length_of_fraction = tail.bytes().take_while(u8::is_ascii_digit).count();
         let (digits, tail) = tail.split_at(length_of_fraction);
         for digit in digits.bytes() {
-            // Digits beyond what a counter holds no longer matter.
+            // Further digits do not matter once the counter is full.
             if fraction > (LIMIT - 1) / 10 {
                 break;
             }
@@ -263,7 +263,7 @@ fn factor(unit: &str) -> Option<u64> {
     })
 }
 
-/// Quotes as Go's time package does: everything beyond printable ASCII byte by byte.
+/// Quotes like Go's time package, which escapes everything except printable ASCII, byte by byte.
 fn quote(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len() + 2);

@@ -1,8 +1,8 @@
-//! Which JSON a Go struct can be decoded from.
+//! Tells from which JSON a Go struct can be decoded.
 //!
-//! Upstream decodes function inputs and some Kubernetes kinds into Go structs and acts on whether
-//! that works. All that matters here is the verdict, so the structs are a table, and decoding is a
-//! walk over the value beside its type.
+//! Upstream decodes function inputs and some Kubernetes kinds into Go structs and acts on the
+//! result. Only success or failure matters here. So a table describes the structs, and decoding
+//! compares the value with its type.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -12,24 +12,25 @@ use serde_json::{Map, Value};
 use crate::fmt::quote;
 use crate::{json, num, quantity, time};
 
-/// The metadata of any object.
+/// The metadata of every object.
 pub const META: &str = include_str!("types/meta.txt");
 
-/// The kinds whose readiness upstream derives from a fully decoded object; to be read with `META`.
+/// The kinds whose readiness upstream derives from a fully decoded object. Read it together with
+/// `META`.
 pub const KUBERNETES: &str = include_str!("types/kubernetes.txt");
 
-/// Which of upstream's three decoders is asked.
+/// The three decoders of upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
-    /// JSON in which every member must be known.
+    /// JSON in which every field must be known.
     Strict,
-    /// JSON as the API server's clients read it: unknown members are skipped.
+    /// JSON as the API server's clients read it: unknown fields are ignored.
     Lenient,
-    /// Conversion of an object that is already in memory, where every number is a double.
+    /// Conversion of an object that is already in memory, in which every number is a double.
     Converter,
 }
 
-/// Why a value does not fit its type.
+/// The reason why a value does not fit its type.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     #[error("json: cannot unmarshal JSON {found} into Go value of type {wanted}")]
@@ -42,7 +43,7 @@ pub enum Mismatch {
 
 #[derive(Debug)]
 enum Type {
-    /// A text, and what Go calls its type.
+    /// A string, and Go's name of its type.
     String(&'static str),
     Bool,
     Int {
@@ -62,8 +63,8 @@ enum Type {
 #[derive(Debug)]
 pub struct Types(BTreeMap<&'static str, Struct>);
 
-/// The fields of a struct. They are read when the first value is held against them: most tables hold far
-/// more structs than a process ever meets.
+/// The fields of a struct. They are parsed when the first value is compared with them, because most
+/// tables hold many more structs than a process uses.
 #[derive(Debug)]
 struct Struct {
     text: &'static str,
@@ -80,8 +81,8 @@ impl Struct {
 }
 
 impl Types {
-    /// Reads tables of `name field:type field:type …` lines; `#` opens a comment. A text of a type of
-    /// its own is `string=name`.
+    /// Parses tables of `name field:type field:type …` lines. `#` starts a comment. A string with
+    /// its own type is `string=name`.
     pub fn read(tables: &[&'static str]) -> Self {
         let lines = tables.iter().flat_map(|table| table.lines());
         let structs = lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| {
@@ -91,7 +92,7 @@ impl Types {
         Self(structs.collect())
     }
 
-    /// Whether the struct of that name can be decoded from the object.
+    /// Whether the named struct can be decoded from the object.
     pub fn check(
         &self,
         object: &Map<String, Value>,
@@ -116,7 +117,7 @@ impl Types {
         let content =
             |text: String, wanted| Err(Mismatch::Content { found: kind_of(value), text, wanted });
         match (wanted, value) {
-            // Null is the zero value of everything.
+            // Null is the zero value of every type.
             (_, Value::Null)
             | (Type::Any, _)
             | (Type::String(_) | Type::IntOrString, Value::String(_))
@@ -130,7 +131,7 @@ impl Types {
             }
             (Type::IntOrString, Value::Number(n)) => {
                 let number = n.as_f64().unwrap_or_default();
-                // Its own decoder reads JSON whoever asks.
+                // This type has its own decoder, which always reads JSON.
                 if fits_signed(number, 32, Decoder::Lenient) {
                     return Ok(());
                 }
@@ -212,7 +213,7 @@ impl Type {
     }
 }
 
-/// Cuts the spaces that are still spaces once the text is JSON; the others are escapes by then.
+/// Trims the characters that are whitespace in JSON. Other whitespace is escaped in JSON.
 fn trim_json(text: &str) -> &str {
     text.trim_matches(|c: char| {
         c.is_whitespace() && !matches!(c, '\t'..='\r' | '\u{2028}' | '\u{2029}')
@@ -230,14 +231,14 @@ fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// The number as an unsigned integer, read from its text: no sign, no fraction, no exponent.
+/// The number as an unsigned integer: without sign, fraction or exponent.
 pub fn unsigned(value: &Value) -> Option<u64> {
     num::format_float(value.as_f64()?).parse().ok()
 }
 
 fn fits_signed(number: f64, bits: u32, decoder: Decoder) -> bool {
     if decoder == Decoder::Converter {
-        // What does not fit wraps; only a fraction is refused.
+        // A number that does not fit wraps. Only a fraction is refused.
         return number.fract() == 0.0;
     }
     match num::format_float(number).parse::<i64>() {
@@ -246,7 +247,7 @@ fn fits_signed(number: f64, bits: u32, decoder: Decoder) -> bool {
     }
 }
 
-/// A double cut to an integer as Go's conversion does on the machines that functions run on.
+/// Converts a double to an integer like Go's conversion on the architectures that functions run on.
 pub fn to_int64(number: f64) -> i64 {
     // The bounds are exact: -2^63 fits, 2^63 does not.
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {

@@ -1,4 +1,4 @@
-//! How long a very large custom resource definition takes to read and to print.
+//! Measures how long a very large custom resource definition takes to read and to print.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use biplane_model::{Map, Value};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
 
-/// A schema of objects in objects, with descriptions of the usual length.
+/// A schema of nested objects, with descriptions of typical length.
 fn schema(depth: usize, breadth: usize) -> Value {
     if depth == 0 {
         return json!({

@@ -1,4 +1,4 @@
-//! Claims: the composite resource that the control plane would make of one.
+//! Converts a claim to the composite resource that the control plane would create for it.
 
 use biplane_go::fmt::quote;
 use serde_json::json;
@@ -7,9 +7,9 @@ use crate::labels::{CLAIM_NAME, CLAIM_NAMESPACE};
 use crate::layout::Layout;
 use crate::{Map, Object, Value, names};
 
-/// Where a claim is made that does not say where.
+/// The namespace of a claim without a namespace.
 const DEFAULT_NAMESPACE: &str = "default";
-/// What belongs to the claim alone, or to the composite resource alone.
+/// Fields that belong only to the claim, or only to the composite resource.
 const NOT_COPIED: [&str; 6] = [
     "claimRef",
     "compositeDeletePolicy",
@@ -19,18 +19,18 @@ const NOT_COPIED: [&str; 6] = [
     "writeConnectionSecretToRef",
 ];
 
-/// Why there is no composite resource of a claim.
+/// The reason why a claim cannot be converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClaimError {
-    /// The definition is not of the kind that can be claimed.
+    /// The definition does not offer claims.
     #[error("Only LegacyCluster composite resources can offer claims")]
     NotOffered,
-    /// The claim says nothing.
+    /// The claim has no spec.
     #[error("claim spec was not an object")]
     NoSpec,
 }
 
-/// Whether an object is a claim for what a definition defines.
+/// Whether an object is a claim of the kind that a definition (XRD) defines.
 pub fn is_claim(object: &Object, definition: &Object) -> bool {
     let kind = definition.str_at(&["spec", "claimNames", "kind"]);
     !kind.is_empty()
@@ -38,10 +38,10 @@ pub fn is_claim(object: &Object, definition: &Object) -> bool {
         && definition.str_at(&["spec", "group"]) == object.gvk().group
 }
 
-/// The composite resource that a claim becomes.
+/// The composite resource of a claim.
 ///
-/// A server would give it a random name; here the name follows from the claim, so that the same
-/// claim is always rendered the same.
+/// A control plane would give it a random name. Here the name is derived from the claim, so that
+/// the same claim always renders the same output.
 pub fn composite(claim: &Object, definition: &Object) -> Result<Object, ClaimError> {
     if Layout::of_definition(definition) != Layout::Legacy {
         return Err(ClaimError::NotOffered);
@@ -82,12 +82,12 @@ pub fn composite(claim: &Object, definition: &Object) -> Result<Object, ClaimErr
     Ok(xr)
 }
 
-/// What was attempted when a claim could not be turned into a composite resource.
+/// The action for the error message when a claim cannot be converted.
 pub fn attempted(claim: &Object) -> String {
     format!("cannot make a composite resource of {} {}", claim.kind(), quote(claim.name()))
 }
 
-/// Labels or annotations without those that are about the claim itself.
+/// The labels or annotations of a claim, without those about the claim itself.
 fn copied(claim: &Object, which: &str) -> Map<String, Value> {
     let all = claim.at(&["metadata", which]).and_then(Value::as_object);
     let mut all = all.cloned().unwrap_or_default();
@@ -98,7 +98,7 @@ fn copied(claim: &Object, which: &str) -> Map<String, Value> {
     all
 }
 
-/// The name that the claim asks for, or else one that follows from it.
+/// The name that the claim requests, or else a name derived from the claim.
 fn name(claim: &Object, namespace: &str) -> String {
     let bound = claim.str_at(&["spec", "resourceRef", "name"]);
     if !bound.is_empty() {

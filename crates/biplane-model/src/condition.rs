@@ -1,4 +1,4 @@
-//! Conditions at `status.conditions`: read, compared and set as the control plane does.
+//! Reads, compares and sets conditions at `status.conditions`, like the control plane.
 
 use biplane_go::time::{Instant, instant};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,14 +13,14 @@ pub const SYNCED: &str = "Synced";
 /// `Responsive`.
 pub const RESPONSIVE: &str = "Responsive";
 
-/// Types that only the control plane itself may set.
+/// Types that only the control plane may set.
 pub const SYSTEM_TYPES: [&str; 5] = [READY, SYNCED, "Healthy", "UpToDate", RESPONSIVE];
 
-/// One condition. Other keys than these are not kept.
+/// One condition. Other keys are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about.
+    /// The type of the condition.
     #[serde(default, deserialize_with = "null_is_default")]
     pub r#type: String,
     /// `True`, `False` or `Unknown`.
@@ -29,17 +29,17 @@ pub struct Condition {
     /// RFC 3339, in seconds and UTC.
     #[serde(default, deserialize_with = "time")]
     pub last_transition_time: Option<String>,
-    /// For programs.
+    /// A machine-readable reason.
     #[serde(default, deserialize_with = "null_is_default")]
     pub reason: String,
-    /// For people.
+    /// A human-readable message.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub message: String,
-    /// The object's generation that it was made for; zero when that is not known.
+    /// The generation of the object that the condition is for. Zero if unknown.
     #[serde(default, deserialize_with = "null_is_default", skip_serializing_if = "is_zero")]
     pub observed_generation: i64,
 }
@@ -49,7 +49,7 @@ fn is_zero(n: &i64) -> bool {
     *n == 0
 }
 
-/// Go reads null as the zero value.
+/// Reads null as the default, like Go.
 pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -64,7 +64,7 @@ fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
     time.map(|time| Some(seconds(time))).ok_or_else(|| serde::de::Error::custom("not a time"))
 }
 
-/// A moment as conditions hold it.
+/// Formats a timestamp as conditions store it.
 pub fn seconds(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -80,58 +80,58 @@ impl Condition {
         }
     }
 
-    /// The same with a message.
+    /// Sets the message.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.message = message.into();
         self
     }
 
-    /// The same at a moment.
+    /// Sets the transition time.
     #[must_use]
     pub fn at(mut self, time: jiff::Timestamp) -> Self {
         self.last_transition_time = Some(seconds(time));
         self
     }
 
-    /// The same for a generation.
+    /// Sets the observed generation.
     #[must_use]
     pub fn observed(mut self, generation: i64) -> Self {
         self.observed_generation = generation;
         self
     }
 
-    /// `Synced`, all is well.
+    /// `Synced`: the reconcile succeeded.
     pub fn reconcile_success() -> Self {
         Self::new(SYNCED, "True", "ReconcileSuccess")
     }
 
-    /// `Synced`, something failed.
+    /// `Synced`: the reconcile failed.
     pub fn reconcile_error(message: impl Into<String>) -> Self {
         Self::new(SYNCED, "False", "ReconcileError").with_message(message)
     }
 
-    /// `Synced`, not even tried.
+    /// `Synced`: reconciliation is paused.
     pub fn reconcile_paused() -> Self {
         Self::new(SYNCED, "False", "ReconcilePaused")
     }
 
-    /// `Ready`, it can be used.
+    /// `Ready`: the resource is available.
     pub fn available() -> Self {
         Self::new(READY, "True", "Available")
     }
 
-    /// `Ready`, not yet.
+    /// `Ready`: the resource is being created.
     pub fn creating() -> Self {
         Self::new(READY, "False", "Creating")
     }
 
-    /// `Ready`, no more.
+    /// `Ready`: the resource is being deleted.
     pub fn deleting() -> Self {
         Self::new(READY, "False", "Deleting")
     }
 
-    /// Whether both say the same, whenever they said it.
+    /// Whether two conditions are equal except for their transition time.
     pub fn says_the_same_as(&self, other: &Self) -> bool {
         self.r#type == other.r#type
             && self.status == other.status
@@ -143,8 +143,8 @@ impl Condition {
     }
 }
 
-/// The conditions of an object, as far as they can be read: what is not of its kind is empty, and a
-/// time that is none ends the list.
+/// The readable conditions of an object. A field of the wrong type is empty. An invalid time ends
+/// the list.
 pub fn conditions(object: &Object) -> Vec<Condition> {
     let Some(Value::Array(entries)) = object.at(&["status", "conditions"]) else {
         return Vec::new();
@@ -170,7 +170,7 @@ fn whole(entry: &Value) -> Result<Condition, serde_json::Error> {
     }
 }
 
-/// What can be read of a condition, and whether reading came to its end. Keys come in order.
+/// The readable part of a condition, and whether all of it was readable. Keys are read in order.
 fn readable(entry: &Value) -> (Condition, bool) {
     let mut condition = Condition::default();
     for (key, value) in entry.as_object().into_iter().flatten() {
@@ -193,7 +193,7 @@ fn readable(entry: &Value) -> (Condition, bool) {
     (condition, true)
 }
 
-/// The condition of a type; status `Unknown` when there is none.
+/// The condition of a type. Its status is `Unknown` if there is none.
 pub fn condition(object: &Object, r#type: &str) -> Condition {
     conditions(object).into_iter().find(|c| c.r#type == r#type).unwrap_or_else(|| Condition {
         r#type: r#type.into(),
@@ -202,8 +202,8 @@ pub fn condition(object: &Object, r#type: &str) -> Condition {
     })
 }
 
-/// Adds conditions to a list: an equal one keeps its time, others of the type are replaced in
-/// place, a new type goes to the end.
+/// Merges conditions into a list. An equal condition keeps its time, another of the same type is
+/// replaced in place, and a new type is appended.
 pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>) {
     for condition in new {
         let mut known = false;
@@ -226,7 +226,7 @@ pub fn set_conditions(object: &mut Object, new: impl IntoIterator<Item = Conditi
     replace_conditions(object, &all);
 }
 
-/// Makes these the conditions of an object.
+/// Replaces all conditions of an object.
 pub fn replace_conditions(object: &mut Object, all: &[Condition]) {
     let value = serde_json::to_value(all).unwrap_or(Value::Null);
     object.set_at(&["status", "conditions"], value);

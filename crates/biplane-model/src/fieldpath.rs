@@ -1,9 +1,10 @@
-//! Field paths: how compositions name a place in an object, and what can be done there.
+//! Field paths: the syntax in which compositions name a field of an object, with reading, writing
+//! and merging at a path.
 //!
-//! A [`FieldPath`] is parsed once and used often. Reading tells two kinds of failure apart: what is
-//! not there yet (see [`PathError::is_not_found`]), and what can never be there. Integers and
-//! doubles are different kinds of number; a JSON number's own kind decides, and [`normalize`] turns
-//! every whole double into an integer as a trip through JSON text would.
+//! A [`FieldPath`] is parsed once and used often. Reads distinguish a field that does not exist yet
+//! (see [`PathError::is_not_found`]) from one that can never exist. Integers and doubles are
+//! different kinds of numbers. The kind of a JSON number decides, and [`normalize`] turns every
+//! whole double into an integer, as encoding to JSON and decoding would.
 
 mod error;
 mod expand;
@@ -26,22 +27,22 @@ pub struct FieldPath {
     segments: Vec<Segment>,
 }
 
-/// One step of a path.
+/// One segment of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// Into an object.
+    /// A field of an object.
     Field(String),
-    /// Into an array.
+    /// An index into an array.
     Index(u32),
 }
 
 impl Segment {
-    /// A field. Quotes around the name, however many, are not part of it.
+    /// A field. Any quotes around the name are removed.
     pub fn field(name: &str) -> Self {
         Self::Field(name.trim_matches(['\'', '"']).to_owned())
     }
 
-    /// An index if the text is one, or else a field.
+    /// An index if the string is one, or else a field.
     pub fn field_or_index(text: &str) -> Self {
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         match text.parse() {
@@ -50,37 +51,37 @@ impl Segment {
         }
     }
 
-    /// Whether expansion takes this step for every child.
+    /// Whether expansion replaces this segment with every child.
     pub fn is_wildcard(&self) -> bool {
         matches!(self, Self::Field(name) if name == "*")
     }
 }
 
 impl FieldPath {
-    /// Reads a path. The empty text is a path without steps.
+    /// Parses a path. The empty string is a path without segments.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         Ok(Self { text: text.to_owned(), segments: parse::segments(text)? })
     }
 
-    /// The text that was parsed.
+    /// The string that was parsed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The steps.
+    /// The segments.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
 }
 
-/// The steps in their usual spelling, which is not always the text that was parsed.
+/// The segments in canonical form, which may differ from the string that was parsed.
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print(&self.segments))
     }
 }
 
-/// Steps in their usual spelling: brackets only where they are needed, never quotes.
+/// Prints segments in canonical form: with brackets only where needed, and without quotes.
 pub fn print(segments: &[Segment]) -> String {
     let mut out = String::new();
     for segment in segments {

@@ -1,5 +1,5 @@
-//! Where a composite resource keeps what the control plane writes: the legacy layout directly
-//! below `spec`, the modern one below `spec.crossplane`.
+//! The two layouts of composite resources: fields of the control plane are directly below `spec` in
+//! the legacy layout, and below `spec.crossplane` in the modern one.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum Layout {
     Modern,
 }
 
-/// A reference to an object, as far as it says anything.
+/// A reference to an object. Unset fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Reference {
@@ -35,24 +35,24 @@ pub struct Reference {
     /// UID.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// Version that was seen.
+    /// Resource version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// A part of the object.
+    /// A field of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub field_path: String,
 }
 
 impl Reference {
-    /// By name alone.
+    /// A reference with only a name.
     pub fn named(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 }
 
 impl Layout {
-    /// The layout of the composite resources that a definition defines. Definitions of version 1 that
-    /// say nothing mean the legacy one.
+    /// The layout of the composite resources that a definition (XRD) defines. Definitions of
+    /// version v1 without a scope use the legacy layout.
     pub fn of_definition(definition: &Object) -> Self {
         let scope = definition.at(&["spec", "scope"]).and_then(Value::as_str);
         match scope {
@@ -62,7 +62,7 @@ impl Layout {
         }
     }
 
-    /// The object that holds what the control plane writes.
+    /// The path of the object that holds the control plane's fields.
     pub fn machinery(self) -> &'static [&'static str] {
         match self {
             Self::Legacy => &["spec"],
@@ -84,7 +84,7 @@ impl Layout {
         }
     }
 
-    // What cannot be read counts as absent.
+    // A field that cannot be read counts as absent.
     fn read<T: for<'de> Deserialize<'de>>(self, xr: &Object, field: &str) -> Option<T> {
         self.at(xr, field).and_then(|value| T::deserialize(value).ok())
     }
@@ -93,12 +93,12 @@ impl Layout {
         self.set(xr, field, serde_json::to_value(value).unwrap_or(Value::Null));
     }
 
-    /// The Composition that is used.
+    /// The Composition in use.
     pub fn composition(self, xr: &Object) -> Option<Reference> {
         self.read(xr, "compositionRef")
     }
 
-    /// Uses a Composition.
+    /// Sets the Composition to use.
     pub fn set_composition(self, xr: &mut Object, name: &str) {
         self.write(xr, "compositionRef", Reference::named(name));
     }
@@ -108,12 +108,12 @@ impl Layout {
         labels(self.at(xr, "compositionSelector")?)
     }
 
-    /// The revision that is used.
+    /// The revision in use.
     pub fn revision(self, xr: &Object) -> Option<Reference> {
         self.read(xr, "compositionRevisionRef")
     }
 
-    /// Uses a revision.
+    /// Sets the revision to use.
     pub fn set_revision(self, xr: &mut Object, name: &str) {
         self.write(xr, "compositionRevisionRef", Reference::named(name));
     }
@@ -128,17 +128,17 @@ impl Layout {
         self.set(xr, "compositionRevisionSelector", selector.clone());
     }
 
-    /// `Automatic`, `Manual` or empty.
+    /// The update policy: `Automatic`, `Manual` or empty.
     pub fn update_policy(self, xr: &Object) -> &str {
         self.at(xr, "compositionUpdatePolicy").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The composed resources that are known.
+    /// The known composed resources.
     pub fn resources(self, xr: &Object) -> Vec<Reference> {
         self.read(xr, "resourceRefs").unwrap_or_default()
     }
 
-    /// Sets the composed resources that are known; entries that say nothing are left out.
+    /// Sets the known composed resources. Empty references are left out.
     pub fn set_resources(self, xr: &mut Object, references: &[Reference]) {
         let filled: Vec<_> = references.iter().filter(|r| **r != Reference::default()).collect();
         self.write(xr, "resourceRefs", filled);
@@ -152,7 +152,7 @@ impl Layout {
         }
     }
 
-    /// Where connection details go. Modern composite resources have none.
+    /// The Secret for connection details. Modern composite resources have none.
     pub fn connection_secret(self, xr: &Object) -> Option<Reference> {
         match self {
             Self::Legacy => self.read(xr, "writeConnectionSecretToRef"),
@@ -160,7 +160,7 @@ impl Layout {
         }
     }
 
-    /// Sets where connection details go, where the layout has that.
+    /// Sets the Secret for connection details, if the layout has one.
     pub fn set_connection_secret(self, xr: &mut Object, name: &str, namespace: &str) {
         if self == Self::Legacy {
             let secret = serde_json::json!({"name": name, "namespace": namespace});
@@ -168,7 +168,7 @@ impl Layout {
         }
     }
 
-    /// Remembers that a claim wants a condition, where the layout has claims.
+    /// Records that the claim should get a condition type, if the layout has claims.
     pub fn add_claim_condition_type(self, xr: &mut Object, r#type: &str) {
         if self == Self::Modern {
             return;

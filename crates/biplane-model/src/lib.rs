@@ -1,5 +1,5 @@
-//! Data in the middle: JSON objects as Kubernetes means them, and what can be said about them
-//! without a clock, a network or a file.
+//! Kubernetes objects as JSON values, and everything that can be derived from them without a clock,
+//! a network or a file.
 //!
 //! Everything here is a pure function of its arguments.
 
@@ -16,5 +16,5 @@ pub mod typed;
 pub mod yaml;
 
 pub use object::{Gvk, Object, ObjectId};
-/// The JSON types that everything here is made of. Maps are ordered by key.
+/// The JSON types that all modules use. Maps are ordered by key.
 pub use serde_json::{Map, Number, Value};

@@ -1,10 +1,10 @@
-//! Names: made for children of an object, and checked.
+//! Creates and checks names of objects.
 
 use sha2::{Digest, Sha256};
 
-/// The longest name of a child.
+/// The maximum length of a child's name.
 const LONGEST: usize = 63;
-/// How many hexadecimal digits tell children apart.
+/// The number of hexadecimal digits that distinguish children.
 const DIGITS: usize = 12;
 
 /// Lowercase hexadecimal digits of bytes.
@@ -13,7 +13,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect()
 }
 
-/// Lowercase hexadecimal SHA-256 of the parts, one after the other.
+/// Lowercase hexadecimal SHA-256 of the concatenated parts.
 pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -22,7 +22,7 @@ pub fn sha256<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
     hex(&hash.finalize())
 }
 
-/// The name of a child: always the same for one parent and one child, never longer than 63 bytes.
+/// The name of a child. It depends only on parent and child and is at most 63 bytes long.
 pub fn child(prefix: &str, parent_uid: &str, child: &str) -> String {
     let hash = sha256([parent_uid.as_bytes(), child.as_bytes()]);
     let suffix = &hash[..DIGITS];
@@ -32,7 +32,7 @@ pub fn child(prefix: &str, parent_uid: &str, child: &str) -> String {
         return whole;
     }
     let room = LONGEST - DIGITS;
-    // Names are ASCII; where one is not, it is cut at the character before and refused later.
+    // Names are ASCII. A name that is not is cut at a character boundary and refused later.
     let cut = |at: usize| {
         let mut at = at;
         while !prefix.is_char_boundary(at) {
@@ -47,20 +47,20 @@ pub fn child(prefix: &str, parent_uid: &str, child: &str) -> String {
     }
 }
 
-/// How many letters a server appends to the prefix of a generated name.
+/// The number of letters that an API server appends to the prefix of a generated name.
 pub const SUFFIX: usize = 5;
-/// What a server keeps of the prefix.
+/// The length to which an API server cuts the prefix.
 const LONGEST_PREFIX: usize = 58;
-/// The letters of generated names: no vowels, and nothing that looks like another one.
+/// The letters of generated names: without vowels and without letters that look alike.
 const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The name that a server generates from a prefix, with a letter for each random number.
+/// The name that an API server generates from a prefix, with one letter for each random number.
 pub fn generated(prefix: &str, random: [u8; SUFFIX]) -> String {
     let letters = random.map(|number| char::from(LETTERS[usize::from(number) % LETTERS.len()]));
     prefix.chars().take(LONGEST_PREFIX).chain(letters).collect()
 }
 
-/// Random numbers for [`generated`] from a single one. Numbers that follow each other give
+/// Derives random numbers for [`generated`] from a single number. Consecutive numbers give
 /// different names.
 pub fn spread(mut number: u64) -> [u8; SUFFIX] {
     [(); SUFFIX].map(|()| {
@@ -82,7 +82,7 @@ pub fn is_subdomain(name: &str) -> bool {
     !name.is_empty() && name.len() <= 253 && name.split('.').all(part)
 }
 
-/// Kinds whose names may hold colons.
+/// Kinds whose names may contain colons.
 const COLON_KINDS: [&str; 4] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"];
 
 /// Whether an object of this kind may have this name.

@@ -1,4 +1,4 @@
-//! A Kubernetes object as JSON, cheap to clone, and the names by which objects are found.
+//! A Kubernetes object as JSON that is cheap to clone, and the identifiers of objects.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A JSON object that is cheap to clone and copied only when it is changed while shared.
+/// A JSON object that is cheap to clone. It is copied only when it is changed while shared.
 ///
-/// Reading goes through `Deref` to the map; changing goes through [`Object::make_mut`].
+/// Read it through `Deref`, change it through [`Object::make_mut`].
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Object(Arc<Map<String, Value>>);
@@ -20,27 +20,27 @@ impl Object {
         Self::default()
     }
 
-    /// The map, to be changed: copied first if anyone else holds it.
+    /// The map for changes. It is copied first if it is shared.
     pub fn make_mut(&mut self) -> &mut Map<String, Value> {
         Arc::make_mut(&mut self.0)
     }
 
-    /// The map itself, copied only if anyone else holds it.
+    /// The map itself. It is copied only if it is shared.
     pub fn into_map(self) -> Map<String, Value> {
         Arc::unwrap_or_clone(self.0)
     }
 
-    /// The same content as a JSON value.
+    /// A JSON value with the same content.
     pub fn to_value(&self) -> Value {
         Value::Object((*self.0).clone())
     }
 
-    /// The same content as a JSON value.
+    /// Converts to a JSON value.
     pub fn into_value(self) -> Value {
         Value::Object(self.into_map())
     }
 
-    /// An object, if the value is one.
+    /// An object, or `None` if the value is not an object.
     pub fn from_value(value: Value) -> Option<Self> {
         match value {
             Value::Object(map) => Some(map.into()),
@@ -48,24 +48,24 @@ impl Object {
         }
     }
 
-    /// Whether two handles share one map, so that they need not be compared.
+    /// Whether two handles share one map, so that a comparison is not needed.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The value at a chain of object keys.
+    /// The value at a path of object keys.
     pub fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.0.get(*first)?, |value, key| value.get(key))
     }
 
-    /// The string at a chain of object keys; empty when absent or something else.
+    /// The string at a path of object keys. Empty if it is absent or not a string.
     pub fn str_at(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Writes a value at a chain of object keys. Objects on the way are made where they are missing;
-    /// where something else is in the way, null included, nothing is written.
+    /// Writes a value at a path of object keys. Missing objects are created. If another value is in
+    /// the way, including null, nothing is written.
     pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
         let Some((last, parents)) = path.split_last() else { return };
         let map = parents.iter().try_fold(self.make_mut(), |map, key| object_in(map, key));
@@ -74,7 +74,7 @@ impl Object {
         }
     }
 
-    /// Removes the value at a chain of object keys and returns it.
+    /// Removes the value at a path of object keys and returns it.
     pub fn remove_at(&mut self, path: &[&str]) -> Option<Value> {
         self.at(path)?;
         let (last, parents) = path.split_last()?;
@@ -125,7 +125,7 @@ impl Object {
         self.at(&["metadata", "generation"]).and_then(integer).unwrap_or_default()
     }
 
-    /// Whether `metadata.deletionTimestamp` is set to a moment.
+    /// Whether `metadata.deletionTimestamp` is set to a time.
     pub fn is_being_deleted(&self) -> bool {
         biplane_go::time::instant(self.str_at(&["metadata", "deletionTimestamp"])).is_some()
     }
@@ -140,7 +140,7 @@ impl Object {
         self.text_of("annotations", key)
     }
 
-    // One value that is no text spoils all of them.
+    // A single value that is not a string invalidates all of them.
     fn text_of(&self, field: &str, key: &str) -> &str {
         let Some(Value::Object(map)) = self.at(&["metadata", field]) else { return "" };
         match map.get(key) {
@@ -149,8 +149,8 @@ impl Object {
         }
     }
 
-    /// The labels or the annotations. Null counts as an empty text; where there is anything else
-    /// than texts, there are none.
+    /// The labels or annotations. Null counts as an empty string. `None` if any other value is not
+    /// a string.
     pub fn texts(&self, field: &str) -> Option<Map<String, Value>> {
         let map = self.at(&["metadata", field])?.as_object()?;
         let text = |value: &Value| if value.is_null() { "".into() } else { value.clone() };
@@ -159,7 +159,7 @@ impl Object {
             .then(|| map.iter().map(|(key, value)| (key.clone(), text(value))).collect())
     }
 
-    /// Whether it has all of these labels, read as [`Self::texts`] reads them.
+    /// Whether it has all of these labels, as read by [`Self::texts`].
     pub fn has_labels<'a>(&self, wanted: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
         let labels = self.at(&["metadata", "labels"]).and_then(Value::as_object);
         let labels = labels.filter(|map| map.values().all(is_text));
@@ -169,7 +169,7 @@ impl Object {
         })
     }
 
-    /// Sets a field of `metadata`; an empty text removes it.
+    /// Sets a field of `metadata`. An empty string removes it.
     pub fn set_meta(&mut self, key: &str, value: &str) {
         if value.is_empty() {
             self.remove_at(&["metadata", key]);
@@ -178,8 +178,9 @@ impl Object {
         }
     }
 
-    /// Adds to a map of texts in the metadata, such as the labels. Null in it counts as an empty text;
-    /// if there is anything else than texts it counts as none and is replaced.
+    /// Adds entries to a map of strings in the metadata, such as the labels. Null in the map counts
+    /// as an empty string. If any other value is not a string, the map counts as empty and is
+    /// replaced.
     pub fn add_texts<'a>(
         &mut self,
         field: &str,
@@ -200,7 +201,7 @@ impl Object {
         }
     }
 
-    /// Group, version and kind; nothing of all that when `apiVersion` has too many parts.
+    /// Group, version and kind. All are empty if `apiVersion` has too many parts.
     pub fn gvk(&self) -> Gvk {
         Gvk::of_type(self.api_version(), self.kind())
     }
@@ -211,7 +212,7 @@ impl Object {
     }
 }
 
-/// The object at a key, put there if there is nothing; none if there is something else.
+/// The object at a key. It is created if the key is absent. `None` if the value is not an object.
 fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     if !map.contains_key(key) {
         put(map, key, Value::Object(Map::new()));
@@ -219,7 +220,7 @@ fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut M
     map.get_mut(key).and_then(Value::as_object_mut)
 }
 
-/// Inserts, without a new key where there is one.
+/// Inserts a value. An existing key is reused.
 fn put(map: &mut Map<String, Value>, key: &str, value: Value) {
     match map.get_mut(key) {
         Some(there) => *there = value,
@@ -237,14 +238,14 @@ fn is_group_version(api_version: &str) -> bool {
     api_version.bytes().filter(|b| *b == b'/').count() < 2
 }
 
-/// The value as an integer, also when it is a whole double.
+/// The value as an integer, also if it is a whole double.
 pub fn integer(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| {
         value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9.2e18).map(|f| f as i64)
     })
 }
 
-/// Lays one object over another. Objects on both sides merge, everything else is replaced.
+/// Merges one object over another. Objects on both sides are merged, everything else is replaced.
 pub fn overlay(mut base: Map<String, Value>, over: Map<String, Value>) -> Map<String, Value> {
     if base.is_empty() {
         return over;
@@ -295,15 +296,15 @@ pub struct Gvk {
 }
 
 impl Gvk {
-    /// From an `apiVersion` and a `kind`. Text without a slash is a version of the core group, text
-    /// with more than one is neither group nor version.
+    /// Parses an `apiVersion` and a `kind`. A string without a slash is a version of the core
+    /// group. With more than one slash, group and version are empty.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let api_version = if is_group_version(api_version) { api_version } else { "" };
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// As an object of that type says it: where the `apiVersion` makes no sense, the kind is none either.
+    /// The type of an object. If the `apiVersion` is invalid, the kind is also empty.
     pub fn of_type(api_version: &str, kind: &str) -> Self {
         if is_group_version(api_version) { Self::new(api_version, kind) } else { Self::default() }
     }
@@ -327,27 +328,27 @@ impl Gvk {
     }
 }
 
-/// `group/version, Kind=kind`; the core group leaves its place before the slash empty.
+/// `group/version, Kind=kind`. For the core group, the part before the slash is empty.
 impl fmt::Display for Gvk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}, Kind={}", self.group, self.version, self.kind)
     }
 }
 
-/// What an object is found by.
+/// Identifies an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
-    // Ordered by name first: it is what differs, so that most comparisons end there.
+    // Compared by name first: names differ most often, so most comparisons end there.
     /// Name.
     pub name: String,
-    /// Empty for what is cluster scoped.
+    /// Empty for cluster-scoped objects.
     pub namespace: String,
     /// Group, version and kind.
     pub gvk: Gvk,
 }
 
 impl ObjectId {
-    /// From its parts.
+    /// Creates an identifier from its parts.
     pub fn new(gvk: Gvk, namespace: &str, name: &str) -> Self {
         Self { name: name.into(), namespace: namespace.into(), gvk }
     }
@@ -419,7 +420,7 @@ mod tests {
         assert_eq!(texts.map(Value::Object), Some(json!({"a": "b", "c": ""})));
         assert_eq!(with(json!({"a": "b", "c": 1})).label("a"), "");
         assert_eq!(with(json!({"a": "b", "c": 1})).texts("labels"), None);
-        // And so are they selected by.
+        // The same rules apply to selecting by labels.
         for (labels, wanted, has) in [
             (json!({"a": "b", "c": "d"}), vec![("a", "b"), ("c", "d")], true),
             (json!({"a": "b", "c": null}), vec![("c", "")], true),

@@ -1,11 +1,11 @@
-//! Owner references: who controls an object, and taking control of it.
+//! Owner references: finding and setting the controller of an object.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::Object;
 
-/// An entry of `metadata.ownerReferences`. Other keys than these are not kept.
+/// An entry of `metadata.ownerReferences`. Other keys are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
@@ -25,7 +25,7 @@ pub struct OwnerReference {
     pub block_owner_deletion: Option<bool>,
 }
 
-/// An object has another controller already.
+/// An object already has another controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{object} is already controlled by {} {} (UID {})", controller.kind, controller.name, controller.uid)]
 pub struct AlreadyControlled {
@@ -49,8 +49,8 @@ impl OwnerReference {
     }
 }
 
-/// The owners of an object; none when any entry is not an object. What is not of its kind in an
-/// entry counts as absent.
+/// The owners of an object. Empty if any entry is not an object. A field of the wrong type counts
+/// as absent.
 pub fn owners(object: &Object) -> Vec<OwnerReference> {
     let entries = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
     let owner = |entry: &Value| {
@@ -75,7 +75,8 @@ pub fn controller_of(object: &Object) -> Option<OwnerReference> {
     owners(object).into_iter().find(|owner| owner.controller == Some(true))
 }
 
-/// Adds a controller, or replaces the entry of the same UID. Fails when another controls the object.
+/// Adds a controller, or replaces the entry with the same UID. Fails if the object has another
+/// controller.
 pub fn set_controller(object: &mut Object, owner: OwnerReference) -> Result<(), AlreadyControlled> {
     let mut owners = owners(object);
     if let Some(controller) =

@@ -1,6 +1,6 @@
-//! The parts of a Composition, CompositionRevision or Operation that say which functions to run.
+//! The parts of a Composition, CompositionRevision or Operation that define which functions to run.
 //!
-//! Fields that we do not know are passed over, as the typed client of upstream does.
+//! Unknown fields are ignored, as in upstream's typed client.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use serde_json::Value;
 use crate::Object;
 use crate::condition::null_is_default;
 
-/// What a Composition says about composite resources.
+/// The spec of a Composition.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompositionSpec {
-    /// The kind that it is for.
+    /// The kind of composite resource that it is for.
     #[serde(default, deserialize_with = "null_is_default")]
     pub composite_type_ref: TypeReference,
-    /// Where connection secrets of legacy composite resources go.
+    /// The namespace of connection secrets of legacy composite resources.
     #[serde(default)]
     pub write_connection_secrets_to_namespace: Option<String>,
-    /// The functions to run.
+    /// The functions to run, in order.
     #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub pipeline: Vec<Step>,
 }
@@ -41,7 +41,7 @@ pub struct TypeReference {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Step {
-    /// Its name.
+    /// Name of the step.
     #[serde(default, deserialize_with = "null_is_default")]
     pub step: String,
     /// The function.
@@ -53,16 +53,16 @@ pub struct Step {
     /// Secrets for the function.
     #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub credentials: Vec<Credential>,
-    /// What the function is given from the first call on.
+    /// The resources and schemas that the function gets from the first call on.
     #[serde(default)]
     pub requirements: Option<Bootstrap>,
 }
 
-/// Configuration for a function. What is not an object is refused when the step runs.
+/// Configuration for a function. A value that is not an object is refused when the step runs.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Value")]
 pub enum Input {
-    /// As it should be; shared by every call.
+    /// A valid input, shared by every call.
     Object(Object),
     /// Anything else.
     Other(Value),
@@ -77,10 +77,10 @@ impl From<Value> for Input {
     }
 }
 
-/// Names a function.
+/// A reference to a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct FunctionReference {
-    /// Its name.
+    /// The name of the function.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
 }
@@ -89,7 +89,7 @@ pub struct FunctionReference {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Credential {
-    /// As the function knows it.
+    /// The name by which the function knows it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
     /// `Secret` or `None`.
@@ -100,18 +100,18 @@ pub struct Credential {
     pub secret_ref: Option<SecretReference>,
 }
 
-/// Names a Secret.
+/// A reference to a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct SecretReference {
-    /// Its namespace.
+    /// The namespace of the Secret.
     #[serde(default, deserialize_with = "null_is_default")]
     pub namespace: String,
-    /// Its name.
+    /// The name of the Secret.
     #[serde(default, deserialize_with = "null_is_default")]
     pub name: String,
 }
 
-/// What a function is given from the first call on.
+/// The resources and schemas that a function gets from the first call on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
@@ -127,7 +127,7 @@ pub struct Bootstrap {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredResource {
-    /// As the function knows it.
+    /// The name by which the function knows them.
     #[serde(default, deserialize_with = "null_is_default")]
     pub requirement_name: String,
     /// Group and version.
@@ -136,13 +136,13 @@ pub struct RequiredResource {
     /// Kind.
     #[serde(default, deserialize_with = "null_is_default")]
     pub kind: String,
-    /// Where to look.
+    /// The namespace to look in.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// The one of this name.
+    /// Selects the resource with this name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Those with all of these labels.
+    /// Selects the resources with all of these labels.
     #[serde(default)]
     pub match_labels: Option<BTreeMap<String, String>>,
 }
@@ -151,7 +151,7 @@ pub struct RequiredResource {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RequiredSchema {
-    /// As the function knows it.
+    /// The name by which the function knows it.
     #[serde(default, deserialize_with = "null_is_default")]
     pub requirement_name: String,
     /// Group and version.
@@ -162,7 +162,7 @@ pub struct RequiredSchema {
     pub kind: String,
 }
 
-/// A list without nulls: none at all for null, and an item without content for each null in it.
+/// Reads a list. Null is an empty list, and a null item is a default item.
 fn nulls_are_defaults<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -172,12 +172,12 @@ where
     Ok(items.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Why an object's spec is not what its kind says.
+/// The error of a spec that does not fit its kind.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot unmarshal JSON to object: {0}")]
 pub struct SpecError(#[from] serde_json::Error);
 
-/// The spec of a Composition or CompositionRevision; an absent one is empty.
+/// The spec of a Composition or CompositionRevision. An absent spec is empty.
 pub fn composition_spec(object: &Object) -> Result<CompositionSpec, SpecError> {
     object
         .get("spec")
@@ -185,12 +185,13 @@ pub fn composition_spec(object: &Object) -> Result<CompositionSpec, SpecError> {
         .map_or_else(|| Ok(CompositionSpec::default()), |v| Ok(CompositionSpec::deserialize(v)?))
 }
 
-/// The steps of an Operation; none if it has no pipeline.
+/// The steps of an Operation. Empty if it has no pipeline.
 pub fn operation_steps(object: &Object) -> Result<Vec<Step>, serde_json::Error> {
     object.at(&["spec", "pipeline"]).map_or_else(|| Ok(Vec::new()), nulls_are_defaults)
 }
 
-/// The names of the functions that `spec.pipeline` calls, each once, in the order of the steps.
+/// The names of the functions that `spec.pipeline` calls, without duplicates, in the order of the
+/// steps.
 pub fn function_names(object: &Object) -> Vec<String> {
     let steps = object.at(&["spec", "pipeline"]).and_then(Value::as_array);
     let mut names = Vec::new();

@@ -1,8 +1,8 @@
-//! Objects that upstream reads into a type: whether they fit it, and how they look once they have
-//! been through it.
+//! Objects that upstream decodes into Go types: checks whether they fit, and normalizes them as
+//! decoding and encoding would.
 //!
-//! Two readers exist, with other words for what does not fit: [`decoded`] for JSON, [`restored`] for
-//! objects that come out of a store.
+//! There are two decoders with different error messages: [`decoded`] for JSON, [`restored`] for
+//! objects that come from a store.
 
 mod names;
 pub mod tables;
@@ -20,54 +20,54 @@ use crate::object::integer;
 
 pub use names::Names;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug)]
 pub enum Shape {
-    /// A text.
+    /// A string.
     Text,
-    /// True or false.
+    /// A boolean.
     Boolean,
-    /// A whole number.
+    /// An integer.
     Integer,
-    /// Base64 of bytes.
+    /// Bytes in base64.
     Bytes,
-    /// A moment.
+    /// A timestamp.
     Time,
-    /// Anything.
+    /// Any value.
     Raw,
-    /// Values by key.
+    /// A map from keys to values.
     Map(&'static Shape),
-    /// Values in order.
+    /// A list of values.
     List(&'static Shape),
-    /// A type of its own.
+    /// A struct.
     Struct(&'static [Field]),
 }
 
-/// What bytes are called where something else stands.
+/// How an error message names the expected bytes.
 pub const BYTES: &str = "a string in base64";
 
-/// When a field is there.
+/// When a field is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// In any case.
+    /// Always.
     Always,
-    /// When it is not empty.
+    /// If it is not empty.
     Filled,
-    /// When it is not null.
+    /// If it is not null.
     Set,
 }
 
-/// A field of a struct, in the order in which fields are read.
+/// A field of a struct. Fields are read in the order of the table.
 pub type Field = (&'static str, Shape, When);
 
-/// A part of an object that does not fit.
+/// A part of an object that does not fit its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// What upstream says about it.
+    /// Upstream's error message.
     pub text: String,
-    /// The keys, and places in lists, that lead to it.
+    /// The keys and list indexes that lead to it.
     pub path: Vec<String>,
-    /// What it should have been, in words.
+    /// The expected type, in words.
     pub wanted: &'static str,
 }
 
@@ -77,29 +77,29 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Who reads, and so whose words are used.
+/// The decoder whose messages are used.
 #[derive(Clone, Copy, Debug)]
 enum Reader {
     Json(Names),
     Store,
 }
 
-/// Fails where an object does not fit when it is read from JSON.
+/// Checks that an object can be decoded from JSON.
 pub fn decoded(object: &Object, fields: &[Field], names: Names) -> Result<(), Misfit> {
     members(object, fields, Reader::Json(names), &mut Vec::new())
 }
 
-/// What reading from JSON says about a value that is no object.
+/// The error of the JSON decoder about a value that is not an object.
 pub fn no_object(value: &Value, names: Names) -> String {
     format!("json: cannot unmarshal {} into Go value of type {}", json_kind(value), names.root())
 }
 
-/// Fails where an object does not fit when it is read from a store.
+/// Checks that an object can be decoded from a store.
 pub fn restored(object: &Object, fields: &[Field]) -> Result<(), String> {
     members(object, fields, Reader::Store, &mut Vec::new()).map_err(|misfit| misfit.text)
 }
 
-/// A step on the way to a value: a field, a place in a list, or a key of a map.
+/// One step to a value: a field, a list index, or a map key.
 #[derive(Debug)]
 enum Step<'v> {
     Field(&'static str),
@@ -122,7 +122,7 @@ fn members<'v>(
         fits
     };
     match reader {
-        // JSON is read in the order of its keys.
+        // The JSON decoder reads keys in their own order.
         Reader::Json(_) => from.iter().try_for_each(|(key, value)| {
             let field = fields.iter().find(|(name, ..)| name == key);
             field.map_or(Ok(()), |field| member(field, value))
@@ -233,7 +233,7 @@ fn mismatch(value: &Value, shape: &Shape, reader: Reader, way: &Way<'_>) -> Stri
         (_, Shape::List(_) | Shape::Bytes) => format!("cannot restore slice from {go_kind}"),
         (_, Shape::Struct(_)) => format!("cannot restore struct from: {go_kind}"),
         (_, Shape::Integer) if value.is_number() => "cannot convert float64 to int64".into(),
-        // A number can be made a text in Go, but not one that means the same.
+        // Go can convert a number to a string, but the result would have another meaning.
         (_, Shape::Text) => "unrecognized type: string".into(),
         (_, Shape::Boolean) => "unrecognized type: bool".into(),
         (_, Shape::Integer) => "unrecognized type: int64".into(),
@@ -241,7 +241,7 @@ fn mismatch(value: &Value, shape: &Shape, reader: Reader, way: &Way<'_>) -> Stri
     }
 }
 
-/// Decodes base64 as Go does. The text of a failure never holds a value.
+/// Decodes base64 like Go. The error message never contains the value.
 pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
     base64::decode(text.as_bytes()).map_err(|at| format!("illegal base64 data at input byte {at}"))
 }
@@ -256,9 +256,8 @@ fn time(text: &str) -> Result<String, String> {
     })
 }
 
-/// Makes texts of the numbers and booleans that stand where the type has texts, as the reader of YAML
-/// files does. It does not mind the case of keys either. It cannot see into structs that are part of
-/// others without a key.
+/// Converts numbers and booleans to strings where the type has strings, like the reader of YAML
+/// files. It also ignores the case of keys. It does not look into embedded structs.
 pub fn text_scalars(object: &mut Map<String, Value>, fields: &[Field], names: Names) {
     text_members(object, fields, names, &mut Vec::new());
 }
@@ -309,8 +308,8 @@ fn scalars(value: &mut Value, shape: &Shape, names: Names, way: &mut Vec<&'stati
     }
 }
 
-/// The object as it looks after it has been through its type: fields that the type does not know
-/// are gone, and those that it always has are there.
+/// Normalizes an object as decoding and encoding would: unknown fields are removed, and fields that
+/// are always written are added.
 pub fn normal(from: &Map<String, Value>, fields: &[Field]) -> Map<String, Value> {
     let mut into = Map::new();
     for (key, shape, when) in fields {

@@ -1,10 +1,9 @@
-//! YAML as Kubernetes tools mean it: YAML 1.1 scalars on the way in, the layout that `kubectl`
-//! prints on the way out, and JSON values in between.
+//! Reads YAML like Kubernetes tools, with YAML 1.1 scalars, into JSON values, and prints JSON
+//! values in the layout of `kubectl`.
 //!
-//! Reading goes from parser events straight to values. What is bounded is what hostile input
-//! could blow up: nesting and the expansion of aliases. Writing is a closed problem, since only
-//! JSON values are ever printed, so the printer here knows nothing of anchors, tags or flow style
-//! beyond `[]` and `{}`.
+//! Parser events are turned directly into values. Nesting and the expansion of aliases are limited,
+//! because hostile input could make them grow without bound. Only JSON values are printed, so the
+//! printer supports no anchors, no tags, and no flow style except `[]` and `{}`.
 
 mod analyse;
 mod decode;

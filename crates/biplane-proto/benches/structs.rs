@@ -1,4 +1,4 @@
-//! What a request costs on its way to a function and back.
+//! Measures the cost of sending a request to a function and reading its response.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use prost::Message as _;
 use serde_json::{Value, json};
 
-/// An object as large as a Deployment that has been through a few controllers: 3.6 KB of JSON.
+/// An object of the size of a Deployment that several controllers have written: 3.6 KB of JSON.
 fn resource(index: usize) -> Struct {
     let container = |n: usize| {
         json!({

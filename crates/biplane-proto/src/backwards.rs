@@ -1,12 +1,12 @@
-//! A buffer that protobuf is written into from its end to its beginning.
+//! A buffer into which protobuf is written from end to start.
 //!
-//! A nested message stands behind its length. Written forwards, every length has to be worked out
-//! before the message, on every level again; written backwards, it is known when it is needed, and
-//! one walk over the data is enough. Whoever writes calls for the last byte first.
+//! A nested message follows its length. When writing forwards, the length must be computed before
+//! the message, at every level. When writing backwards, the length is known when it is needed, so
+//! one pass over the data is enough. Callers write the last byte first.
 
 use prost::encoding::{WireType, encoded_len_varint};
 
-/// The buffer. What is written so far stands at the end of `bytes`, from `at` on.
+/// The buffer. The bytes written so far are at the end of `bytes`, from `at` on.
 #[derive(Debug, Default)]
 pub(crate) struct Backwards {
     bytes: Vec<u8>,
@@ -14,22 +14,22 @@ pub(crate) struct Backwards {
 }
 
 impl Backwards {
-    /// A buffer that holds so many bytes before it has to grow.
+    /// A buffer with a capacity in bytes.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         Self { bytes: vec![0; capacity], at: capacity }
     }
 
-    /// What was written, in the order of the wire.
+    /// The written bytes, in wire order.
     pub(crate) fn as_slice(&self) -> &[u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// How much was written; the difference of two such answers is the length of a message.
+    /// The number of written bytes. The difference of two lengths is the length of a message.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    /// Puts bytes before all others.
+    /// Prepends bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         let from = self.room(bytes.len());
@@ -39,7 +39,7 @@ impl Backwards {
         self.at = from;
     }
 
-    /// Puts a number before all others.
+    /// Prepends a varint.
     pub(crate) fn varint(&mut self, number: u64) {
         if number < 0x80 {
             return self.bytes(&[number as u8]);
@@ -58,7 +58,7 @@ impl Backwards {
         self.at = from;
     }
 
-    /// Puts the key of a field before its value.
+    /// Prepends the key of a field.
     pub(crate) fn key(&mut self, field: u8, wire: WireType) {
         self.varint(u64::from(field) << 3 | wire as u64);
     }
@@ -73,14 +73,14 @@ impl Backwards {
         self.key(field, WireType::LengthDelimited);
     }
 
-    /// A field of text or bytes, written also when it is empty.
+    /// Writes a string or bytes field, even if it is empty.
     pub(crate) fn delimited(&mut self, field: u8, bytes: &[u8]) {
         let before = self.len();
         self.bytes(bytes);
         self.close(field, before);
     }
 
-    /// The place where so many more bytes begin.
+    /// Reserves space for more bytes and returns its offset.
     #[inline]
     fn room(&mut self, more: usize) -> usize {
         match self.at.checked_sub(more) {

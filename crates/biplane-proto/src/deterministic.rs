@@ -1,8 +1,8 @@
-//! The encoding of a function's request that Go calls deterministic, and the tag made of it.
+//! Go's deterministic encoding of a function request, and the tag that is derived from it.
 //!
-//! Fields stand in the order of their numbers and map entries in the byte order of their keys, as
-//! prost writes them too; but key and value of a map entry are written also when they are empty.
-//! Control planes compare tags, so the bytes have to be Go's.
+//! Fields are in the order of their numbers and map entries in the byte order of their keys, as in
+//! prost. Unlike in prost, key and value of a map entry are written even if they are empty. Control
+//! planes compare tags, so the bytes must equal Go's.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::function::v1::{
     State, credentials::Source,
 };
 
-/// The tag of a request: what it says, without its `meta`, as one hash in lower case.
+/// The tag of a request: a lowercase hash of everything except `meta`.
 pub fn tag(request: &RunFunctionRequest) -> String {
     let mut out = Backwards::with_capacity(4096);
     write_body(&mut out, request);
@@ -29,7 +29,7 @@ pub fn tag(request: &RunFunctionRequest) -> String {
     text
 }
 
-/// A request on the wire, `meta` included.
+/// Encodes a request, including `meta`.
 pub fn encode(request: &RunFunctionRequest) -> Vec<u8> {
     let mut out = Backwards::with_capacity(4096);
     write_body(&mut out, request);
@@ -39,9 +39,9 @@ pub fn encode(request: &RunFunctionRequest) -> Vec<u8> {
 
 type Write<T> = fn(&mut Backwards, &T);
 
-// Everything below writes backwards: last field first, last entry first, value before key.
+// All functions below write backwards: last field first, last entry first, value before key.
 
-#[allow(deprecated)] // extra_resources: functions of old ask for it
+#[allow(deprecated)] // extra_resources: older functions use it
 fn write_body(out: &mut Backwards, request: &RunFunctionRequest) {
     map(out, 9, &request.required_schemas, write_schema);
     map(out, 8, &request.required_resources, write_resources);
@@ -102,7 +102,7 @@ fn write_struct(out: &mut Backwards, object: &Struct) {
     object.write_backwards(out);
 }
 
-// The body of a map entry's value is the bytes themselves: the entry gives them their length.
+// The value of a map entry is the bytes themselves. The entry writes their length.
 #[allow(clippy::ptr_arg)] // the type of the map's values
 fn write_bytes(out: &mut Backwards, bytes: &Vec<u8>) {
     out.bytes(bytes);
@@ -125,7 +125,7 @@ fn map<T>(out: &mut Backwards, field: u8, map: &BTreeMap<String, T>, write: Writ
     }
 }
 
-/// An enum's number on the wire, where negative ones are ten bytes long.
+/// The number of an enum on the wire. Negative numbers are ten bytes long.
 fn enumeration(number: i32) -> u64 {
     i64::from(number) as u64
 }

@@ -1,7 +1,7 @@
-//! The wire: messages, gRPC stubs, `google.protobuf.Struct` as a JSON object, protobuf JSON and
-//! Go's deterministic encoding.
+//! The wire formats: messages, gRPC stubs, `google.protobuf.Struct` as a JSON object, protobuf
+//! JSON, and Go's deterministic encoding.
 //!
-//! What stands in `generated/` is written by `cargo xtask codegen` from the contracts in `proto/`.
+//! `cargo xtask codegen` writes `generated/` from the contracts in `proto/`.
 
 mod backwards;
 pub mod deterministic;
@@ -17,13 +17,13 @@ pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// The function protocol.
 pub mod function {
-    /// Messages of both dialects, and the service as current functions speak it.
+    /// The messages of both versions, and the service of current functions.
     #[allow(clippy::all, clippy::pedantic, deprecated, missing_debug_implementations)]
     pub mod v1 {
         include!("generated/apiextensions.r#fn.proto.v1.rs");
         include!("generated/apiextensions.r#fn.proto.v1.serde.rs");
     }
-    /// The service as older functions speak it, with the messages of [`super::v1`].
+    /// The service of older functions, with the messages of [`super::v1`].
     #[allow(clippy::all, clippy::pedantic, deprecated, missing_debug_implementations)]
     pub mod v1beta1 {
         include!("generated/apiextensions.r#fn.proto.v1beta1.rs");
@@ -38,7 +38,7 @@ pub mod render {
         include!("generated/crossplane.render.v1alpha1.rs");
         include!("generated/crossplane.render.v1alpha1.serde.rs");
     }
-    /// The render engine as a server.
+    /// The render engine as a gRPC service.
     #[allow(clippy::all, clippy::pedantic, missing_debug_implementations)]
     pub mod service {
         include!("generated/biplane.render.v1alpha1.rs");
@@ -51,15 +51,15 @@ pub mod cache {
     include!("generated/internal.proto.r#fn.v1alpha1.rs");
 }
 
-/// The Pipeline Inspector in its two dialects.
+/// The Pipeline Inspector in its two versions.
 pub mod inspector {
-    /// As control planes in the field speak it.
+    /// The version that released control planes use.
     #[allow(clippy::all, clippy::pedantic, missing_debug_implementations)]
     pub mod shipped {
         include!("generated/crossplane.pipeline.v1alpha1.rs");
         include!("generated/crossplane.pipeline.v1alpha1.serde.rs");
     }
-    /// As the design document speaks it.
+    /// The version of the design document.
     #[allow(clippy::all, clippy::pedantic, missing_debug_implementations)]
     pub mod design {
         include!("generated/crossplane.pipelineinspector.v1alpha1.rs");

@@ -1,4 +1,4 @@
-//! `google.protobuf.Struct` as a JSON object, with its codec.
+//! `google.protobuf.Struct` as a JSON object, with encoding and decoding.
 
 mod decode;
 mod encode;
@@ -15,13 +15,13 @@ use crate::backwards::Backwards;
 
 /// A `google.protobuf.Struct`: a JSON object whose numbers follow the rules of protobuf.
 ///
-/// Cloning shares the object. Every number is what a double can hold: see [`Struct::from`].
+/// Cloning shares the object. Every number fits into a double: see [`Struct::from`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Struct(Object);
 
-/// How deep objects and lists may nest on the wire. Real documents stay below a tenth of it, and
-/// whatever walks over them afterwards has a few kilobytes of stack for each level.
+/// How deeply objects and lists may nest on the wire. Real documents use less than a tenth of it,
+/// and later recursion has a few kilobytes of stack for each level.
 pub const MAX_DEPTH: usize = 500;
 
 impl Struct {
@@ -30,12 +30,12 @@ impl Struct {
         &self.0
     }
 
-    /// The object.
+    /// Converts to the object.
     pub fn into_object(self) -> Object {
         self.0
     }
 
-    /// The map, to be changed. What is written must follow the rules of [`normalize`].
+    /// The map for changes. New values must follow the rules of [`normalize`].
     pub fn make_mut(&mut self) -> &mut Map<String, Value> {
         self.0.make_mut()
     }
@@ -54,7 +54,7 @@ impl Deref for Struct {
     }
 }
 
-/// Applies the number rules of protobuf; an object that already follows them is shared, not copied.
+/// Applies the number rules of protobuf. An object that already follows them is shared, not copied.
 impl From<Object> for Struct {
     fn from(mut object: Object) -> Self {
         if !object.values().all(is_normal) {
@@ -77,19 +77,19 @@ impl From<Map<String, Value>> for Struct {
     }
 }
 
-/// The largest magnitude below which every whole double is exact.
+/// The magnitude below which every whole double is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A double as JSON holds it: whole and exact ones are integers, negative zero is not. What is not
-/// finite is null.
+/// Converts a double to JSON. Whole and exact doubles become integers, except for negative zero.
+/// Doubles that are not finite become null.
 pub fn number(double: f64) -> Value {
     finite(double).unwrap_or_default()
 }
 
-/// The same, and nothing for what JSON cannot hold.
+/// Like [`number`], but `None` for doubles that JSON cannot represent.
 ///
-/// Go carries infinities and `NaN` on the wire and fails when the message becomes JSON, which is
-/// what happens to every message sooner or later. For us that is when it is read.
+/// Go accepts infinities and `NaN` on the wire and fails when the message is converted to JSON,
+/// which happens to every message. We fail when it is read.
 fn finite(double: f64) -> Option<Value> {
     if double.fract() == 0.0
         && double.abs() < EXACT
@@ -112,7 +112,7 @@ fn is_normal(value: &Value) -> bool {
     }
 }
 
-/// Makes every number what a double can hold.
+/// Changes every number to one that fits into a double.
 pub fn normalize(value: &mut Value) {
     match value {
         Value::Number(n) => *value = number(n.as_f64().unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! `google.protobuf.Timestamp` and `google.protobuf.Duration`, and their texts in JSON.
+//! `google.protobuf.Timestamp` and `google.protobuf.Duration`, and their JSON strings.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use biplane_go::time::{civil, strict_instant};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time: seconds since 1970 in UTC, and nanoseconds that always count forward.
+/// A point in time: seconds since 1970 in UTC, and nanoseconds, which always count forward.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message)]
 pub struct Timestamp {
     /// Seconds.
@@ -17,7 +17,7 @@ pub struct Timestamp {
     pub nanos: i32,
 }
 
-/// A span of time; seconds and nanoseconds have the same sign.
+/// A duration. Seconds and nanoseconds have the same sign.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Message)]
 pub struct Duration {
     /// Seconds.
@@ -35,7 +35,7 @@ const TIMES: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 const LONGEST: i64 = 315_576_000_000;
 
 impl Timestamp {
-    /// The text in RFC 3339, if the time has one.
+    /// Formats RFC 3339. `None` if the time is out of range.
     pub fn to_rfc3339(&self) -> Option<String> {
         if !TIMES.contains(&self.seconds) || !(0..SECOND).contains(&self.nanos) {
             return None;
@@ -43,19 +43,19 @@ impl Timestamp {
         Some(format!("{}{}Z", civil(self.seconds)?, fraction(self.nanos)))
     }
 
-    /// Reads RFC 3339, with any offset.
+    /// Parses RFC 3339 with any offset.
     pub fn from_rfc3339(text: &str) -> Option<Self> {
         let time = strict_instant(text)?;
         let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
         let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
-        // Go's parser takes more digits than there are nanoseconds, and an offset of sixty minutes.
+        // Go's parser accepts more than nine digits of a fraction, and an offset of sixty minutes.
         let valid = digits <= 9 && !text.ends_with(":60") && TIMES.contains(&time.seconds());
         valid.then_some(Self { seconds: time.seconds(), nanos: time.subsecond().cast_signed() })
     }
 }
 
 impl Duration {
-    /// The text in seconds, if the span is a valid one.
+    /// Formats the duration in seconds. `None` if it is not valid.
     pub fn to_text(&self) -> Option<String> {
         let opposed = (self.seconds < 0 && self.nanos > 0) || (self.seconds > 0 && self.nanos < 0);
         if opposed
@@ -68,7 +68,7 @@ impl Duration {
         Some(format!("{sign}{}{}s", self.seconds.abs_diff(0), fraction(self.nanos)))
     }
 
-    /// Reads the text in seconds.
+    /// Parses a duration in seconds.
     pub fn from_text(text: &str) -> Option<Self> {
         let text = text.strip_suffix('s')?;
         let (sign, text) = match text.strip_prefix('-') {
@@ -86,7 +86,7 @@ impl Duration {
     }
 }
 
-/// A fraction of a second in three, six or nine digits, nothing for none.
+/// A fraction of a second with three, six or nine digits. Empty if it is zero.
 fn fraction(nanos: i32) -> String {
     let nanos = nanos.abs_diff(0);
     match nanos {
@@ -97,7 +97,7 @@ fn fraction(nanos: i32) -> String {
     }
 }
 
-/// Nanoseconds from the digits behind a decimal point, nine at most.
+/// Nanoseconds from the digits after a decimal point, at most nine.
 fn nanos(digits: &str) -> Option<i32> {
     if digits.len() > 9 || !all_digits(digits) {
         return None;
@@ -116,13 +116,13 @@ impl From<std::time::Duration> for Duration {
     }
 }
 
-/// Spans that run backwards have no counterpart.
+/// Fails for a negative duration.
 impl TryFrom<Duration> for std::time::Duration {
     type Error = std::num::TryFromIntError;
 
     fn try_from(span: Duration) -> Result<Self, Self::Error> {
         let seconds = u64::try_from(span.seconds)?;
-        // Nanoseconds beyond a second would carry over, and could carry too far.
+        // More nanoseconds than a second would carry over, and might overflow.
         let nanos = u32::try_from(span.nanos)?.min(SECOND as u32 - 1);
         Ok(Self::new(seconds, nanos))
     }

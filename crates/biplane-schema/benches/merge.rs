@@ -1,4 +1,4 @@
-//! How long an apply takes, on an object of the size of a deployment.
+//! Measures how long an apply takes, on an object of the size of a Deployment.
 
 use biplane_model::{Gvk, Object, Value};
 use biplane_schema::merge::{FieldManager, FieldSet, OneVersion, TypeRef};

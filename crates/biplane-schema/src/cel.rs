@@ -1,9 +1,9 @@
-//! The Common Expression Language: [`parse()`] a text, [`Expression::check`] its types,
+//! The Common Expression Language: [`parse()`] an expression, [`Expression::check`] its types,
 //! [`Program::evaluate`] it.
 //!
-//! A program is checked before it runs: types that cannot fit are refused. Texts of errors are
-//! those of the Go implementation, whose users search for them; syntax errors are told once,
-//! without the guesses that follow the first.
+//! A program is type-checked before it runs. Error messages are those of the Go implementation,
+//! because users search for them. Only the first syntax error is reported, not those that follow
+//! from it.
 
 mod ast;
 mod check;
@@ -24,36 +24,36 @@ use biplane_go::regex::GoRegex;
 pub use types::Type;
 pub use value::Value;
 
-/// Why a text is not a program: every problem with its place, one after the other.
+/// The reasons why an expression does not compile: every problem with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CompileError(String);
 
-/// Why a program did not run to its end.
+/// The reason why a program failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct EvaluateError(String);
 
-/// What has been parsed, and not yet been checked.
+/// An expression that has been parsed but not checked.
 #[derive(Debug)]
 pub struct Expression {
     source: Vec<char>,
     root: ast::Expr,
 }
 
-/// What has been checked and can be run any number of times.
+/// A checked program. It can run any number of times.
 #[derive(Debug)]
 pub struct Program {
     root: ast::Expr,
     result: Type,
-    /// What the literal patterns compile to.
+    /// The compiled literal patterns.
     patterns: BTreeMap<String, GoRegex>,
 }
 
-/// Longer than any expression that a person would write.
+/// Longer than any hand-written expression.
 const MAX_LENGTH: usize = 100_000;
 
-/// Reads an expression.
+/// Parses an expression.
 pub fn parse(text: &str) -> Result<Expression, CompileError> {
     let source: Vec<char> = text.chars().collect();
     if source.len() > MAX_LENGTH {
@@ -69,7 +69,7 @@ pub fn parse(text: &str) -> Result<Expression, CompileError> {
 }
 
 impl Expression {
-    /// Checks that the types fit, given the names of variables. Variables are JSON of any type.
+    /// Checks the types, given the names of variables. Variables are JSON of any type.
     pub fn check(self, variables: &[&str]) -> Result<Program, CompileError> {
         let Self { source, mut root } = self;
         let result = check::check(&mut root, variables)
@@ -87,12 +87,12 @@ impl Expression {
 }
 
 impl Program {
-    /// The type of what the program evaluates to, as far as that is known before it runs.
+    /// The type of the result, as far as it is known before the program runs.
     pub fn result(&self) -> &Type {
         &self.result
     }
 
-    /// Runs the program. Variables are those that it was checked with.
+    /// Runs the program with the variables that it was checked with.
     pub fn evaluate<'a>(
         &'a self,
         variables: &[(&'a str, Value<'a>)],

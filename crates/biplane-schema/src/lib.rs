@@ -1,5 +1,5 @@
-//! What an API server decides about objects: whether they fit their schema, what a write does to
-//! them, and what the rules in their schemas say.
+//! What an API server decides about objects: whether they fit their schema, what a write changes,
+//! and the results of the rules in their schemas.
 //!
 //! Everything here is a pure function of its arguments.
 

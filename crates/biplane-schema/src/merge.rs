@@ -1,12 +1,12 @@
-//! Server-side apply: objects, who owns which of their fields, and what a write does to both.
+//! Server-side apply: which managers own which fields of an object, and how a write changes both.
 //!
-//! The rules are those of the API server (structured merge): a field belongs to every manager
-//! that has set it to its present value; an apply may not change what others own unless it is
-//! forced to, and it removes what only it owned and no longer mentions.
+//! The rules are those of the API server (structured merge). A field belongs to every manager that
+//! has set it to its current value. An apply must not change fields that others own, unless it is
+//! forced. It removes fields that only it owned and no longer contains.
 //!
-//! [`FieldManager`] is the way in. Below it, [`TypeRef`] says how each part of an object is
-//! merged, [`FieldSet`] is a set of fields, and [`combine`], [`compare()`] and [`remove`] are
-//! the operations on values that everything else is made of.
+//! [`FieldManager`] is the entry point. Below it, [`TypeRef`] describes how each part of an object
+//! is merged, [`FieldSet`] is a set of fields, and [`combine`], [`compare()`] and [`remove`] are
+//! the basic operations on values.
 
 mod combine;
 mod compare;

@@ -1,5 +1,5 @@
-//! Structural OpenAPI v3 schemas, as CRDs and XRDs carry them: compiled once, then used to
-//! prune, default and validate objects with the API server's results and error texts.
+//! Structural OpenAPI v3 schemas, as in CRDs and XRDs. They are compiled once and then used to
+//! prune, default and validate objects, with the API server's results and error messages.
 
 mod error;
 mod formats;
@@ -18,7 +18,7 @@ pub use error::{FieldError, Problem, joined};
 use node::Node;
 use validate::Place;
 
-/// Why a document is not a schema.
+/// The reason why a document is not a schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read schema: {path} {problem}")]
 pub struct SchemaError {
@@ -32,20 +32,20 @@ impl SchemaError {
     }
 }
 
-/// A compiled schema of a kind's objects.
+/// A compiled schema of a kind.
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Node,
 }
 
 impl Schema {
-    /// Compiles what a CRD has in `openAPIV3Schema`.
+    /// Compiles the `openAPIV3Schema` of a CRD.
     pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self { root: Node::parse(schema, "openAPIV3Schema")? })
     }
 
-    /// Removes unknown fields and stray nulls, as the API server does on every read and write.
-    /// `apiVersion`, `kind` and `metadata` are left alone.
+    /// Removes unknown fields and disallowed nulls, as the API server does on every read and write.
+    /// `apiVersion`, `kind` and `metadata` stay unchanged.
     pub fn prune(&self, object: &mut Object) {
         let map = object.make_mut();
         if self.root.preserve_unknown {
@@ -60,7 +60,7 @@ impl Schema {
         }
     }
 
-    /// Fills in defaults.
+    /// Sets defaults.
     pub fn default(&self, object: &mut Object) {
         let map = object.make_mut();
         let mut value = Value::Object(std::mem::take(map));
@@ -70,13 +70,13 @@ impl Schema {
         }
     }
 
-    /// Fills in defaults of any value that has this schema.
+    /// Sets defaults in any value with this schema.
     pub fn default_value(&self, value: &mut Value) {
         shape::default(value, &self.root);
     }
 
-    /// What is wrong with an object. Given the object before an update, parts that have not
-    /// changed are not reported.
+    /// Validates an object. If the object before an update is given, unchanged parts are not
+    /// reported.
     pub fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         let old_value = old.map(Object::to_value);
         let place = Place { path: "", prefix: "", old: old_value.as_ref() };
@@ -85,7 +85,7 @@ impl Schema {
         errors
     }
 
-    /// What is wrong with an object whose status alone is written.
+    /// Validates an object when only its status is written.
     pub fn validate_status(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let (Some(status), Some(node)) =
@@ -99,7 +99,7 @@ impl Schema {
         errors
     }
 
-    /// Repeated items are reported unless there were some before.
+    /// Reports duplicate items, unless the old object already had some.
     fn validate_lists(&self, object: &Object, old: Option<&Object>, errors: &mut Vec<FieldError>) {
         let mut before = Vec::new();
         if let Some(old) = old {

@@ -1,4 +1,4 @@
-//! Comparing and showing JSON values the way the API server's merge does.
+//! Compares and prints JSON values like the API server's merge.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,7 @@ use biplane_go::fmt::quote;
 use biplane_go::json;
 use biplane_go::num::format_general;
 
-/// A number as the API server holds it: whole numbers of 64 bits, and doubles.
+/// A number like in the API server: a 64-bit integer or a double.
 #[derive(Clone, Copy)]
 enum Num {
     Int(i64),
@@ -22,7 +22,7 @@ fn num(number: &Number) -> Num {
     }
 }
 
-/// The same value, where a whole double equals the integer.
+/// Whether two values are equal. A whole double equals the integer.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b).is_eq(),
@@ -46,7 +46,8 @@ fn compare_numbers(a: &Number, b: &Number) -> Ordering {
     }
 }
 
-/// Numbers, strings, booleans, lists, objects, null: in this order, and by content within.
+/// Orders numbers, strings, booleans, lists, objects and null, in this order, and by content within
+/// each.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
@@ -79,7 +80,7 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// A value inside a path that is shown to people.
+/// A value inside a path in messages.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -94,7 +95,7 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// A value as Go prints it with `%v`.
+/// A value as printed by Go's `%v`.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".into(),
@@ -115,7 +116,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// JSON with `<`, `>` and `&` escaped, as the API server writes values inside path elements.
+/// JSON with `<`, `>` and `&` escaped, as in the API server's path elements.
 pub fn escaped_json(value: &Value) -> String {
     json::to_string(value)
 }

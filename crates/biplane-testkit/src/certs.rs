@@ -1,4 +1,4 @@
-//! An authority of its own, and the certificates of a server and of a client.
+//! Creates a CA, and the certificates of a server and of a client.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,14 @@ use rcgen::{
 };
 use tempfile::TempDir;
 
-/// An authority, and the folders of one server and one client that it signed.
+/// A CA, and the folders of one server and one client whose certificates it signed.
 #[derive(Debug)]
 pub struct Certs {
     folder: TempDir,
 }
 
 impl Certs {
-    /// A server that goes by these names, and a client.
+    /// Creates certificates for a server with these names, and for a client.
     pub fn new(names: &[&str]) -> Self {
         let mut ca = CertificateParams::new(Vec::new()).expect("no names are valid names");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -47,12 +47,12 @@ impl Certs {
         Self { folder }
     }
 
-    /// The folder of the server.
+    /// The folder with the server's certificate.
     pub fn server(&self) -> PathBuf {
         self.path().join("server")
     }
 
-    /// The folder of the client.
+    /// The folder with the client's certificate.
     pub fn client(&self) -> PathBuf {
         self.path().join("client")
     }

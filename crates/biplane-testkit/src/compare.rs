@@ -1,16 +1,16 @@
-//! Makes our answers and recorded ones comparable, as the recordings' README says.
+//! Makes our responses comparable with recorded ones, by the rules of the recordings' README.
 
 use serde_json::Value;
 
 use crate::player::same_time;
 
-/// The first line of an error, and no further than where the reference varies on purpose.
+/// The first line of an error, cut where upstream varies its message on purpose.
 pub fn comparable_error(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.split("cannot unmarshal").next().unwrap_or_default().to_owned()
 }
 
-/// A RenderResponse without the time of day, and with what comes in any order put in one order.
+/// A RenderResponse without timestamps, and with parts of random order sorted.
 pub fn comparable_response(mut response: Value) -> Value {
     const LISTS: [&str; 5] = [
         "composedResources",
@@ -35,7 +35,7 @@ pub fn comparable_response(mut response: Value) -> Value {
     response
 }
 
-/// The reference's decoders vary their texts on purpose.
+/// Cuts error messages that upstream's decoders vary on purpose.
 fn cut_variable_texts(value: &mut Value) {
     match value {
         Value::Object(map) => map.values_mut().for_each(cut_variable_texts),
@@ -45,7 +45,7 @@ fn cut_variable_texts(value: &mut Value) {
     }
 }
 
-/// Events about unready resources come in any order among themselves.
+/// Sorts consecutive events about unready resources, whose order is random.
 fn sort_runs(events: &mut [Value]) {
     let unready = |event: &Value| {
         let message = event["message"].as_str().unwrap_or_default();

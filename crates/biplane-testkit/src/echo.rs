@@ -1,4 +1,4 @@
-//! A function that counts its calls, and a server for it.
+//! A function for tests that counts its calls, and a server for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,8 @@ use biplane_function::serve::{self, Config, Running};
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Function, PureFunction, Status, Value, response};
 
-/// Carries everything over, fails or panics if the input says so, and counts its calls.
+/// Returns the desired state unchanged and counts its calls. It fails or panics if the input
+/// requests it.
 #[derive(Clone, Debug, Default)]
 pub struct Echo(pub Arc<AtomicUsize>);
 
@@ -25,7 +26,7 @@ impl PureFunction for Echo {
     }
 }
 
-/// A request with this tag and input.
+/// Creates a request with this tag and input.
 pub fn request(tag: &str, input: &Value) -> RunFunctionRequest {
     serde_json::from_value(serde_json::json!({
         "meta": {"tag": tag},
@@ -35,7 +36,7 @@ pub fn request(tag: &str, input: &Value) -> RunFunctionRequest {
     .expect("a request")
 }
 
-/// Any free port, no metrics.
+/// A configuration with any free port and no metrics.
 pub fn config() -> Config {
     Config {
         address: "127.0.0.1:0".into(),

@@ -1,4 +1,4 @@
-//! Fixtures, the player of recordings, in-process servers.
+//! Shared test support: fixtures, recordings and their replay, and in-process servers.
 
 pub mod certs;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! Throws damaged input at a parser: fuzzing without a special compiler.
+//! Runs a parser on mutated input: fuzzing without a special compiler.
 //!
 //! ```text
 //! mutate("decode a request", &corpus, Duration::from_secs(2), |bytes| {
@@ -6,9 +6,9 @@
 //! });
 //! ```
 //!
-//! Every input follows from a seed and the corpus alone. A failure names the seed; with
-//! `BIPLANE_MUTATE_SEED` set to it, the same input is the first one tried. How long the search
-//! goes on is the caller's word, or that of `BIPLANE_MUTATE_SECONDS`.
+//! Every input depends only on a seed and the corpus. A failure shows the seed. If
+//! `BIPLANE_MUTATE_SEED` is set to it, the same input is tried first. The caller or
+//! `BIPLANE_MUTATE_SECONDS` sets the duration of the search.
 
 mod damage;
 mod random;
@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 use damage::damage;
 use random::Random;
 
-/// How long a parser is searched in a run of all tests.
+/// How long each parser is tested in a run of all tests.
 pub const BUDGET: Duration = Duration::from_secs(10);
 
-/// Runs `run` on the corpus and on damaged copies of it until the time is up.
+/// Runs `run` on the corpus and on mutated copies of it until the time is up.
 ///
 /// # Panics
 ///
-/// When `run` panics: with the seed, and the input in hexadecimal digits.
+/// Panics if `run` panics, with the seed and the input in hexadecimal digits.
 pub fn mutate(name: &str, corpus: &[&[u8]], budget: Duration, run: impl Fn(&[u8])) {
     let seed = setting("BIPLANE_MUTATE_SEED").unwrap_or(0);
     let budget = setting("BIPLANE_MUTATE_SECONDS").map_or(budget, Duration::from_secs);
@@ -35,7 +35,7 @@ pub fn mutate(name: &str, corpus: &[&[u8]], budget: Duration, run: impl Fn(&[u8]
 }
 
 fn setting(name: &str) -> Option<u64> {
-    #[allow(clippy::disallowed_methods)] // for the person in front of the test, not for a program
+    #[allow(clippy::disallowed_methods)] // set by the developer who runs the test
     let text = std::env::var(name).ok()?;
     let number = text.parse();
     assert!(number.is_ok(), "{name} is not a whole number: {text:?}");
@@ -53,7 +53,7 @@ fn search(name: &str, corpus: &[&[u8]], seed: u64, budget: Duration, run: &dyn F
     loop {
         let input = damage(corpus, &mut Random::new(seed));
         attempt(&input, run, || format!("{name}: panicked with BIPLANE_MUTATE_SEED={seed}"));
-        // Looked at afterwards, so that a seed that is asked for is always tried.
+        // Checked after the run, so that a requested seed is always tried.
         if start.elapsed() >= budget {
             break;
         }

@@ -1,4 +1,4 @@
-//! Plays functions back from a recording: checks each request and gives the recorded answer.
+//! Replays functions from a recording: checks each request and returns the recorded response.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ struct Recorded {
     response: RunFunctionResponse,
 }
 
-/// Gives recorded answers, in order.
+/// Returns recorded responses, in order.
 #[derive(Debug)]
 pub struct Player {
     state: Mutex<State>,
@@ -33,7 +33,7 @@ struct State {
 }
 
 impl Player {
-    /// Plays the calls of a recording; one without calls expects none.
+    /// Replays the calls of a recording. A recording without calls expects none.
     pub fn new(recording: &Recording) -> Self {
         let calls = recording.json("calls.json").unwrap_or_else(|| json!([]));
         let calls: Vec<Recorded> = match serde_json::from_value(calls) {
@@ -43,14 +43,14 @@ impl Player {
         Self { state: Mutex::new(State { calls: calls.into_iter(), wrong: Vec::new() }) }
     }
 
-    /// What differed from the recording, calls that were not made included.
+    /// The differences from the recording, including calls that were not made.
     pub fn complaints(&self) -> Vec<String> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = state.calls.clone().map(|c| format!("{} was not called", c.function));
         state.wrong.iter().cloned().chain(missing).collect()
     }
 
-    /// The answer to one request.
+    /// Returns the response to one request.
     fn answer(
         &self,
         function: Option<&str>,
@@ -87,7 +87,8 @@ impl FunctionRunner for Player {
     }
 }
 
-/// As a function, for whoever calls it over gRPC. All functions of a recording share one.
+/// Implements a function that can be called over gRPC. All functions of a recording share one
+/// player.
 #[async_trait]
 impl Function for Player {
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
@@ -96,7 +97,7 @@ impl Function for Player {
     }
 }
 
-/// A request without what differs from run to run: the time of day, and the tag that covers it.
+/// A request without timestamps and the tag that depends on them, which differ in every run.
 fn comparable(mut request: Value) -> Value {
     if let Some(meta) = request.get_mut("meta").and_then(Value::as_object_mut) {
         meta.remove("tag");
@@ -105,7 +106,7 @@ fn comparable(mut request: Value) -> Value {
     request
 }
 
-/// Replaces every time of a transition.
+/// Replaces every transition time.
 pub fn same_time(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -122,7 +123,7 @@ pub fn same_time(value: &mut Value) {
     }
 }
 
-/// Where two values first differ; numbers are compared by value.
+/// Where two values first differ. Numbers are compared by value.
 pub fn difference(path: &str, ours: &Value, theirs: &Value) -> Option<String> {
     match (ours, theirs) {
         (Value::Object(a), Value::Object(b)) => {

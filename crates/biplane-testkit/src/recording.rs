@@ -1,6 +1,6 @@
-//! What the reference implementation was seen to do: inputs and outputs of recorded cases.
+//! Recorded behaviour of Crossplane: inputs and outputs of each case.
 //!
-//! `tests/conformance/README.md` says what each file of a case means and how to compare.
+//! `tests/conformance/README.md` describes the files of a case and how to compare them.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -16,14 +16,14 @@ pub struct Recording {
     /// The case's name, unique within its area.
     #[serde(rename = "case")]
     pub name: String,
-    /// Text of each file by its path below the case's folder.
+    /// The content of each file, by its path below the folder of the case.
     pub files: BTreeMap<String, String>,
 }
 
 impl Recording {
-    /// Every case of an area, sorted by name.
+    /// Loads every case of an area, sorted by name.
     ///
-    /// Panics where the area cannot be read: a test that finds no cases must not pass.
+    /// Panics if the area cannot be read, because a test without cases must not pass.
     pub fn load_area(area: &str) -> Vec<Self> {
         let path = folder().join(format!("{area}.jsonl.gz"));
         match read(&path) {
@@ -33,7 +33,7 @@ impl Recording {
         }
     }
 
-    /// One case of an area. Panics where there is none of that name.
+    /// Loads one case of an area. Panics if there is none of that name.
     pub fn load(area: &str, case: &str) -> Self {
         Self::load_area(area)
             .into_iter()
@@ -41,12 +41,12 @@ impl Recording {
             .unwrap_or_else(|| panic!("area {area} has no case {case}"))
     }
 
-    /// Text of a file; `None` where the case has none, which is meaningful for outputs.
+    /// The content of a file. `None` if the case does not have it, which is meaningful for outputs.
     pub fn text(&self, file: &str) -> Option<&str> {
         self.files.get(file).map(String::as_str)
     }
 
-    /// A JSON file, parsed. Panics where it is not JSON.
+    /// A parsed JSON file. Panics if it is not JSON.
     pub fn json(&self, file: &str) -> Option<Value> {
         let text = self.text(file)?;
         match serde_json::from_str(text) {
@@ -63,7 +63,7 @@ impl Recording {
     }
 }
 
-/// Where recordings live in the checkout.
+/// The folder of the recordings in the checkout.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance")
 }

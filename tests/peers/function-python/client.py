@@ -19,7 +19,7 @@ DIALECTS = {'v1': (v1, v1_grpc), 'v1beta1': (v1beta1, v1beta1_grpc)}
 
 def channel(target, certs):
     if not certs:
-        # For a socket in the file system, Python names its path as the authority, which many servers refuse.
+        # For a Unix socket, Python sends its path as the authority, which many servers refuse.
         options = [('grpc.default_authority', 'localhost')] if target.startswith('unix:') else []
         return grpc.insecure_channel(target, options)
     folder = pathlib.Path(certs)

@@ -1,11 +1,11 @@
-//! Makes the generated protobuf JSON follow Go's where the generator does not.
+//! Patches the generated protobuf JSON code to follow Go where the generator does not.
 
 use anyhow::{Context as _, Result, bail};
 use regex::Regex;
 
-/// What is found, and what is written for it.
+/// Patterns and their replacements.
 const REWRITES: &[(&str, &str)] = &[
-    // An enum's number that nobody has named is written and read as the number.
+    // An enum number without a name is written and read as the number.
     (
         r"let v = (\w+)::try_from\(([^)]*)\)\s*\.map_err\(.*\)\?;",
         "let v = crate::json::Enum::<$1>::new($2);",
@@ -26,7 +26,7 @@ const REWRITES: &[(&str, &str)] = &[
         r"map_\.next_value::<Vec<(\w+)>>\(\)\?\.into_iter\(\)\.map\(\|x\| x as i32\)",
         "map_.next_value::<Option<Vec<crate::json::Enum<$1>>>>()?.unwrap_or_default().into_iter().map(|x| x.number())",
     ),
-    // A null is a field that is not there.
+    // Null means that the field is absent.
     (
         r"Some\(map_\.next_value\(\)\?\)",
         "Some(map_.next_value::<Option<_>>()?.unwrap_or_default())",
@@ -39,23 +39,23 @@ const REWRITES: &[(&str, &str)] = &[
         r"map_\.next_value::<(std::collections::BTreeMap<.*>)>\(\)\?",
         "map_.next_value::<Option<$1>>()?.unwrap_or_default()",
     ),
-    // Bytes are read as Go reads them.
+    // Bytes are read like in Go.
     (r"::pbjson::private::BytesDeserialize<", "crate::json::Bytes<"),
-    // The reader says whether a field that nobody knows is an error.
+    // The caller decides whether an unknown field is an error.
     (
         r"Ok\(GeneratedField::__SkipField__\)",
         "crate::json::unknown_field(value, GeneratedField::__SkipField__)",
     ),
 ];
 
-/// Rewrites the text of one generated file.
+/// Rewrites one generated file.
 pub(super) fn refine(text: &str) -> Result<String> {
     let mut text = text.to_owned();
     for (pattern, replacement) in REWRITES {
         let pattern = Regex::new(pattern).context("cannot read a rewrite's pattern")?;
         text = pattern.replace_all(&text, *replacement).into_owned();
     }
-    // A newer generator may write what no pattern finds.
+    // A newer generator may write code that no pattern matches.
     for left in
         ["Invalid variant", "as i32)", "BytesDeserialize", "Ok(GeneratedField::__SkipField__)"]
     {

@@ -1,4 +1,4 @@
-//! An image of two layers: the program that runs, and the package that a control plane reads.
+//! Builds an image of two layers: the program, and the package that a control plane reads.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::tar::{File, archive, gzip};
 
-/// Marks the layer that holds the package.
+/// The annotation of the layer that holds the package.
 const MARK: &str = "io.crossplane.xpkg";
 
 pub(super) struct Image {
@@ -27,7 +27,7 @@ struct Layer {
 
 impl Layer {
     fn new(file: File<'_>, annotations: Value) -> Result<Self> {
-        // Without a date, so that the same files make the same image.
+        // Without a date, so that the same files give the same image.
         let archive = archive(&[file], 0)?;
         let compressed = gzip(&archive, Compression::default())?;
         Ok(Self { plain: digest(&archive), compressed, annotations })
@@ -41,7 +41,7 @@ impl Image {
         let package = File { name: "package.yaml", mode: 0o644, content: package };
         let layers =
             vec![Layer::new(program, json!({}))?, Layer::new(package, json!({MARK: "base"}))?];
-        // Archives of images know no annotations of layers. Whoever pushes one looks for labels.
+        // Image archives cannot annotate layers. Programs that push the archive look for labels.
         let label = format!("{MARK}:{}", digest(&layers[1].compressed));
         let config = json!({
             "architecture": match std::env::consts::ARCH {
@@ -65,7 +65,7 @@ impl Image {
         Ok(Self { name: function.to_owned(), layers, config: config.to_string().into_bytes() })
     }
 
-    /// The image as a file: an OCI layout that is an archive of Docker's at the same time.
+    /// The image as a file that is both an OCI layout and a Docker archive.
     pub(super) fn archive(&self) -> Result<Vec<u8>> {
         const OCI: &str = "application/vnd.oci.image";
         let descriptor = |kind: &str, content: &[u8], annotations: &Value| {

@@ -1,4 +1,4 @@
-//! What is in a package, as other programs read it.
+//! Tests of the content of packages, as other programs read it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Unpacks an archive with the system's own program.
+/// Unpacks an archive with the system's tar.
 fn unpack(archive: &Path, into: &Path) {
     fs::create_dir_all(into).unwrap();
     let status = Command::new("tar").arg("-xf").arg(archive).arg("-C").arg(into).status().unwrap();
@@ -18,7 +18,7 @@ fn json_file(path: impl AsRef<Path>) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The smallest program that counts as static: a header without anything that follows.
+/// The smallest program that counts as static: only a header.
 fn program() -> Vec<u8> {
     let mut program = b"\x7fELF\x02".to_vec();
     program.resize(64, 0);
@@ -61,7 +61,7 @@ fn a_package_is_an_image_for_docker_and_a_layout_with_a_marked_layer() {
         }
         assert_eq!(fs::read(root.join("biplane")).unwrap(), program());
 
-        // As a registry, and who pulls from it, reads it.
+        // As a registry and its clients read it.
         assert_eq!(json_file(image.join("oci-layout")), json!({"imageLayoutVersion": "1.0.0"}));
         let blob = |descriptor: &Value| {
             let digest = descriptor["digest"].as_str().unwrap();
@@ -81,7 +81,7 @@ fn a_package_is_an_image_for_docker_and_a_layout_with_a_marked_layer() {
         let label = format!("io.crossplane.xpkg:{}", marked["digest"].as_str().unwrap());
         assert_eq!(config["config"]["Labels"], json!({label: "base"}));
 
-        // What the control plane reads first is the metadata.
+        // The control plane reads the metadata first.
         let package = fs::read_to_string(root.join("package.yaml")).unwrap();
         let kinds: Vec<&str> = package.lines().filter(|line| line.starts_with("kind: ")).collect();
         assert_eq!(kinds, ["kind: Function", "kind: CustomResourceDefinition"]);

@@ -1,9 +1,9 @@
-//! Runs every test in a process of its own, in an order that chance decides.
+//! Runs every test in its own process, in random order.
 //!
-//! A test that passes only after another one, or only together with it, fails here. Test binaries
-//! are built once; each test is then chosen by its exact name. This includes the cases of
-//! recordings, which are tests with names of their own. Documentation tests are left out: they
-//! always run in processes of their own.
+//! A test that passes only after or together with another one fails here. Test binaries are built
+//! once, and each test is then selected by its exact name. This includes the cases of recordings,
+//! which are separate tests. Documentation tests are left out, because they always run in their own
+//! processes.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -18,19 +18,19 @@ use serde_json::Value;
 
 use crate::cargo;
 
-/// What to run, and how.
+/// The arguments of `cargo xtask test-alone`.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Args {
     /// Repeat the order of an earlier run.
     #[arg(long)]
     seed: Option<u64>,
-    /// Only tests of this package; can be given several times.
+    /// Only tests of this package. Can be given several times.
     #[arg(long, short)]
     package: Vec<String>,
     /// Only tests whose name contains this.
     #[arg(long)]
     filter: Option<String>,
-    /// How many tests run at the same time; by default one for each processor.
+    /// Number of tests that run at the same time. The default is one for each processor.
     #[arg(long, short)]
     jobs: Option<usize>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Args {
 /// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Binary {
-    /// What to call it.
+    /// Its name in messages.
     label: String,
     path: PathBuf,
     /// The folder of its package, in which cargo runs it.
@@ -89,7 +89,7 @@ fn build(packages: &[String]) -> Result<Vec<Binary>> {
     Ok(binaries)
 }
 
-/// The test program that a message of cargo is about, if it is about one.
+/// The test program that a message of cargo describes, if any.
 fn binary(message: &Value) -> Option<Binary> {
     let path = PathBuf::from(message["executable"].as_str()?);
     if message["profile"]["test"] != true {
@@ -121,7 +121,7 @@ fn list(binary: &Binary) -> Result<Vec<String>> {
     Ok(listing.lines().filter_map(listed).map(str::to_owned).collect())
 }
 
-/// The name of a test in a listing. Some harnesses put its kind in brackets before it.
+/// The name of a test in a listing. Some harnesses print its kind in brackets before it.
 fn listed(line: &str) -> Option<&str> {
     let name = line.strip_suffix(": test")?;
     match name.strip_prefix('[').and_then(|rest| rest.split_once("] ")) {
@@ -130,8 +130,8 @@ fn listed(line: &str) -> Option<&str> {
     }
 }
 
-/// Fisher and Yates' shuffle with the generator SplitMix64: the same seed gives the same order
-/// on every machine.
+/// Fisher–Yates shuffle with the SplitMix64 generator. The same seed gives the same order on every
+/// machine.
 fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut state = seed;
     let mut next = || {
@@ -146,7 +146,7 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
     }
 }
 
-/// Runs the tests and returns what failed, sorted.
+/// Runs the tests and returns the failures, sorted.
 fn run_all(tests: Vec<(Binary, String)>, jobs: Option<usize>) -> Vec<String> {
     let default = std::thread::available_parallelism().map_or(1, usize::from);
     let all = tests.len();
@@ -188,7 +188,7 @@ fn judge(output: &Output) -> Result<()> {
         let errors = String::from_utf8_lossy(&output.stderr);
         bail!("{}{}{}", printed, errors, output.status);
     }
-    // A name that chooses nothing would pass.
+    // A name that matches no test would pass.
     if !printed.lines().any(|line| line.starts_with("running ") && line != "running 0 tests") {
         bail!("{printed}no test ran");
     }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn every_test_runs_once_and_failures_are_listed() {
-        // The shell stands in for a test program: it runs the file that its argument names.
+        // A shell replaces the test program. It runs the file that its argument names.
         let folder = tempfile::tempdir().unwrap();
         for (name, ends) in [("one", "true"), ("bad", "false"), ("two", "true")] {
             let script = format!("echo {name} >> ran\necho running 1 test\n{ends}\n");

@@ -1,4 +1,4 @@
-//! What failed, read from what `cargo test` prints.
+//! Reads failures from the output of `cargo test`.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Takes in a line.
+    /// Parses one line.
     pub(super) fn line(&mut self, line: &str) {
         let line = line.trim_end();
         if let Some(rest) = line.strip_prefix("test ")

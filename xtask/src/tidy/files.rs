@@ -1,4 +1,4 @@
-//! What every file of the tree must look like.
+//! Rules for every file of the tree.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,19 +9,20 @@ use anyhow::Result;
 use super::links;
 use crate::output;
 
-/// A file this long answers more than one question.
+/// Longer files should be split.
 const LONGEST: usize = 800;
 
-/// Paths of one machine say nothing to another. Put together here so as not to find themselves.
+/// Absolute paths mean nothing on another machine. They are concatenated here, so that this file
+/// does not match.
 const MACHINE_PATHS: [&str; 2] = [concat!("/wo", "rk/"), concat!("/ro", "ot/")];
 
-/// A command reads flags and calls a library; one this long does more.
+/// Commands read flags and call a library. A longer one does more than that.
 const LONGEST_COMMAND: usize = 300;
 
 /// Where the modules of commands are.
 const COMMANDS: &str = "crates/biplane/src/commands/";
 
-/// Every text file that git knows or would add, by name.
+/// Every text file that git tracks or would add, by name.
 pub(super) fn read(root: &Path) -> Result<BTreeMap<String, String>> {
     let listing = output(
         Command::new("git")
@@ -30,7 +31,7 @@ pub(super) fn read(root: &Path) -> Result<BTreeMap<String, String>> {
     )?;
     let mut files = BTreeMap::new();
     for name in listing.split('\0').filter(|name| !name.is_empty()) {
-        // A deleted file is listed until the deletion is staged; other than text has no lines.
+        // A deleted file is listed until the deletion is staged. Binary files have no lines.
         let Ok(bytes) = std::fs::read(root.join(name)) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         files.insert(name.to_owned(), text);
@@ -38,7 +39,7 @@ pub(super) fn read(root: &Path) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Every file that breaks a rule.
+/// Returns all violations.
 pub(super) fn check(root: &Path, files: &BTreeMap<String, String>) -> Vec<String> {
     let mut findings = Vec::new();
     for (name, text) in files {
@@ -79,7 +80,7 @@ fn check_text(name: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Whether `path` occurs in `line` other than as the middle of a longer path.
+/// Whether `path` occurs in `line`, but not in the middle of a longer path.
 fn starts_a_path(line: &str, path: &str) -> bool {
     line.match_indices(path).any(|(at, _)| {
         !line[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '}'))

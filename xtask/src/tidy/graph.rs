@@ -1,8 +1,8 @@
-//! Which crate may use which: levels within the workspace, bans beyond it.
+//! Checks dependencies between crates: levels within the workspace, bans outside of it.
 
 use serde_json::Value;
 
-/// A crate may use those on lower levels. `ARCHITECTURE.md` says why.
+/// A crate may use crates on lower levels. `ARCHITECTURE.md` explains them.
 const LEVELS: &[(&str, u8)] = &[
     ("biplane-go", 0),
     ("biplane-model", 0),
@@ -24,28 +24,29 @@ const LEVELS: &[(&str, u8)] = &[
     ("xtask", TOOLS),
 ];
 
-/// Tools may use everything and ship with nothing.
+/// Tools may use every crate and are not shipped.
 const TOOLS: u8 = 9;
 
-/// Edges within a level that are meant.
+/// Allowed dependencies within a level.
 const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-model", "biplane-go"),
     ("biplane-proto", "biplane-go"),
     ("biplane-proto", "biplane-model"),
     ("biplane-schema", "biplane-go"),
     ("biplane-schema", "biplane-model"),
-    // One of the runners runs functions of this process. Authors of functions need no runner.
+    // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
     ("biplane-render", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
 ];
 
-/// Crates that only the named ones may use directly; `deny.toml` says the same to cargo-deny.
+/// Crates that only the listed crates may use directly. `deny.toml` has the same rules for
+/// cargo-deny.
 const BANS: &[(&str, &[&str])] = &[
     ("kube", &["biplane-cluster"]),
     ("bollard", &["biplane", "biplane-runtime"]),
     ("oci-client", &["biplane-package"]),
-    // Libraries take values, not flags.
+    // Libraries take values, not command-line flags.
     (
         "clap",
         &[
@@ -58,16 +59,16 @@ const BANS: &[(&str, &[&str])] = &[
             "biplane-function",
         ],
     ),
-    // TLS is rustls everywhere.
+    // TLS is always rustls.
     ("openssl-sys", &[]),
-    // Unmaintained, and no match for Go's reading of YAML.
+    // Unmaintained, and does not read YAML like Go.
     ("serde_yaml", &[]),
 ];
 
-/// Exceptions from a ban that hold for tests and examples only.
+/// Exceptions from a ban, for tests and examples only.
 const IN_TESTS: &[(&str, &str)] = &[("biplane-function", "clap")];
 
-/// A dependency that ships: development dependencies are exempt from levels.
+/// The dependencies that ship. Development dependencies are exempt from levels.
 fn shipped(package: &Value) -> impl Iterator<Item = &str> {
     dependencies(package).filter(|d| d["kind"] != "dev").filter_map(|d| d["name"].as_str())
 }
@@ -76,7 +77,7 @@ fn dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     package["dependencies"].as_array().into_iter().flatten()
 }
 
-/// Every edge of the graph that should not be there.
+/// Every forbidden dependency.
 pub(super) fn check(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Packages of the workspace have no registry as their source.
@@ -105,12 +106,13 @@ fn level(name: &str) -> Option<u8> {
     LEVELS.iter().find(|(listed, _)| *listed == name).map(|(_, level)| *level)
 }
 
-/// `resolved` are the packages of the lock file: an optional dependency nobody turns on is none.
+/// `resolved` are the packages of the lock file. Optional dependencies that are not enabled do not
+/// count.
 fn bans(package: &Value, resolved: &[&str]) -> Vec<String> {
     let name = package["name"].as_str().unwrap_or_default();
     let foreign = !package["source"].is_null();
     dependencies(package)
-        // What foreign crates use to test themselves never reaches us.
+        // Development and optional dependencies of other crates do not count.
         .filter(|d| !(foreign && (d["kind"] == "dev" || d["optional"] == true)))
         .filter_map(|d| Some((d["name"].as_str()?, d["kind"] == "dev")))
         .filter(|(used, _)| resolved.contains(used))
@@ -136,7 +138,7 @@ fn bans(package: &Value, resolved: &[&str]) -> Vec<String> {
 mod tests {
     use serde_json::json;
 
-    /// What is wrong with a workspace of one crate that uses another in the given way.
+    /// The violations of a workspace in which one crate uses another in the given way.
     fn check(user: &str, used: &str, kind: Option<&str>) -> Vec<String> {
         super::check(&json!({"packages": [
             {"name": user, "source": null,

@@ -1,8 +1,9 @@
-//! Under which licences code may come into the program.
+//! Checks the licences of dependencies.
 
 use serde_json::Value;
 
-/// Permissive licences that go with Apache-2.0; `deny.toml` says the same to cargo-deny.
+/// Permissive licences that are compatible with Apache-2.0. `deny.toml` has the same list for
+/// cargo-deny.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -18,10 +19,10 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-/// Packages that ship a licence text in place of its name, read by hand.
+/// Packages that ship a licence text instead of a licence name. The texts were read by hand.
 const READ_BY_HAND: &[(&str, &str)] = &[("libyaml-safer", "MIT")];
 
-/// Every package whose licence is not known to be fine.
+/// Every package whose licence is not known to be allowed.
 pub(super) fn check(metadata: &Value) -> Vec<String> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages
@@ -36,7 +37,7 @@ pub(super) fn check(metadata: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Whether an SPDX expression leaves a way to use the package under allowed licences.
+/// Whether an SPDX expression permits use under allowed licences.
 fn allows(expression: &str) -> bool {
     // Old manifests write `/` for OR.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");

@@ -1,8 +1,8 @@
-//! Relative links in Markdown must lead somewhere.
+//! Checks that relative links in Markdown lead to existing files.
 
 use std::path::Path;
 
-/// Every link of the file that points at nothing in the tree.
+/// Every link of the file whose target does not exist.
 pub(super) fn check(root: &Path, name: &str, text: &str) -> Vec<String> {
     let folder = root.join(name).parent().map(Path::to_owned).unwrap_or_default();
     targets(text)
@@ -15,7 +15,7 @@ pub(super) fn check(root: &Path, name: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Targets of links with their line, code left out.
+/// Targets of links with their line, except in code.
 fn targets(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().flat_map(move |(number, line)| {

@@ -1,9 +1,9 @@
-//! Modules of a crate must not use each other in a circle.
+//! Checks that the modules of a crate do not use each other in a cycle.
 //!
-//! Every source file is parsed and every path in it that leads to another module is an edge of a
-//! graph. The modules that share a parent are one graph, at each level of the tree: a folder
-//! counts as one module among its siblings. A module and its parent may use each other. Tests
-//! may use everything.
+//! Every source file is parsed. Every path in it that leads to another module is an edge of a
+//! graph. The modules with the same parent are one graph, at each level of the tree: a folder
+//! counts as one module among its siblings. A module and its parent may use each other. Tests may
+//! use everything.
 
 mod cycles;
 mod paths;
@@ -15,18 +15,18 @@ use anyhow::{Context, Result};
 
 use paths::{Path, Source};
 
-/// What a module declares and imports.
+/// The declarations and imports of a module.
 #[derive(Debug, Default)]
 struct Module {
-    /// Items that are written in the module.
+    /// Items that are defined in the module.
     items: BTreeSet<String>,
-    /// Names that `use` brings in, with what they stand for.
+    /// Imported names and their paths.
     imports: BTreeMap<String, Path>,
-    /// Modules of which everything is brought in.
+    /// Modules that are imported with a glob.
     globs: Vec<Path>,
 }
 
-/// A use of one place by another.
+/// One module uses another.
 #[derive(Debug)]
 struct Use {
     file: String,
@@ -40,12 +40,12 @@ struct Crate {
     uses: Vec<Use>,
 }
 
-/// Every cycle in the crate of that name, whose files are given as path below `src/` and text.
+/// Every cycle in a crate. Files are given by their path below `src/` and their text.
 pub(super) fn check(krate: &str, files: &[(String, String)]) -> Result<Vec<String>> {
     let tree = read(files).with_context(|| format!("cannot read the modules of {krate}"))?;
     let mut findings = Vec::new();
     for parent in tree.modules.keys() {
-        // Files that make an edge, by the names of the two siblings.
+        // The files that cause an edge, by the names of the two siblings.
         let mut edges: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
         for edge in &tree.uses {
             let to = tree.resolve(&edge.to);
@@ -87,7 +87,7 @@ fn describe(
     text
 }
 
-/// The name of the module right below `parent` through which a path goes.
+/// The name of the module directly below `parent` that a path goes through.
 fn child<'a>(parent: &[String], path: &'a [String]) -> Option<&'a str> {
     path.strip_prefix(parent)?.first().map(String::as_str)
 }
@@ -98,7 +98,7 @@ fn read(files: &[(String, String)]) -> Result<Crate> {
         let source = Source::parse(module_of(name), text).with_context(|| name.clone())?;
         sources.push((name, source));
     }
-    // A module that is declared for tests only may have any name.
+    // A module that is declared only for tests may have any name.
     let for_tests: BTreeSet<Path> =
         sources.iter().flat_map(|(_, source)| source.for_tests.clone()).collect();
     let is_test = |path: &[String]| {
@@ -122,10 +122,10 @@ fn read(files: &[(String, String)]) -> Result<Crate> {
 }
 
 impl Crate {
-    /// Follows imports: a name that a module only passes on belongs to the module that has it.
+    /// Follows imports: a re-exported name belongs to the module that defines it.
     fn resolve(&self, path: &[String]) -> Path {
         let mut path = path.to_vec();
-        // Long chains of imports do not occur, circles could.
+        // Long chains of imports do not occur, but cycles could.
         for _ in 0..16 {
             let Some(next) = self.step(&path) else { break };
             path = next;
@@ -134,7 +134,7 @@ impl Crate {
     }
 
     fn step(&self, path: &[String]) -> Option<Path> {
-        // The longest part of the path that is a module; what follows is looked up in it.
+        // The longest prefix of the path that is a module. The rest is looked up in it.
         let end = (0..path.len())
             .rev()
             .find(|&end| path.get(..end).is_some_and(|part| self.modules.contains_key(part)))?;
@@ -163,7 +163,7 @@ fn is_for_tests(name: &str) -> bool {
     name.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "generated"))
 }
 
-/// The module that a file below `src/` holds.
+/// The module of a file below `src/`.
 fn module_of(name: &str) -> Path {
     let name = name.strip_suffix(".rs").unwrap_or(name);
     if matches!(name, "lib" | "main") {

@@ -1,17 +1,17 @@
-//! Every rule that is cited anywhere must be defined in `spec/`.
+//! Checks that every cited rule is defined in `spec/`.
 
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result};
 use regex::Regex;
 
-/// Where rules are defined.
+/// The folder that defines rules.
 const FOLDER: &str = "spec/";
 
-/// A prefix ends in a hyphen, or in a letter that names a part of the page (as `FN-P` does).
+/// A prefix ends with a hyphen, or with a letter that names a part of the page (as in `FN-P`).
 const ID: &str = r"(?<prefix>[A-Z][A-Z0-9]{0,5}-[A-Z]{0,2})[0-9]+[a-z]?";
 
-/// What may stand before the id that a paragraph, a list item or a table row opens with.
+/// Text that may precede the id at the start of a paragraph, list item or table row.
 const OPENING: &str = r"^\s*(?:[-*]\s+|[0-9]+\.\s+|\|\s*|#+\s+)?(?:\*\*|`)?(?:\{?id:\s*)?";
 
 /// The rules of `spec/`.
@@ -22,7 +22,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads the rules from pages, given as name and text.
+    /// Reads the rules from pages, given by name and text.
     pub(super) fn read<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let opening = Regex::new(&format!("{OPENING}(?<id>{ID})")).context("bad pattern")?;
         let (mut defined, mut prefixes) = (BTreeSet::new(), BTreeSet::new());
@@ -39,8 +39,8 @@ impl Rules {
         Ok(Self { cited: Regex::new(ID).context("bad pattern")?, defined, prefixes })
     }
 
-    /// Every citation of a rule that no page defines. What looks like an id counts as one only
-    /// if some rule has its prefix: `UTF-8` is not a citation.
+    /// Every citation of a rule that no page defines. A word counts as an id only if some rule has
+    /// its prefix, so `UTF-8` is not a citation.
     pub(super) fn check(&self, name: &str, text: &str) -> Vec<String> {
         let mut findings = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -62,8 +62,8 @@ impl Rules {
     }
 }
 
-/// The lines that can define a rule. A table whose first column is headed "Rule" is most often
-/// one of corrections: it defines only what it shows in bold.
+/// The lines that can define a rule. A table whose first column is headed "Rule" usually lists
+/// corrections, so it defines only ids in bold.
 fn definitions(text: &str) -> impl Iterator<Item = &str> {
     let mut correcting = false;
     text.lines().filter(move |line| {
@@ -77,7 +77,7 @@ fn definitions(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether what stands between the two places is not a part of a longer word.
+/// Whether the text between two offsets is not part of a longer word.
 fn is_whole(line: &str, start: usize, end: usize) -> bool {
     let joins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let continues = |c: char| joins(c) || matches!(c, '/' | '.');

@@ -1,4 +1,5 @@
-//! What the retry on a lost port relies on: how the real programs fail.
+//! Tests of how the real programs fail when their port is taken. The retry in `apiserver` relies on
+//! it.
 
 use super::*;
 
@@ -6,10 +7,10 @@ fn binaries() -> Binaries {
     provision(&Places::from_env().unwrap(), &[Tool::Etcd, Tool::KubeApiserver], &mut say).unwrap()
 }
 
-/// Waits for a server whose port is taken and returns why it stopped.
+/// Waits for a server whose port is taken and returns why the server stopped.
 fn loses_its_port(program: &'static str, mut command: Command, dir: &Path, port: u16) -> String {
     let mut server = Server::spawn(program, &mut command, dir.join("log")).unwrap();
-    // Whoever holds the port says nothing, so only the server's end can end the wait.
+    // The process that holds the port never responds, so the wait ends only when the server stops.
     let probe = Probe::Plain { port, path: "/" };
     match server.wait_ready(&probe, ETCD_PATIENCE).unwrap_err() {
         EnvError::Stopped { log, .. } => log,
@@ -23,7 +24,8 @@ fn a_server_that_lost_its_port_stops_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Hangs up on everybody, so that no question waits for an answer; ends with the test.
+    // Closes every connection at once, so that no probe waits for a response. The thread ends with
+    // the test.
     std::thread::spawn(move || listener.incoming().for_each(drop));
 
     let etcd = etcd_command(&binaries.path(Tool::Etcd).unwrap(), dir.path(), port);

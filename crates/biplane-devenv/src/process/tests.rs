@@ -1,4 +1,4 @@
-//! Servers are watched while they start and reaped when their owner is gone.
+//! Tests that servers are supervised while they start and reaped when their owner ends.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn server(dir: &Path, script: &str) -> Server {
     Server::spawn("sh", command.args(["-c", script]), dir.join("log")).unwrap()
 }
 
-/// Asks a port where nobody answers.
+/// A probe of a port on which no server listens.
 fn nobody() -> Probe {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     Probe::Plain { port: listener.local_addr().unwrap().port(), path: "/" }
@@ -41,7 +41,7 @@ fn the_reaper_cleans_up_when_its_owner_is_gone() {
     let mut server = server(&place, "exec sleep 600");
     let mut reaper = Reaper::watch(&place, &[&server]).unwrap();
     server.still_runs().unwrap();
-    // The kernel closes the pipe of a process that ends, however it ends.
+    // The kernel closes the pipe when a process ends, however it ends.
     drop(reaper.0.stdin.take());
     reaper.0.wait().unwrap();
     assert!(!server.child.wait().unwrap().success());

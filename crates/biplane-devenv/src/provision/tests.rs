@@ -1,4 +1,5 @@
-//! Finding, waiting and versions; the build itself is tried by `cargo xtask env`.
+//! Tests of finding programs, waiting for the lock, and versions. `cargo xtask env` tests the
+//! build.
 
 use super::*;
 
@@ -52,7 +53,7 @@ fn waits_for_whoever_builds_already() {
         move || provision(&places, &[Tool::Etcd], &mut |line| waits.send(line.to_owned()).unwrap())
     });
     assert!(has_waited.recv().unwrap().starts_with("waiting for another process"));
-    // What the holder built is what the one who waited uses.
+    // The waiting process uses the program that the other one built.
     std::fs::write(places.cache.join("etcd"), "").unwrap();
     drop(held);
     let found = other.join().unwrap().unwrap();

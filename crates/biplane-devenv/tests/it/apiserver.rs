@@ -1,4 +1,4 @@
-//! A started API server answers, keeps strangers out, and leaves nothing behind.
+//! Tests that a started API server responds, rejects unknown clients, and leaves nothing behind.
 
 use std::net::TcpStream;
 use std::path::Path;

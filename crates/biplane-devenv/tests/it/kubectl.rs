@@ -1,7 +1,7 @@
-//! What kubectl reads and prints, held against the answers that the YAML code is tested with.
+//! Compares kubectl's output with the recorded output that the YAML code is tested with.
 //!
-//! With `RECORD_KUBECTL` set, answers that differ replace the recorded ones, and the test fails: what was
-//! just written says nothing about what was there before.
+//! If `RECORD_KUBECTL` is set, output that differs replaces the recorded output. The test then
+//! fails anyway, because it compared nothing.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(recorded(name)).unwrap()
 }
 
-/// Has kubectl read a text and print what it read, unchanged.
+/// Passes YAML through kubectl without changing it.
 fn kubectl(text: &str, format: &str) -> Output {
     let binaries = provision(&Places::from_env().unwrap(), &[Tool::Kubectl], &mut say).unwrap();
     let mut child = Command::new(binaries.path(Tool::Kubectl).unwrap())
@@ -39,16 +39,16 @@ fn printed(text: &str, format: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Writes an answer that differs from the recorded one, if asked to, and fails all the same.
+/// Records output that differs if recording is requested. The test fails in either case.
 fn record(name: &str, answer: &str) {
-    #[allow(clippy::disallowed_methods)] // asked for by a person, not a setting of the program
+    #[allow(clippy::disallowed_methods)] // set by the developer who runs the test
     if std::env::var_os("RECORD_KUBECTL").is_some() {
         std::fs::write(recorded(name), answer).unwrap();
         panic!("{name} is recorded anew: look at the difference and run again");
     }
 }
 
-/// Compares an answer with the recorded one.
+/// Compares output with the recorded output.
 fn settle(name: &str, answer: &str) {
     let recorded = read(name);
     if recorded != answer {
@@ -60,7 +60,7 @@ fn settle(name: &str, answer: &str) {
     assert_eq!(recorded, answer, "{name}");
 }
 
-/// The same for objects that kubectl has read: what counts is what they hold.
+/// Compares objects that kubectl has read, by their content.
 fn settle_objects(name: &str, json: &str) {
     let objects = Deserializer::from_str(json).into_iter::<Value>();
     let objects: Vec<_> = objects.map(Result::unwrap).collect();
@@ -89,7 +89,7 @@ fn strings_are_printed_as_recorded() {
     settle("strings.printed.yaml", &all);
 }
 
-/// kubectl prints no separators, so each document is handed over alone.
+/// kubectl prints no separators, so each document is passed separately.
 #[test]
 fn documents_are_read_and_printed_as_recorded() {
     let documents = format!("\n{}", read("documents.yaml"));
@@ -120,7 +120,7 @@ fn tabs_and_brackets_are_judged_as_recorded() {
         let cases: Vec<Value> = serde_json::from_str(&read(name)).unwrap();
         for case in cases {
             let text = case["text"].as_str().unwrap();
-            // What begins like JSON is read as JSON first.
+            // kubectl first tries to read input as JSON if it begins like JSON.
             if text.trim_start().starts_with('{') {
                 continue;
             }

@@ -1,6 +1,6 @@
-//! The launcher against the real programs.
+//! Tests of the launcher with the real programs.
 
-#![allow(clippy::unwrap_used)] // clippy.toml reaches test functions only, not their helpers
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions, not their helpers
 
 mod apiserver;
 mod kubectl;

@@ -1,19 +1,19 @@
-//! The format: directives, their flags, and which argument each one takes.
+//! Parses the format: directives, their flags, and which argument each directive uses.
 
 use super::{Arg, Flags, Printer, runes};
 
 /// The largest width or precision that Go accepts.
 const TOO_LARGE: i64 = 1_000_000;
 
-/// A walk over a format.
+/// A cursor over a format.
 struct Directives<'a> {
     format: &'a [u8],
     at: usize,
     args: &'a [Arg<'a>],
     next: usize,
-    /// Whether an argument was picked by number anywhere.
+    /// Whether any directive selected its argument by number.
     reordered: bool,
-    /// Whether the numbers of the current directive make sense.
+    /// Whether the argument numbers of the current directive are valid.
     good: bool,
     printer: Printer,
 }
@@ -42,7 +42,8 @@ impl Directives<'_> {
         self.format.get(self.at).copied()
     }
 
-    /// Copies text up to the next directive and carries that out. Returns whether to go on.
+    /// Copies text up to the next directive and executes that directive. Returns whether there is
+    /// more.
     fn one(&mut self) -> bool {
         self.good = true;
         let rest = self.format.get(self.at..).unwrap_or_default();
@@ -101,7 +102,7 @@ impl Directives<'_> {
         self.printer.flags = flags;
     }
 
-    /// Decimal digits, if there are some. A number that is too large ends the format.
+    /// Decimal digits, if any. A number that is too large ends the format.
     fn digits(&mut self) -> Option<usize> {
         let mut number = None;
         while let Some(byte @ b'0'..=b'9') = self.peek() {
@@ -116,7 +117,7 @@ impl Directives<'_> {
         number
     }
 
-    /// `[n]`, which picks an argument. Returns whether there was one.
+    /// `[n]`, which selects an argument. Returns whether there was one.
     fn number(&mut self) -> bool {
         if self.peek() != Some(b'[') {
             return false;
@@ -147,7 +148,7 @@ impl Directives<'_> {
         }
     }
 
-    /// An argument that serves as a number.
+    /// An argument that is used as a width or precision.
     fn int_arg(&mut self) -> Option<i64> {
         let arg = self.args.get(self.next)?;
         self.next += 1;
@@ -201,7 +202,7 @@ impl Directives<'_> {
         numbered
     }
 
-    /// Complains about arguments that no directive took.
+    /// Reports arguments that no directive used.
     fn extra(&mut self) {
         let Some(extra @ [_, ..]) = self.args.get(self.next..) else { return };
         if self.reordered {

@@ -1,8 +1,8 @@
-//! Doubles in every form that Go prints them in.
+//! Formats doubles in every form that Go has.
 
 use std::fmt::Write as _;
 
-/// The form of a double.
+/// The format of a double.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloatVerb {
     /// `%f`.
@@ -11,7 +11,7 @@ pub enum FloatVerb {
     Exponent,
     /// `%E`.
     ExponentUpper,
-    /// `%g`: plain or with exponent, whichever suits the size.
+    /// `%g`: plain or with an exponent, depending on the magnitude.
     General,
     /// `%G`.
     GeneralUpper,
@@ -23,10 +23,11 @@ pub enum FloatVerb {
     HexUpper,
 }
 
-/// Beyond this many digits every digit of every double is zero.
+/// After this many digits, all further digits of any double are zero.
 const ALL_DIGITS: usize = 1_100;
 
-/// A double in a form. Without a precision it has the fewest digits that read back as it.
+/// Formats a double. Without a precision it has the fewest digits that parse back to the same
+/// value.
 pub fn format_float(float: f64, verb: FloatVerb, precision: Option<usize>) -> String {
     if float.is_nan() {
         return "NaN".into();
@@ -125,7 +126,7 @@ fn general(size: f64, precision: Option<usize>, mark: char) -> String {
     out
 }
 
-/// Mantissa bits and the power of two that the lowest of them stands for.
+/// The mantissa, and the power of two of its lowest bit.
 fn parts(size: f64) -> (u64, i32) {
     let bits = size.to_bits();
     let exponent = (bits >> 52) as i32 & 0x7ff;
@@ -143,7 +144,7 @@ fn hex(size: f64, precision: Option<usize>) -> String {
     if mantissa == 0 {
         exponent = 0;
     } else {
-        // One bit before the point, sixty after it.
+        // One bit before the point, sixty bits after it.
         let shift = mantissa.leading_zeros() - 3;
         mantissa <<= shift;
         exponent += 60 - shift.cast_signed();

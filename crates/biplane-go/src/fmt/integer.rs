@@ -1,10 +1,10 @@
-//! Integers.
+//! Formats integers.
 
 use super::{Printer, quote};
 use crate::text::is_printable;
 
 impl Printer {
-    /// Prints an integer, unless the verb is not for integers.
+    /// Prints an integer. Returns whether the verb is for integers.
     pub(super) fn integer(&mut self, integer: i64, verb: char) -> bool {
         match verb {
             'v' | 'd' => self.digits(integer, 10, verb),
@@ -88,7 +88,7 @@ impl Printer {
     }
 }
 
-/// The character with that code; what is none is the replacement character.
+/// The character with that code, or the replacement character if the code is invalid.
 fn character(code: i64) -> char {
     u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

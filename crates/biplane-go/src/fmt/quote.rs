@@ -1,20 +1,20 @@
-//! Text and characters as Go source.
+//! Quotes strings and characters as Go source.
 
 use std::io::Write as _;
 
 use crate::text::{is_printable, runes};
 
-/// Text in double quotes as `%q` prints it.
+/// Quotes a string with double quotes, like `%q`.
 pub fn quote(text: &str) -> String {
     quote_bytes(text.as_bytes())
 }
 
-/// The same for text that need not be valid: stray bytes are escaped.
+/// Quotes a string that may be invalid UTF-8. Invalid bytes are escaped.
 pub fn quote_bytes(text: &[u8]) -> String {
     String::from_utf8_lossy(&quote_with(text, false)).into_owned()
 }
 
-/// Text in double quotes, where `ascii` escapes everything else.
+/// Quotes a string with double quotes. With `ascii`, all other characters are escaped.
 pub(super) fn quote_with(text: &[u8], ascii: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     out.push(b'"');
@@ -30,7 +30,7 @@ pub(super) fn quote_with(text: &[u8], ascii: bool) -> Vec<u8> {
     out
 }
 
-/// A character in single quotes.
+/// Quotes a character with single quotes.
 pub(super) fn quote_char(c: char, ascii: bool) -> Vec<u8> {
     let mut out = vec![b'\''];
     escape(&mut out, c, '\'', ascii);
@@ -59,7 +59,7 @@ fn escape(out: &mut Vec<u8>, c: char, quote: char, ascii: bool) {
     };
 }
 
-/// Whether text can stand between backquotes as it is.
+/// Whether a string can be written between backquotes unchanged.
 pub(super) fn can_backquote(text: &[u8]) -> bool {
     runes(text).all(|(c, _)| match c {
         None | Some('\u{feff}' | '`' | '\u{7f}') => false,

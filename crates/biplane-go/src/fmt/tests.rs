@@ -1,10 +1,11 @@
-//! Formats, by the rules of Go.
+//! Tests of formats against Go's rules.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// Formats JSON values. The tables hold the rows of the specification, and cases from reading Go.
+/// Formats JSON values. The tables hold the rows of the specification and cases derived from Go's
+/// source.
 fn format(format: &str, args: &[Value]) -> String {
     let args: Vec<_> = args.iter().map(Arg::from).collect();
     String::from_utf8(sprintf(format.as_bytes(), &args)).unwrap()

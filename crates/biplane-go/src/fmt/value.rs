@@ -1,4 +1,4 @@
-//! Verbs and what they make of each kind of value.
+//! Applies verbs to each kind of value.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::float::{FloatVerb, format_float};
 use super::{Arg, Printer, quote, runes};
 
 impl Printer {
-    /// Carries out a directive whose flags have been read.
+    /// Executes a directive whose flags have been parsed.
     pub(super) fn verb(&mut self, arg: Arg<'_>, verb: char) {
         if matches!(verb, 'v' | 'w') {
             self.flags.source = std::mem::take(&mut self.flags.sharp);
@@ -15,18 +15,19 @@ impl Printer {
         self.arg(arg, verb);
     }
 
-    /// Prints an argument of its own.
+    /// Prints a top-level argument.
     pub(super) fn arg(&mut self, arg: Arg<'_>, verb: char) {
         match (arg, verb) {
             (Arg::Nil, 'v' | 'T') => self.pad(b"<nil>"),
             (_, 'T') => self.string(arg.type_name().as_bytes()),
-            // Addresses mean nothing to anyone; what has none says so.
+            // Go would print an address, which is useless here. Values without an address are a bad
+            // verb.
             (Arg::Array(_) | Arg::Object(_), 'w' | 'p') => self.bad_verb(arg, verb),
             _ => self.value(arg, verb),
         }
     }
 
-    /// Prints a value, which may be part of another.
+    /// Prints a value, which may be part of another value.
     fn value(&mut self, arg: Arg<'_>, verb: char) {
         match arg {
             Arg::Nil => self.bad_verb(arg, verb),
@@ -46,7 +47,7 @@ impl Printer {
         }
     }
 
-    /// Says that a verb does not fit, and shows what it was given.
+    /// Reports that a verb does not fit the argument, and shows the argument.
     fn bad_verb(&mut self, arg: Arg<'_>, verb: char) {
         self.text("%!");
         self.push(verb);
@@ -106,7 +107,7 @@ impl Printer {
         }
     }
 
-    /// As many characters as the precision allows.
+    /// Cuts a string to the number of characters that the precision allows.
     fn truncate<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         let Some(precision) = self.flags.precision else { return text };
         let end = runes(text).take(precision).map(|(_, bytes)| bytes.len()).sum();
@@ -198,7 +199,7 @@ impl Printer {
     }
 }
 
-/// Adds the decimal point, and for general forms the zeros, that `#` asks for.
+/// Adds the decimal point that `#` requires and, for general forms, the zeros.
 fn sharpen(text: &str, kind: FloatVerb, precision: Option<usize>) -> String {
     let hex = matches!(kind, FloatVerb::Hex | FloatVerb::HexUpper);
     let mut wanted = match kind {

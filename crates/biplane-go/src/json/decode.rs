@@ -1,15 +1,15 @@
-//! JSON text as Go decodes it, with Go's words for what is wrong with it. Every number is a double.
+//! Decodes JSON like Go, with Go's error messages. Every number is a double.
 
 use serde_json::{Map, Number, Value};
 
 use crate::fmt::quote_bytes;
 
-/// How deep lists and objects may nest.
+/// How deeply arrays and objects may nest.
 const MAX_DEPTH: usize = 500;
 
 const END: &str = "unexpected end of JSON input";
 
-/// A value, and what is wrong with its content though not with its syntax.
+/// Decodes a value. The second part is an error about its content if only the syntax is valid.
 pub fn decode(text: &[u8]) -> Result<(Value, Option<String>), String> {
     let mut decoder = Decoder { text, at: 0, too_large: None };
     let value = decoder.value(0)?;
@@ -23,7 +23,7 @@ pub fn decode(text: &[u8]) -> Result<(Value, Option<String>), String> {
 struct Decoder<'a> {
     text: &'a [u8],
     at: usize,
-    /// The first number that does not fit a double.
+    /// The first number that does not fit into a double.
     too_large: Option<String>,
 }
 
@@ -38,14 +38,14 @@ impl Decoder<'_> {
         }
     }
 
-    /// The next byte that is no space; where nothing follows, the text is too short.
+    /// The next byte that is not whitespace. Fails at the end of the input.
     fn next(&mut self) -> Result<u8, String> {
         self.skip_space();
         self.peek().ok_or_else(|| END.to_owned())
     }
 
-    /// Complains about the next byte. Go closes the text with a space, and complains about that
-    /// where it may not stand.
+    /// The error for an unexpected next byte. Go appends a space to the input, and reports that
+    /// space if it is invalid there.
     fn unexpected(&self, context: &str) -> String {
         let shown = match self.peek().unwrap_or(b' ') {
             b'\'' => r"'\''".to_owned(),
@@ -166,7 +166,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A code, or two that make one character. Half a pair is a replacement character.
+    /// One escaped code, or two that form one character. An unpaired surrogate becomes a
+    /// replacement character.
     fn unicode_escape(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
         let code = self.code()?;
         let mut c = char::from_u32(code);

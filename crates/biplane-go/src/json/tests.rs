@@ -1,10 +1,10 @@
-//! The text of JSON, byte for byte as Go prints it.
+//! Tests that JSON output equals Go's, byte for byte.
 
 use serde_json::json;
 
 use super::*;
 
-/// As a `json.Encoder` with `SetEscapeHTML(false)`.
+/// The style of a `json.Encoder` with `SetEscapeHTML(false)`.
 const PLAIN: Style = Style { html: false, ..Style::MARSHAL };
 
 fn odd() -> Value {
@@ -15,7 +15,7 @@ fn odd() -> Value {
     })
 }
 
-// Expected texts come from Go's encoding/json.
+// Expected strings come from Go's encoding/json.
 #[test]
 fn prints_what_json_marshal_prints() {
     assert_eq!(
@@ -51,7 +51,7 @@ fn keys_come_in_byte_order() {
     assert_eq!(to_string(&json!({"b": 1, "B": 2, "é": 3, "": 4})), r#"{"":4,"B":2,"b":1,"é":3}"#);
 }
 
-// Expected texts come from Go's strconv.Quote.
+// Expected strings come from Go's strconv.Quote.
 
 proptest::proptest! {
     #[test]

@@ -1,4 +1,4 @@
-//! Reading numbers and truth values as Go reads them.
+//! Parses numbers and booleans like Go.
 
 use crate::fmt::quote_bytes;
 
@@ -9,7 +9,7 @@ fn fail(function: &str, text: &[u8], what: &str) -> String {
 const SYNTAX: &str = "invalid syntax";
 const RANGE: &str = "value out of range";
 
-/// Whether a text has a minus, and what follows its sign.
+/// Whether a string has a minus sign, and what follows its sign.
 fn sign(text: &[u8]) -> (bool, &[u8]) {
     match text.split_first() {
         Some((sign @ (b'-' | b'+'), rest)) => (*sign == b'-', rest),
@@ -17,7 +17,7 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// `strconv.ParseInt` in base ten: a decimal integer, with an optional sign and nothing else.
+/// `strconv.ParseInt` in base ten: a decimal integer with an optional sign.
 pub fn parse_int(text: &[u8]) -> Result<i64, String> {
     let (negative, digits) = sign(text);
     if digits.is_empty() {
@@ -29,7 +29,7 @@ pub fn parse_int(text: &[u8]) -> Result<i64, String> {
             return Err(fail("ParseInt", text, SYNTAX));
         }
         let next = number.checked_mul(10).and_then(|n| n.checked_add(u64::from(byte - b'0')));
-        // Digits that do not fit end the reading before anything that is no digit is seen.
+        // Go reports digits that do not fit before it sees a later character that is not a digit.
         let Some(next) = next else { return Err(fail("ParseInt", text, RANGE)) };
         number = next;
     }
@@ -37,7 +37,7 @@ pub fn parse_int(text: &[u8]) -> Result<i64, String> {
     i64::try_from(signed).map_err(|_| fail("ParseInt", text, RANGE))
 }
 
-/// `strconv.ParseBool`: a truth value in one of its twelve spellings.
+/// `strconv.ParseBool`: a boolean in one of its twelve spellings.
 pub fn parse_bool(text: &[u8]) -> Result<bool, String> {
     match text {
         b"1" | b"t" | b"T" | b"TRUE" | b"true" | b"True" => Ok(true),
@@ -46,7 +46,8 @@ pub fn parse_bool(text: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// `strconv.ParseFloat`: decimal or hexadecimal, with underscores between digits, or a name of infinity.
+/// `strconv.ParseFloat`: decimal or hexadecimal, with underscores between digits, or a name of
+/// infinity.
 pub fn parse_float(text: &[u8]) -> Result<f64, String> {
     let (negative, body) = sign(text);
     let signed = |number: f64| if negative { -number } else { number };
@@ -61,7 +62,7 @@ pub fn parse_float(text: &[u8]) -> Result<f64, String> {
     let number = if spelling.len() > 2 && matches!(spelling.as_bytes(), [b'0', b'x' | b'X', ..]) {
         hexadecimal(&spelling)
     } else if spelling.bytes().all(|b| b.is_ascii_digit() || b".eE+-".contains(&b)) {
-        // Every spelling of digits, point and exponent that Go accepts, Rust does, and no other.
+        // Go and Rust accept the same spellings of digits, point and exponent.
         spelling.parse().ok()
     } else {
         None
@@ -73,7 +74,7 @@ pub fn parse_float(text: &[u8]) -> Result<f64, String> {
     }
 }
 
-/// The text without underscores, if each of them stands between digits.
+/// The string without underscores, if each underscore is between digits.
 fn underscores(text: &[u8]) -> Option<String> {
     let plain = std::str::from_utf8(text).ok()?;
     if !text.contains(&b'_') {
@@ -94,7 +95,7 @@ fn underscores(text: &[u8]) -> Option<String> {
     (before != b'_').then(|| plain.replace('_', ""))
 }
 
-/// A hexadecimal double, which must have an exponent.
+/// A hexadecimal double. It must have an exponent.
 fn hexadecimal(text: &str) -> Option<f64> {
     let body = text.get(2..)?;
     let (digits, exponent) = body.split_once(['p', 'P'])?;
@@ -122,12 +123,12 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(scale(mantissa, lost, power))
 }
 
-/// `mantissa · 2^power`, rounded once, to even.
+/// Computes `mantissa · 2^power`, rounded once, to even.
 fn scale(mut mantissa: u64, lost: bool, mut power: i64) -> f64 {
     if mantissa == 0 {
         return 0.0;
     }
-    // Fifty-five bits: those of a double and two to round by, of which the last is sticky.
+    // Fifty-five bits: the bits of a double and two for rounding. The last one is sticky.
     while mantissa >> 54 == 0 {
         mantissa <<= 1;
         power -= 1;
@@ -152,7 +153,7 @@ fn scale(mut mantissa: u64, lost: bool, mut power: i64) -> f64 {
     if power > 1023 {
         return f64::INFINITY;
     }
-    // The mantissa is exact, and so is every power of two that is multiplied by.
+    // The mantissa is exact, and so is every power of two that it is multiplied by.
     let mut number = mantissa as f64;
     while power > 0 {
         let step = power.min(1000);

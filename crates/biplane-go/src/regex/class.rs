@@ -1,4 +1,4 @@
-//! Character classes.
+//! Translates character classes.
 
 use super::RegexError;
 use super::literal::NOTHING;
@@ -9,7 +9,7 @@ const MISSING_BRACKET: &str = "missing closing ]";
 const BAD_RANGE: &str = "invalid character class range";
 const BAD_ESCAPE: &str = "invalid escape sequence";
 
-/// The content of a named ASCII class, and whether the name asks for everything else.
+/// The content of a named ASCII class, and whether it is negated.
 fn posix(name: &str) -> Option<(&'static str, bool)> {
     let (name, negated) = match name.strip_prefix('^') {
         Some(name) => (name, true),
@@ -41,7 +41,7 @@ fn nested(content: &str, negated: bool) -> String {
 }
 
 impl<'a> Translator<'a> {
-    /// `\d` and its kin, if they come next.
+    /// `\d` and similar classes, if one comes next.
     pub(super) fn perl_class(&mut self) -> Option<String> {
         let mut chars = self.rest().strip_prefix('\\')?.chars();
         let letter = chars.next()?;
@@ -55,7 +55,7 @@ impl<'a> Translator<'a> {
         Some(nested(content, letter.is_ascii_uppercase()))
     }
 
-    /// `\pL` and its kin, if they come next.
+    /// `\pL` and similar classes, if one comes next.
     pub(super) fn unicode_class(&mut self) -> Result<Option<String>, RegexError> {
         let whole = self.rest();
         let mut negated = match whole.as_bytes() {
@@ -126,7 +126,7 @@ impl<'a> Translator<'a> {
         })
     }
 
-    /// `[:alpha:]` and its kin, if they come next.
+    /// `[:alpha:]` and similar classes, if one comes next.
     fn named_class(&mut self) -> Result<Option<String>, RegexError> {
         let Some(body) = self.rest().strip_prefix("[:") else { return Ok(None) };
         let Some(end) = body.find(":]") else { return Ok(None) };
@@ -149,7 +149,7 @@ impl<'a> Translator<'a> {
         Ok(u32::from(c))
     }
 
-    /// An escaped character, which may be half of a surrogate pair.
+    /// An escaped character, which may be an unpaired surrogate.
     pub(super) fn escape(&mut self) -> Result<u32, RegexError> {
         let whole = self.rest();
         let mut chars = whole.get(1..).unwrap_or_default().chars();
@@ -191,7 +191,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// What follows `\x`. Leaves the iterator where Go would stop reading.
+/// The code after `\x`. Leaves the iterator where Go would stop reading.
 fn hex(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     let first = chars.next()?;
     if first != '{' {
@@ -213,7 +213,7 @@ fn hex(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     }
 }
 
-/// A range in the engine's spelling, without the surrogates that no text contains.
+/// A range in the engine's syntax, without surrogates, which no string contains.
 fn span(low: u32, high: u32) -> String {
     let low = if (0xD800..0xE000).contains(&low) { 0xE000 } else { low };
     let high = if (0xD800..0xE000).contains(&high) { 0xD7FF } else { high };

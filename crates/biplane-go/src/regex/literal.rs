@@ -1,9 +1,9 @@
-//! Characters that stand for themselves.
+//! Translates literal characters.
 
-/// A class of no character at all.
+/// A class that matches no character.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
-/// One character in the engine's spelling.
+/// One character in the engine's syntax.
 pub(super) fn literal(code: u32) -> String {
     match char::from_u32(code) {
         Some(c) if c.is_ascii_alphanumeric() => c.to_string(),

@@ -1,4 +1,4 @@
-//! Patterns, by the rules of Go.
+//! Tests of patterns against Go's rules.
 
 use super::*;
 

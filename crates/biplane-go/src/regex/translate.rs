@@ -1,13 +1,13 @@
-//! Go's grammar, read and written out in the engine's spelling.
+//! Parses Go's pattern syntax and writes the engine's syntax.
 
 use super::RegexError;
 use super::literal::literal;
 
-/// The largest repeat count, also of repeats within repeats.
+/// The largest repeat count, also for nested repeats.
 const MAX_REPEAT: u64 = 1000;
-/// How large Go lets a pattern grow when its repeats are written out.
+/// How large Go lets a pattern become when its repeats are expanded.
 const MAX_SIZE: u64 = (128 << 20) / 40;
-/// How deep Go lets a pattern nest.
+/// How deeply Go lets a pattern nest.
 const MAX_HEIGHT: u64 = 1000;
 
 pub(super) fn invalid(what: &'static str, fragment: &str) -> RegexError {
@@ -32,7 +32,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
     }
 }
 
-/// What `(?…)` switches.
+/// The flags of `(?…)`.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // Go's four flags
 struct Flags {
@@ -42,12 +42,12 @@ struct Flags {
     lazy: bool,
 }
 
-/// How large the pattern under something is.
+/// The size of a part of a pattern.
 #[derive(Clone, Copy, Debug, Default)]
 struct Measure {
-    /// Instructions when written out.
+    /// Number of instructions when expanded.
     size: u64,
-    /// Nesting.
+    /// Nesting depth.
     height: u64,
     /// The largest product of nested repeat counts.
     repeats: u64,
@@ -57,17 +57,17 @@ impl Measure {
     const ONE: Self = Self { size: 1, height: 1, repeats: 1 };
 }
 
-/// An open group, or the whole.
+/// An open group, or the whole pattern.
 struct Frame {
     out: String,
-    /// Flags to go back to when it closes.
+    /// The flags to restore when the group closes.
     outer: Flags,
     capture: bool,
-    /// Where the last atom starts, and its measure.
+    /// Where the last atom starts, and its size.
     atom: Option<(usize, Measure)>,
-    /// Atoms of this branch so far.
+    /// Atoms of the current branch so far.
     branch: Vec<Measure>,
-    /// Branches before.
+    /// Earlier branches.
     branches: Vec<Measure>,
 }
 
@@ -101,7 +101,7 @@ impl Frame {
     }
 }
 
-/// Several in a row, or side by side at an extra cost.
+/// The size of several parts in a row, or of alternatives at an extra cost.
 fn combine(parts: &[Measure], extra: u64) -> Measure {
     match parts {
         [] => Measure::ONE,
@@ -121,7 +121,7 @@ pub(super) struct Translator<'a> {
     pub(super) at: usize,
     flags: Flags,
     frames: Vec<Frame>,
-    /// Where the repeat started that came directly before, if one did.
+    /// Where the directly preceding repeat started, if there was one.
     last_repeat: Option<usize>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// Something whose letters may be meant in either case.
+    /// Adds something whose letters may match in either case.
     fn push_folded(&mut self, text: &str) -> Result<(), RegexError> {
         if self.flags.fold {
             self.push(&format!("(?i:{text})"), Measure::ONE)
@@ -196,7 +196,7 @@ impl<'a> Translator<'a> {
         Ok(None)
     }
 
-    /// A piece of a known spelling and length.
+    /// Adds an atom with a known translation and length.
     fn anchor(&mut self, text: &str, length: usize) -> Result<(), RegexError> {
         self.at += length;
         self.push(text, Measure::ONE)
@@ -268,7 +268,7 @@ impl<'a> Translator<'a> {
                 let capture = whole.get(..=end).unwrap_or(whole);
                 return Err(invalid("invalid named capture", capture));
             }
-            // Nothing asks for a group by name, and Go accepts names that the engine does not.
+            // Groups are never looked up by name, and Go accepts names that the engine does not.
             self.open("(", self.flags, true, end + 1);
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl<'a> Translator<'a> {
         Err(invalid("invalid or unsupported Perl syntax", fragment))
     }
 
-    /// `{n}`, `{n,}` or `{n,m}`; anything else in braces stands for itself.
+    /// `{n}`, `{n,}` or `{n,m}`. Anything else in braces is literal.
     fn counted(&mut self, start: usize) -> Result<Option<usize>, RegexError> {
         let Some((min, max, length)) = counts(self.rest()) else {
             self.at += 1;
@@ -323,7 +323,7 @@ impl<'a> Translator<'a> {
         self.repeat(start, end, &text, (min, max))
     }
 
-    /// Repeats the last atom. The operator stands between `start` and `end`.
+    /// Repeats the last atom. The operator is between `start` and `end`.
     fn repeat(
         &mut self,
         start: usize,
@@ -374,7 +374,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Counts in braces and the length of it all, if that is what comes first.
+/// The counts in braces and the length of the operator, if one comes first.
 fn counts(text: &str) -> Option<(u64, Option<u64>, usize)> {
     let body = text.strip_prefix('{')?;
     let (min, rest) = count(body)?;
@@ -390,7 +390,8 @@ fn counts(text: &str) -> Option<(u64, Option<u64>, usize)> {
     Some((min, max, text.len() - rest.len()))
 }
 
-/// A number without leading zeros. One that is too large is some number that is too large.
+/// A number without leading zeros. A number that is too large becomes some other number that is too
+/// large.
 fn count(text: &str) -> Option<(u64, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, rest) = text.split_at(length);

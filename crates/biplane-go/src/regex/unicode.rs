@@ -1,4 +1,4 @@
-//! Names of Unicode classes.
+//! Resolves names of Unicode classes.
 
 /// General categories.
 const CATEGORIES: &[&str] = &[
@@ -54,7 +54,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("Uppercaseletter", "Lu"),
 ];
 
-/// Scripts. Those whose names have several words are not here, because Go does not find them.
+/// Scripts. Go does not find scripts whose names have several words, so they are not listed.
 const SCRIPTS: &[&str] = &[
     "Adlam",
     "Ahom",
@@ -175,7 +175,7 @@ const SCRIPTS: &[&str] = &[
     "Yi",
 ];
 
-/// What a name stands for, in the engine's spelling, and whether that is to be turned round.
+/// The class of a name in the engine's syntax, and whether to negate it.
 pub(super) fn lookup(name: &str) -> Option<(String, bool)> {
     let name = canonical(name);
     let name = name.as_str();
@@ -192,7 +192,7 @@ pub(super) fn lookup(name: &str) -> Option<(String, bool)> {
         Some(category) => category,
         None => ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, category)| category)?,
     };
-    // No text contains a surrogate.
+    // No string contains a surrogate.
     let class = match *category {
         "Cs" => r"[^\x{0}-\x{10FFFF}]".into(),
         category => format!(r"\p{{gc={category}}}"),
@@ -200,7 +200,7 @@ pub(super) fn lookup(name: &str) -> Option<(String, bool)> {
     Some((class, false))
 }
 
-/// One capital, then small letters, with nothing in between.
+/// One capital letter, then small letters, without separators.
 fn canonical(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')) {

@@ -1,18 +1,18 @@
-//! Which characters Go holds to be printable, in the Unicode version that it ships (15.0).
+//! Tells which characters Go treats as printable, by the Unicode version that Go ships (15.0).
 //!
-//! The standard library follows a later Unicode and has no such question in its public interface;
-//! texts that users match on need Go's answer.
+//! The standard library follows a later Unicode version and has no public function for this. Users
+//! match on strings that depend on Go's answer.
 
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
 pub(crate) fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }
-    // Before the first boundary nothing is printable, and every boundary turns it round.
+    // Nothing is printable before the first boundary. Every boundary toggles it.
     BOUNDARIES.partition_point(|&boundary| boundary <= u32::from(c)) % 2 == 1
 }
 
-/// Where printable characters begin and end, in turns, above ASCII.
+/// The boundaries above ASCII at which printable characters begin and end, alternately.
 const BOUNDARIES: &[u32] = &[
     0xa1, 0xad, 0xae, 0x378, 0x37a, 0x380, 0x384, 0x38b, 0x38c, 0x38d, 0x38e, 0x3a2, 0x3a3, 0x530,
     0x531, 0x557, 0x559, 0x58b, 0x58d, 0x590, 0x591, 0x5c8, 0x5d0, 0x5eb, 0x5ef, 0x5f5, 0x606,

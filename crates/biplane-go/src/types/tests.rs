@@ -1,4 +1,4 @@
-//! What fits, and for which decoder.
+//! Tests of which values each decoder accepts.
 
 use super::{Decoder, KUBERNETES, META, Mismatch, Type, Types, to_int64, trim_json, unsigned};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ fn doubles_beyond_the_range_of_integers_become_the_smallest() {
     assert_eq!(to_int64(f64::NAN), i64::MIN);
 }
 
-/// A struct that is not in the table would let everything pass.
+/// A struct that is missing in the table would accept everything.
 #[test]
 fn every_struct_that_a_table_names_is_in_it() {
     fn named(wanted: &Type) -> Option<&'static str> {

@@ -1,4 +1,5 @@
-//! Damaged formats, patterns and quantities: whatever they are, they are read or refused.
+//! Parses mutated formats, patterns and quantities. Each must be accepted or refused without a
+//! panic.
 
 use biplane_go::fmt::{Arg, sprintf};
 use biplane_go::quantity;
@@ -29,7 +30,7 @@ fn damaged_patterns_only_ever_err() {
         br"[^\x00-\x{10FFFF}]",
     ];
     mutate("patterns", &corpus, BUDGET, |bytes| {
-        // What Go accepts the engine must too, but for how large and deep things may be.
+        // The engine must accept every pattern that Go accepts, except for size and depth.
         match GoRegex::new(&String::from_utf8_lossy(bytes)) {
             Ok(regex) => {
                 regex.group(b"abc-\xff1", 0);
@@ -48,7 +49,7 @@ fn damaged_quantities_are_refused_or_have_an_opposite() {
             return;
         }
         let signed = |sign: u8| quantity::parse(&[&[sign], bytes].concat());
-        // A text that is empty without its sign is refused for another reason than one with it.
+        // An empty string without a sign is refused for another reason than a sign alone.
         let plain = if bytes.is_empty() { signed(b'+') } else { quantity::parse(bytes) };
         let same = |a: Result<f64, _>, b: Result<f64, _>| match (a, b) {
             (Ok(a), Ok(b)) => a.total_cmp(&b).is_eq() || (a.is_nan() && b.is_nan()),

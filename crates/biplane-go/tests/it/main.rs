@@ -1,3 +1,3 @@
-//! Go's rules, as seen from outside.
+//! Integration tests of Go's rules.
 
 mod damaged;

@@ -1,6 +1,6 @@
-//! What a claim becomes, rule by rule.
+//! Tests of converting claims, rule by rule.
 
-#![allow(clippy::needless_pass_by_value)] // literals read best as they are
+#![allow(clippy::needless_pass_by_value)] // json literals are easier to read as values
 
 use super::*;
 

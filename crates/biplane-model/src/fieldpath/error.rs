@@ -1,68 +1,68 @@
-//! What can go wrong with a path.
+//! Errors of field paths.
 
 use biplane_go::fmt::quote;
 
-/// Why a text is not a path.
+/// The reason why a string is not a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot parse path {}: {what} at position {at}", quote(path))]
 pub struct ParseError {
-    /// The whole text.
+    /// The whole string.
     pub path: String,
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
-    /// Where, as a byte offset.
+    /// The byte offset of the error.
     pub at: usize,
 }
 
-/// Why nothing could be read from or written to a path.
+/// The reason why a path could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// The text is not a path.
+    /// The string is not a path.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// Nothing is there, but something could be.
+    /// The field does not exist, but it could.
     #[error("{0}")]
     NotFound(String),
-    /// Something is there that has no such children.
+    /// The parent exists but cannot have such a child.
     #[error("{0}")]
     Mismatch(String),
-    /// The value is not what was asked for.
+    /// The value has another type than requested.
     #[error("{path}: {wanted}")]
     Type {
-        /// The path, as it was given.
+        /// The path as given.
         path: String,
-        /// What the value is not.
+        /// The requested type.
         wanted: &'static str,
     },
     /// Writing there would need a very long array.
     #[error("index {index} is greater than max allowed index {max}")]
     Index {
-        /// The index asked for.
+        /// The requested index.
         index: u32,
-        /// The largest allowed one.
+        /// The largest allowed index.
         max: u32,
     },
     /// Writing there would nest the document too deeply.
     #[error("{path}: nested too deeply")]
     Depth {
-        /// The path, as it was given.
+        /// The path as given.
         path: String,
     },
-    /// Two values do not go together.
+    /// Two values cannot be merged.
     #[error("failed to merge values: {0}")]
     Merge(String),
     /// A wildcard could not be expanded.
     #[error("{context}: {source}")]
     Expand {
-        /// Which path was being expanded.
+        /// The path that was being expanded.
         context: String,
-        /// What was in the way.
+        /// The cause.
         source: Box<PathError>,
     },
 }
 
 impl PathError {
-    /// Whether the failure only means that nothing is there yet.
+    /// Whether the error only means that the field does not exist yet.
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::NotFound(_) => true,

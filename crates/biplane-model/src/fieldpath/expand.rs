@@ -1,4 +1,4 @@
-//! Wildcards.
+//! Expands wildcards in paths.
 
 use biplane_go::fmt::quote;
 use serde_json::{Map, Value};
@@ -7,8 +7,8 @@ use super::read::{Node, step};
 use super::{FieldPath, PathError, Segment, print};
 
 impl FieldPath {
-    /// The paths that this one stands for in a document, each as printed, in the order of indexes
-    /// and keys. Only what exists is listed, down to the last step.
+    /// The paths that match this one in a document, each as printed, in the order of indexes and
+    /// keys. Only existing fields are listed.
     pub fn expand(&self, document: &Map<String, Value>) -> Result<Vec<String>, PathError> {
         let mut found = Vec::new();
         let mut segments = self.segments.clone();
@@ -25,7 +25,7 @@ impl FieldPath {
     }
 }
 
-/// Takes the steps from `taken` on, from where the ones before have led.
+/// Expands the segments from `taken` on, below the node that the segments before it lead to.
 fn expand(
     document: &Map<String, Value>,
     segments: &mut [Segment],
@@ -48,7 +48,7 @@ fn expand(
     Ok(())
 }
 
-/// Takes the wildcard step at `at` in every possible way.
+/// Replaces the wildcard segment at `at` with each child.
 fn branch(
     document: &Map<String, Value>,
     segments: &mut [Segment],
@@ -79,13 +79,13 @@ fn branch(
     let wildcard = segments[at].clone();
     for child in children {
         segments[at] = child;
-        // Quotes at the ends of a key are lost on the way, and then nothing is there.
+        // Quotes around a key are lost when the segment is parsed, and then the child is not found.
         let Ok(value) = step(node, &segments[..=at]) else { continue };
         let Err(source) = expand(document, segments, at + 1, Node::Value(value), found) else {
             continue;
         };
         let context = format!("{}: cannot expand wildcards", quote(&print(segments)));
-        // Whoever called tells of the path as it was handed down.
+        // Restore the wildcard: the caller reports the original path.
         segments[at] = wildcard;
         return Err(PathError::Expand { context, source: Box::new(source) });
     }

@@ -1,9 +1,9 @@
-//! Kinds of value: what Go calls them, and how one kind of number becomes the other.
+//! Kinds of values: Go's type names, and conversion between integers and doubles.
 
 use serde_json::{Map, Number, Value};
 
-/// Does to a value what encoding it to JSON and decoding it again does: whole doubles that print
-/// without exponent become integers where they fit.
+/// Changes a value as encoding it to JSON and decoding it again would: whole doubles that print
+/// without an exponent become integers if they fit.
 pub fn normalize(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -19,12 +19,12 @@ pub fn normalize(value: &mut Value) {
     }
 }
 
-/// The same for all values of an object.
+/// Normalizes all values of an object.
 pub fn normalize_map(map: &mut Map<String, Value>) {
     map.values_mut().for_each(normalize);
 }
 
-/// Makes every number a double, which is what a protobuf Struct and Go's own JSON decoder hold.
+/// Turns every number into a double, as in a protobuf Struct and in Go's own JSON decoder.
 pub fn to_doubles(value: &mut Value) {
     match value {
         Value::Number(number) if !number.is_f64() => *value = double(number),
@@ -38,8 +38,8 @@ fn double(number: &Number) -> Value {
     number.as_f64().and_then(Number::from_f64).map_or(Value::Null, Value::Number)
 }
 
-/// The integer that a double reads back as. Its printed digits decide, not its exact value: they
-/// end in zeros where a double has no more to say.
+/// The integer that a double parses back as. The printed digits decide, not the exact value: digits
+/// beyond the precision of a double print as zeros.
 fn whole(number: &Number) -> Option<i64> {
     let float = number.as_f64().filter(|_| number.is_f64())?;
     if float.fract() != 0.0 || float.abs() >= 1e21 {
@@ -51,7 +51,7 @@ fn whole(number: &Number) -> Option<i64> {
     float.to_string().parse().ok()
 }
 
-/// What Go calls the type of a decoded value.
+/// Go's type name of a decoded value.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

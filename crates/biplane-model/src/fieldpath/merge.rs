@@ -1,18 +1,18 @@
-//! Merging a value into what is already there.
+//! Merges a value into an existing one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{FieldPath, PathError, normalize, type_name};
 
-/// How a value is merged into what is there.
+/// How a value is merged into an existing one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergeOptions {
-    /// What is there wins over what is merged into it, unless it is empty, zero or false.
+    /// The existing value wins, unless it is empty, zero or false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_map_values: Option<bool>,
-    /// Arrays are joined and do not replace each other.
+    /// Arrays are appended, not replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_slice: Option<bool>,
 }
@@ -28,7 +28,7 @@ impl MergeOptions {
 }
 
 impl FieldPath {
-    /// Merges a value into what is at this path. Without options it replaces what is there.
+    /// Merges a value at this path. Without options it replaces the existing value.
     pub fn merge(
         &self,
         document: &mut Map<String, Value>,
@@ -61,7 +61,7 @@ fn merge_values(
         && let (Value::Array(items), Value::Array(more)) = (&current, &mut value)
     {
         more.retain(|item| !items.contains(item));
-        // Nothing to append to nothing comes out as null upstream.
+        // Appending an empty array to an empty array results in null upstream.
         if items.is_empty() && more.is_empty() {
             return Ok(Value::Null);
         }
@@ -97,7 +97,7 @@ fn merge_key(
             }
         }
         (Value::Object(source), Some(Value::Object(current))) => {
-            // Nulls do not fill anything in, but an object of nothing else replaces an empty one.
+            // Nulls are not filled in, but an object of only nulls replaces an empty object.
             if current.is_empty() && source.values().all(Value::is_null) {
                 *current = source;
             } else {
@@ -125,7 +125,7 @@ fn merge_key(
     Ok(())
 }
 
-/// What a destination may hold and still be overwritten by anything.
+/// Whether an existing value counts as empty, so that any value may overwrite it.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,14 +1,14 @@
-//! The grammar of paths.
+//! Parses paths.
 
 use super::Segment;
 use super::error::ParseError;
 
-/// Splits a path into its steps. Positions in errors are byte offsets.
+/// Splits a path into segments. Positions in errors are byte offsets.
 pub(super) fn segments(text: &str) -> Result<Vec<Segment>, ParseError> {
     let fail = |what, at: usize| Err(ParseError { path: text.to_owned(), what, at });
     let mut segments = Vec::new();
     let mut start = 0;
-    // Every character with a meaning is ASCII, so slicing at one never cuts another.
+    // Every special character is ASCII, so slicing at one never cuts another character.
     loop {
         let rest = &text[start..];
         let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());

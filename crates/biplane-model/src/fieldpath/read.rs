@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads values at paths.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{FieldPath, PathError, Segment, print};
 
 static NULL: Value = Value::Null;
 
-/// Where a walk has got to. The root of a document is a map that stands in no value.
+/// The current position of a walk. The root of a document is a map that is not inside a value.
 #[derive(Clone, Copy)]
 pub(super) enum Node<'a> {
     Root(&'a Map<String, Value>),
@@ -26,7 +26,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Takes the last of `steps`, from where the ones before it have led.
+/// Follows the last of `steps`, starting at the node that the others lead to.
 pub(super) fn step<'a>(node: Node<'a>, steps: &[Segment]) -> Result<&'a Value, PathError> {
     let Some((last, before)) = steps.split_last() else { return Ok(&NULL) };
     match (last, node) {
@@ -49,7 +49,7 @@ pub(super) fn step<'a>(node: Node<'a>, steps: &[Segment]) -> Result<&'a Value, P
 }
 
 impl FieldPath {
-    /// The value at this path. An explicit null is a value; the empty path leads to one.
+    /// The value at this path. An explicit null is a value. The empty path returns null.
     pub fn get<'a>(&self, document: &'a Map<String, Value>) -> Result<&'a Value, PathError> {
         let mut node = Node::Root(document);
         let mut value = &NULL;
@@ -64,7 +64,7 @@ impl FieldPath {
         Err(PathError::Type { path: self.text.clone(), wanted })
     }
 
-    /// The text at this path.
+    /// The string at this path.
     pub fn get_str<'a>(&self, document: &'a Map<String, Value>) -> Result<&'a str, PathError> {
         match self.get(document)? {
             Value::String(text) => Ok(text),
@@ -72,7 +72,7 @@ impl FieldPath {
         }
     }
 
-    /// The truth value at this path.
+    /// The boolean at this path.
     pub fn get_bool(&self, document: &Map<String, Value>) -> Result<bool, PathError> {
         match self.get(document)? {
             Value::Bool(flag) => Ok(*flag),

@@ -1,4 +1,4 @@
-//! Field paths on documents, by topic.
+//! Tests of field paths.
 
 use serde_json::{Map, Number, Value, json};
 
@@ -10,12 +10,13 @@ mod properties;
 mod reading;
 mod writing;
 
-/// A document as the Kubernetes decoder reads it: whole numbers in plain spelling are integers.
+/// A document as the Kubernetes decoder reads it: whole numbers without fraction or exponent are
+/// integers.
 fn doc(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap()
 }
 
-/// A document as it comes out of a protobuf Struct: every number is a double.
+/// A document as a protobuf Struct holds it: every number is a double.
 fn struct_doc(text: &str) -> Map<String, Value> {
     let mut value = Value::Object(doc(text));
     to_doubles(&mut value);
@@ -37,7 +38,7 @@ fn field(name: &str) -> Segment {
     Segment::Field(name.to_owned())
 }
 
-/// Parses and reads in one go, as callers that hold a text do.
+/// Parses a path and reads it.
 fn get(document: &str, text: &str) -> Result<Value, PathError> {
     Ok(FieldPath::parse(text)?.get(&doc(document))?.clone())
 }

@@ -1,24 +1,25 @@
-//! Writing.
+//! Writes values at paths.
 
 use serde_json::{Map, Value};
 
 use super::{FieldPath, PathError, Segment, normalize, print};
 
-/// The largest index that a write accepts: beyond, a path could ask for any amount of memory.
+/// The largest index that can be written. A larger one could allocate any amount of memory.
 const MAX_INDEX: u32 = 1024;
 
-/// How deep a write may make a document. Beyond any real one, and within what every stack can hold.
+/// How deeply a write may nest a document: deeper than any real one, but still safe for every
+/// stack.
 const MAX_DEPTH: usize = 400;
 
-/// Where a walk has got to.
+/// The current position of a walk.
 enum Node<'a> {
     Root(&'a mut Map<String, Value>),
     Value(&'a mut Value),
 }
 
 impl FieldPath {
-    /// Writes a value, after [`normalize`], and makes what is missing on the way. Nothing that is
-    /// in the way is replaced.
+    /// Writes a value, after [`normalize`], and creates missing parents. Existing values of another
+    /// type are not replaced.
     pub fn set(
         &self,
         document: &mut Map<String, Value>,
@@ -49,7 +50,7 @@ impl FieldPath {
         for (taken, segment) in parents.iter().enumerate() {
             let child = self.child(node, segment, taken)?;
             let next = self.segments.get(taken + 1).unwrap_or(last);
-            // An element that is null counts as absent; a field that is null does not.
+            // A null element counts as absent, a null field does not.
             if matches!(segment, Segment::Index(_)) && child.is_null() {
                 *child = container(next);
             }
@@ -60,7 +61,7 @@ impl FieldPath {
         Ok(())
     }
 
-    /// The place that one step leads to, made if it is a field that is absent.
+    /// The child that one segment leads to. An absent field is created.
     fn child<'a>(
         &self,
         node: Node<'a>,
@@ -85,12 +86,12 @@ impl FieldPath {
     }
 }
 
-/// What stands for an absent field before the step after it is taken.
+/// The placeholder for an absent field before the next segment is followed.
 fn absent(segments: &[Segment], taken: usize) -> Value {
     segments.get(taken + 1).map_or(Value::Null, container)
 }
 
-/// The container that a step can be taken into.
+/// The container that a segment can be followed into.
 fn container(next: &Segment) -> Value {
     match next {
         Segment::Index(index) => Value::Array(vec![Value::Null; *index as usize + 1]),
@@ -98,7 +99,7 @@ fn container(next: &Segment) -> Value {
     }
 }
 
-/// Makes an array long enough for the step that follows.
+/// Extends an array for the segment that follows.
 fn lengthen(value: &mut Value, next: &Segment) {
     if let (Value::Array(items), Segment::Index(index)) = (value, next) {
         let needed = *index as usize + 1;
@@ -108,7 +109,7 @@ fn lengthen(value: &mut Value, next: &Segment) {
     }
 }
 
-/// Whether a value nests no deeper than so many levels.
+/// Whether a value nests no deeper than the given number of levels.
 fn is_shallow(value: &Value, levels: usize) -> bool {
     let Some(below) = levels.checked_sub(1) else { return false };
     match value {

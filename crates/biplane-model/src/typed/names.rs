@@ -1,16 +1,16 @@
-//! What Go calls the types, for the words of its reader of JSON.
+//! Go's names of the types, for the error messages of its JSON decoder.
 
 use super::Shape;
 
-/// The types of an object's parts, by the fields that lead to them: the object's own, those of
-/// structs, and of other fields those that are not what they look like.
+/// The Go types of the parts of an object, by field path: of the object itself, of structs, and of
+/// other fields whose type differs from their shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names(&'static [(&'static str, &'static str)]);
 
 impl Names {
     /// Any object.
     pub const OBJECT: Self = Self(&[("", "map[string]interface {}")]);
-    /// What an object says it is.
+    /// The type metadata of an object.
     pub const TYPE: Self = Self(&[("", "v1.TypeMeta")]);
     /// A Composition.
     pub const COMPOSITION: Self = Self(&[
@@ -27,7 +27,7 @@ impl Names {
         ("spec.pipeline.requirements.requiredResources", "v1.RequiredResourceSelector"),
         ("spec.pipeline.requirements.requiredSchemas", "v1.RequiredSchemaSelector"),
     ]);
-    /// A Composition of the v1 line.
+    /// A Composition of Crossplane v1.
     pub const COMPOSITION_V1: Self = Self(&[
         ("", "v1.Composition"),
         ("spec", "v1.CompositionSpec"),
@@ -139,12 +139,12 @@ impl Names {
         ("status.runningOperationRefs", "v1alpha1.RunningOperationRef"),
     ]);
 
-    /// The object's own type.
+    /// The type of the object itself.
     pub(super) fn root(self) -> &'static str {
         self.0.first().map_or("", |(_, name)| name)
     }
 
-    /// What a value was to be read into: the field that these lead to, and its type.
+    /// The target in Go's error message: the field at this path, and its type.
     pub(super) fn target(self, fields: &[&str], shape: &Shape) -> String {
         let Some((_, parents)) = fields.split_last() else {
             return format!("Go value of type {}", self.root());
@@ -178,7 +178,7 @@ impl Names {
         })
     }
 
-    /// The struct without a key that fields lead through, and its place among them.
+    /// The embedded struct on the way to a field, and its position in the path.
     pub(super) fn embedded(self, fields: &[&str]) -> Option<(usize, &'static str)> {
         match fields {
             ["kind" | "apiVersion"] if self.root() != Self::TYPE.root() => Some((0, "TypeMeta")),
@@ -189,7 +189,7 @@ impl Names {
         }
     }
 
-    /// Fields with the structs that are part of others without a key.
+    /// A field path, with embedded structs included.
     fn shown(self, fields: &[&str]) -> String {
         let mut shown = fields.to_vec();
         if let Some((place, name)) = self.embedded(fields) {

@@ -1,4 +1,4 @@
-//! The types: which fields they have, in the order in which they are read.
+//! Tables of the types: their fields, in the order in which they are read.
 
 pub mod v1;
 
@@ -56,7 +56,7 @@ const CONDITION: &[Field] = &[
 ];
 const CONDITIONS: Shape = List(&Struct(CONDITION));
 
-/// What an object says it is.
+/// The type metadata of an object.
 pub const TYPE: &[Field] = &[("apiVersion", Text, Always), ("kind", Text, Always)];
 const NAMED: &[Field] = &[("name", Text, Always)];
 
@@ -139,11 +139,11 @@ const APPLIED: &[Field] = &[
     ("name", Text, Always),
 ];
 
-/// What is made of an operation template: metadata and a spec.
+/// An operation template: metadata and a spec.
 pub const TEMPLATE: &[Field] =
     &[("metadata", Struct(METADATA), Filled), ("spec", Struct(OPERATION_SPEC), Filled)];
 
-/// A CronOperation or a WatchOperation, whose fields have nothing in common that would clash.
+/// A CronOperation or a WatchOperation. Their fields do not clash.
 pub const MAKER: &[Field] = &[
     ("kind", Text, Filled),
     ("apiVersion", Text, Filled),

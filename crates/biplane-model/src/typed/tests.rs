@@ -1,4 +1,4 @@
-//! Tests of what types make of objects.
+//! Tests of decoding and normalizing objects.
 
 use serde_json::json;
 
@@ -19,7 +19,7 @@ fn what_does_not_fit_is_named_as_each_reader_does() {
         (json!({"metadata": {"labels": "x"}}), "cannot restore map from string"),
         (json!({"spec": {"retryLimit": 1.5}}), "cannot convert float64 to int64"),
         (json!({"spec": {"retryLimit": "1"}}), "unrecognized type: int64"),
-        // The first field that is read is the one that is named.
+        // The error names the first field that is read.
         (json!({"metadata": {"name": {}}, "spec": []}), "unrecognized type: string"),
     ] {
         let operation = object(operation);
@@ -79,7 +79,7 @@ fn the_reader_of_json_names_fields_and_types_as_go_does() {
             json!({"kind": []}),
             "array into Go struct field Composition.TypeMeta.kind of type string",
         ),
-        // The first one in the order of the keys.
+        // The error names the first key in order.
         (
             composition,
             json!({"spec": 1, "metadata": []}),
@@ -258,7 +258,7 @@ fn compositions_of_the_v1_line_have_resources_and_patch_sets() {
             json!({"spec": {"pipeline": [{"credentials": [{"secretRef": 1}]}]}}),
             "number into Go struct field FunctionCredentials.spec.pipeline.credentials.secretRef of type v1.SecretReference",
         ),
-        // Steps had no requirements of their own.
+        // Steps of v1 had no requirements.
         (json!({"spec": {"pipeline": [{"requirements": 1}]}}), ""),
     ] {
         let object = Object::from_value(composition).unwrap();

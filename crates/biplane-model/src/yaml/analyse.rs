@@ -1,22 +1,22 @@
-//! Which of YAML's notations a string may be printed in.
+//! Decides in which YAML style a string can be printed.
 
 use super::resolve::{Meaning, meaning};
 
-/// The notation of a string.
+/// The style of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
     SingleQuoted,
     DoubleQuoted,
-    /// A block with `|`, line for line.
+    /// A literal block with `|`.
     Literal,
 }
 
-/// What the characters of a string leave to choose from.
+/// What the characters of a string allow.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // independent findings, read right below
 pub(super) struct Analysis {
-    /// Holds a line break of any kind.
+    /// Contains a line break of any kind.
     pub(super) multiline: bool,
     plain_allowed: bool,
     single_quoted_allowed: bool,
@@ -80,7 +80,7 @@ impl Analysis {
         }
     }
 
-    /// The notation for a string, in a place where a key stands or a value.
+    /// The style of a string as a key or as a value.
     pub(super) fn style(self, text: &str, key: bool) -> Style {
         let wish = if text.contains('\n') {
             Style::Literal
@@ -91,7 +91,7 @@ impl Analysis {
         };
         match wish {
             _ if key && self.multiline => Style::DoubleQuoted,
-            // Upstream leaves this key bare, and reads it back as the merge key.
+            // Upstream does not quote this key and then reads it back as the merge key.
             _ if key && text == "<<" => Style::DoubleQuoted,
             Style::Literal if self.literal_allowed && !key => Style::Literal,
             Style::Literal => Style::DoubleQuoted,
@@ -102,12 +102,12 @@ impl Analysis {
     }
 }
 
-/// Whether the text, written without quotes, is read as a string by any YAML 1.1 parser.
+/// Whether any YAML 1.1 parser reads the string, without quotes, as a string.
 fn is_plain_text(text: &str) -> bool {
     meaning(text) == Meaning::Text && !is_base_60(text)
 }
 
-/// `1:30` and `1:30:00.5` are numbers to some parsers.
+/// Some parsers read `1:30` and `1:30:00.5` as numbers.
 fn is_base_60(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let Some((first, rest)) = text.split_once(':') else { return false };
@@ -123,7 +123,7 @@ fn is_base_60(text: &str) -> bool {
     sixties.split(':').all(is_sixty) && digits_and_separators(fraction)
 }
 
-/// Whether the text begins with a character that means something at the start of a scalar.
+/// Whether the string begins with a character that is special at the start of a scalar.
 fn leads(text: &str) -> bool {
     let mut chars = text.chars();
     match chars.next() {
@@ -136,7 +136,8 @@ fn leads(text: &str) -> bool {
     }
 }
 
-/// Whether the character means nothing but itself inside a scalar. Most strings hold no other.
+/// Whether the character has no special meaning inside a scalar. Most strings contain only such
+/// characters.
 fn is_harmless(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_')
 }
@@ -149,10 +150,11 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether the printer may write the character as it is. Those beyond the basic plane it may not.
+/// Whether the printer may write the character unescaped. Characters beyond the basic plane are
+/// escaped.
 ///
-/// Upstream writes the two Unicode line breaks raw where no other character needs an escape. They
-/// are no line breaks to YAML 1.2, which would read something else back.
+/// Upstream writes the two Unicode line breaks unescaped if no other character needs an escape.
+/// YAML 1.2 does not treat them as line breaks and would read another string.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
         && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')

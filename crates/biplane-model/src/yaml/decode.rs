@@ -1,19 +1,18 @@
-//! From the bytes of a file to text, as go-yaml takes them: UTF-8, or UTF-16 if a byte order mark
-//! says so.
+//! Decodes the bytes of a file like go-yaml: as UTF-8, or as UTF-16 if there is a byte order mark.
 
 use super::Place;
 
-/// Bytes that are not text.
+/// The error for bytes that are not valid text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not {encoding} text")]
 pub struct NotText {
-    /// What the bytes were taken for: `UTF-8` or `UTF-16`.
+    /// The assumed encoding: `UTF-8` or `UTF-16`.
     pub encoding: &'static str,
-    /// Where the first of them stands that is not.
+    /// The location of the first invalid byte.
     pub place: Place,
 }
 
-/// The text of a file. A byte order mark of UTF-16 is left out, one of UTF-8 stays.
+/// Decodes a file. A UTF-16 byte order mark is removed, a UTF-8 one is kept.
 pub fn decode_text(bytes: Vec<u8>) -> Result<String, NotText> {
     match bytes.as_slice() {
         [0xff, 0xfe, units @ ..] => utf16(units, u16::from_le_bytes),
@@ -45,7 +44,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
     }
 }
 
-/// Bytes are wrong from a place of the text on, where something else stands for them.
+/// The error for bytes that are invalid from this offset on. `text` has placeholders for them.
 fn not_text(encoding: &'static str, text: &str, at: usize) -> NotText {
     let before = text.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;

@@ -1,68 +1,68 @@
-//! What can be wrong with a YAML text, and where.
+//! Errors of YAML documents, with their location.
 
 use std::fmt;
 
 use super::lines;
 
-/// How much of a long line an error shows on either side of the problem.
+/// How many characters of a long line an error shows on each side of the problem.
 const SHOWN_AROUND: usize = 60;
 
-/// A YAML text that could not be read, with the place to look at.
+/// The error of a YAML document that could not be read, with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YamlError {
-    /// The file name or whatever else the caller calls the text.
+    /// The file name, or another name that the caller gives the text.
     pub source_name: Box<str>,
-    /// Which document of the text, counted from 1 and without the empty ones.
+    /// The number of the document, counted from 1, without empty documents.
     pub document: usize,
-    /// Counted from 1 over the whole text. 0 if the problem has no place.
+    /// Counted from 1 over the whole text. 0 if the problem has no location.
     pub line: usize,
     /// Counted in characters from 1.
     pub column: usize,
-    /// The line itself; of a very long one only the part around the column.
+    /// The line itself. A very long line is cut around the column.
     pub source_line: Box<str>,
     pub problem: Problem,
     pub(super) words: Box<Words>,
 }
 
-/// What go-yaml would have said.
+/// go-yaml's error message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Words {
-    /// Which part of it.
+    /// The part of go-yaml that reports it.
     who: &'static str,
     text: String,
-    /// How many lines stand above, if that is told at all.
+    /// The number of lines above, if the message has a line number.
     above: Option<usize>,
     scanned: bool,
 }
 
 impl Words {
-    /// Words that come without a line.
+    /// A message without a line number.
     pub(super) fn plain(text: String) -> Self {
         Self { who: "yaml", text, above: None, scanned: false }
     }
 
-    /// Words about what YAML can say and JSON cannot.
+    /// A message about YAML that JSON cannot represent.
     pub(super) fn of_json(text: String) -> Self {
         Self { who: "json", ..Self::plain(text) }
     }
 
-    /// Words of the scanner about a line, counted from 1.
+    /// A message of the scanner about a line, counted from 1.
     pub(super) fn scanned(text: &str, line: usize) -> Self {
         let above = Some(line.saturating_sub(1));
         Self { above, scanned: true, ..Self::plain(text.to_owned()) }
     }
 
-    /// Words of the parser about a line, counted from 1.
+    /// A message of the parser about a line, counted from 1.
     pub(super) fn parsed(text: &str, line: usize) -> Self {
         Self { scanned: false, ..Self::scanned(text, line) }
     }
 
-    /// Without the place.
+    /// The message without the location.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same for a text that has more lines above.
+    /// The message for a text that has more lines above.
     pub(super) fn below(self, lines: usize) -> Self {
         Self { above: self.above.map(|above| above + lines), ..self }
     }
@@ -72,7 +72,7 @@ impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error converting YAML to JSON: {}: ", self.who)?;
         match self.above {
-            // Both forget about the first line, and the parser counts from 0.
+            // Neither reports the first line, and the parser counts from 0.
             None | Some(0) => {}
             Some(above) => write!(f, "line {}: ", above + usize::from(self.scanned))?,
         }
@@ -80,45 +80,45 @@ impl fmt::Display for Words {
     }
 }
 
-/// The ways in which a text is not YAML that can be read as JSON.
+/// The reasons why a text cannot be read as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The text holds comments and space at most.
+    /// The text has only comments and whitespace.
     #[error("there is no document in it")]
     Empty,
     /// Something other than a comment follows `---` on its line.
     #[error("invalid Yaml document separator: {0}")]
     Separator(String),
-    /// The text breaks the grammar of YAML.
+    /// The text is not valid YAML.
     #[error("{0}")]
     Syntax(String),
     #[error("control characters are not allowed")]
     ControlCharacter,
-    /// An alias inside the very value that its anchor names.
+    /// An alias inside the value that its anchor names.
     #[error("anchor '{0}' value contains itself")]
     AliasOfItself(String),
-    /// Aliases multiply the document beyond any honest use.
+    /// Aliases expand the document too much.
     #[error("document contains excessive aliasing")]
     ExcessiveAliasing,
     #[error("lists and objects are nested more than {0} deep")]
     TooDeep(usize),
     #[error("map merge requires map or sequence of maps as the value")]
     MergeWantsMap,
-    /// A list, an object or null stands where a key is expected.
+    /// A list, an object or null is used as a key.
     #[error("{0} cannot be the key of an object")]
     UnsupportedKey(&'static str),
-    /// The explicit tag and the text do not fit together.
+    /// The scalar does not fit its explicit tag.
     #[error("cannot decode !!{found} `{text}` as a !!{wanted}")]
     WrongTag { found: &'static str, text: Box<str>, wanted: &'static str },
     #[error("!!binary value contains invalid base64 data")]
     InvalidBase64,
-    /// An infinity or "not a number".
+    /// An infinity or `NaN`.
     #[error("{0} is not a number that JSON can hold")]
     NotJson(String),
 }
 
-/// A problem at a line and column (both from 1) of one document's text.
+/// A problem at a line and column, both counted from 1, of one document.
 #[derive(Debug)]
 pub(super) struct Located {
     pub(super) problem: Problem,
@@ -128,14 +128,14 @@ pub(super) struct Located {
 }
 
 impl Located {
-    /// Whether it is known before the rest of the text has been read: what breaks the grammar, which
-    /// has a line in go-yaml's words, and what would take too much to go on with.
+    /// Whether the problem is known before the rest of the text has been read. This includes errors
+    /// of grammar, which have a line number in go-yaml's message, and exceeded limits.
     pub(super) fn is_of_grammar(&self) -> bool {
         self.words.above.is_some() || matches!(self.problem, Problem::TooDeep(_))
     }
 }
 
-/// A line of a text with a mark below, of a very long line only the part around the mark.
+/// A line of a text with a caret below. A very long line is cut around the caret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     line: usize,
@@ -163,7 +163,7 @@ impl fmt::Display for Excerpt {
 }
 
 impl YamlError {
-    /// Adds what only the caller of the document reader knows: the whole text and its name.
+    /// Adds the whole text and its name, which only the caller of the document reader knows.
     pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
         let excerpt = Excerpt::of(text, at.line, at.column);
         Self {
@@ -177,17 +177,17 @@ impl YamlError {
         }
     }
 
-    /// What go-yaml says about such a text, as far as that is known, with the prefix that tools for
-    /// Kubernetes put before it.
+    /// go-yaml's message about this text, as far as it is known, with the prefix that Kubernetes
+    /// tools add.
     pub fn reference(&self) -> String {
         match &self.problem {
-            // Whoever cuts a stream into documents has nothing to do with it.
+            // go-yaml never sees separators: the stream is split before.
             Problem::Separator(_) => self.problem.to_string(),
             _ => self.words.to_string(),
         }
     }
 
-    /// What is wrong, in the words of the Go reader, followed by the place and our own words.
+    /// The message of the Go reader, followed by the location and our own message.
     pub fn report(&self) -> String {
         match self.problem {
             Problem::Empty => self.to_string(),
@@ -195,7 +195,7 @@ impl YamlError {
         }
     }
 
-    /// The place to look at and what is wrong there: `document 1, line 2, column 3: …`, with the line.
+    /// The location and the problem: `document 1, line 2, column 3: …`, with the line.
     pub fn place(&self) -> String {
         let Self { document, line, column, problem, .. } = self;
         if *line == 0 {
@@ -212,7 +212,7 @@ impl YamlError {
         Excerpt { line: self.line, shown: self.source_line.clone(), caret: self.caret() }
     }
 
-    /// How many characters of the source line stand before the problem.
+    /// The number of characters of the source line before the problem.
     pub fn caret(&self) -> usize {
         self.column.saturating_sub(1).min(SHOWN_AROUND)
     }
@@ -232,7 +232,7 @@ impl fmt::Display for YamlError {
 
 impl std::error::Error for YamlError {}
 
-/// Terminals must not be steered by a broken file, and the caret must stay below its character.
+/// A broken file must not control the terminal, and the caret must stay below its character.
 fn printable(line: &str) -> String {
     line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

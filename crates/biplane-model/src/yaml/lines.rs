@@ -1,6 +1,6 @@
-//! Lines as the parser counts them: a lone carriage return ends one too.
+//! Splits lines like the parser: a lone carriage return also ends a line.
 
-/// Where each line but the first begins.
+/// The offsets at which all lines except the first begin.
 pub(super) fn starts(text: &str) -> impl Iterator<Item = usize> {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().filter_map(|(at, b)| match b {
@@ -10,7 +10,7 @@ pub(super) fn starts(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The line with this number, counted from 1, without its end.
+/// The line with this number, counted from 1, without its line break.
 pub(super) fn line(text: &str, number: usize) -> &str {
     let start = match number {
         0 => return "",

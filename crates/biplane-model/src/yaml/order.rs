@@ -1,4 +1,4 @@
-//! The natural order of keys: numbers inside them count as numbers, and letters come last.
+//! The natural order of keys: numbers inside keys are compared as numbers, and letters come last.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -7,9 +7,9 @@ use regex::Regex;
 
 /// Sorts by key.
 ///
-/// The order has cycles (`9`, `10`, `1a`), where upstream's answer depends on chance and where
-/// the standard library's sort may panic. Merging is content with any comparison, and the same
-/// keys always come out in the same order.
+/// The order has cycles (`9`, `10`, `1a`). For these, upstream's result is random, and the standard
+/// library's sort may panic. A merge sort works with any comparison and gives the same order for
+/// the same keys.
 pub(super) fn sort_by_key<T: Copy>(entries: &mut Vec<(&str, T)>) {
     if entries.is_sorted_by(|(a, _), (b, _)| compare(a, b).is_le()) {
         return;
@@ -44,7 +44,7 @@ fn merge<'key, T: Copy>(
     merged.extend_from_slice(right);
 }
 
-/// Compares two keys at the first character in which they differ.
+/// Compares two keys at the first character that differs.
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8());
     let (before, rest_a) = a.split_at(same.sum());
@@ -58,7 +58,7 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
         (true, true) => return first_a.cmp(&first_b),
         (false, false) => {}
     }
-    // A zero counts only behind another digit: `1` and a zero make ten, a leading zero is nothing.
+    // A zero counts only after another digit: in `10` it does, as a leading zero it does not.
     let zero = first_a == '0' || first_b == '0';
     let within_number =
         zero && before.chars().rev().take_while(|c| is_digit(*c)).any(|digit| digit != '0');
@@ -67,7 +67,7 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
     number_a.cmp(&number_b).then(length_a.cmp(&length_b)).then(first_a.cmp(&first_b))
 }
 
-/// The number at the start of the text, and how many digits it has. Long ones wrap around.
+/// The number at the start of the string, and its number of digits. Long numbers wrap around.
 fn leading_number(text: &str, behind_digit: bool) -> (i64, usize) {
     let digits = text.chars().take_while(|c| is_digit(*c));
     digits.fold((i64::from(behind_digit), 0), |(number, length), digit| {
@@ -86,7 +86,7 @@ fn is_digit(c: char) -> bool {
     in_class(c, char::is_ascii_digit, &DIGIT)
 }
 
-/// The standard library's classes are wider than the general categories meant here.
+/// The standard library's character classes are wider than these general categories.
 fn in_class(c: char, ascii: fn(&char) -> bool, other: &LazyLock<Option<Regex>>) -> bool {
     if c.is_ascii() {
         return ascii(&c);

@@ -1,7 +1,6 @@
-//! Finding out where in a text a part of a document stands, for errors about what it says.
+//! Finds the location of a part of a document, for errors about its content.
 //!
-//! Values do not remember where they came from. Whoever has a complaint asks here, and the text is
-//! looked through once more.
+//! Values do not store their location. To report an error, the text is scanned again.
 
 use std::fmt;
 
@@ -10,10 +9,10 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
 use super::error::Excerpt;
 use super::stream::{Chunk, Chunks};
 
-/// A place in a text, shown as its numbers and the line with a mark below.
+/// A location in a text. It prints as its numbers, and the line with a caret below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which document of the text, counted from 1 and without the empty ones.
+    /// The number of the document, counted from 1, without empty documents.
     pub document: usize,
     /// Counted from 1 over the whole text.
     pub line: usize,
@@ -23,10 +22,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Where a part of a document stands, or else the closest part around it that can be found.
+    /// Finds a part of a document, or else the closest part around it that exists.
     ///
-    /// Documents count from 0. A part is named by the keys that lead to it, and places in lists by
-    /// numbers from 0. Of a value that begins on a line below its key, the key's place is told.
+    /// Documents are counted from 0. A part is named by the keys that lead to it. List items are
+    /// named by their index, counted from 0. If a value begins on a line below its key, the result
+    /// is the location of the key.
     pub fn find(text: &str, document: usize, path: &[&str]) -> Option<Self> {
         let (line, column) = Chunks::of(text)
             .map_while(Result::ok)
@@ -38,12 +38,12 @@ impl Place {
         Some(Self { document: document + 1, ..Self::at(text, line, column) })
     }
 
-    /// A place that is known already, in a text of one document.
+    /// A known location in a text of one document.
     pub fn at(text: &str, line: usize, column: usize) -> Self {
         Self { document: 1, line, column, excerpt: Excerpt::of(text, line, column) }
     }
 
-    /// The place, what is wrong there, and the line.
+    /// The location, the problem, and the line.
     pub fn saying(&self, what: &str) -> String {
         let Self { document, line, column, excerpt } = self;
         format!("document {document}, line {line}, column {column}: {what}{excerpt}")
@@ -59,7 +59,7 @@ impl fmt::Display for Place {
 
 /// A list or object that is still open.
 struct Open {
-    /// How many parts of the path lead here, if this is on the way.
+    /// The number of path segments that lead here, if this is on the path.
     depth: Option<usize>,
     next: Next,
 }
@@ -71,7 +71,7 @@ enum Next {
     Value(String, (usize, usize)),
 }
 
-/// The place in one document, if there is a document.
+/// The location in one document, if there is a document.
 fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -80,7 +80,7 @@ fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
     let mut open: Vec<Open> = Vec::new();
     let mut found = None;
     let mut deepest = 0;
-    // Where the text cannot be read, what was found so far has to do.
+    // If the text cannot be parsed further, use the best match so far.
     while let Some(Ok((event, span))) = parser.next_event() {
         let next = match &event {
             Event::SequenceStart(..) => Some(Next::Item(0)),
@@ -128,7 +128,7 @@ fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
     found
 }
 
-/// Goes down one step of the path, if this is it.
+/// Follows one segment of the path, if this is it.
 fn step(
     depth: Option<usize>,
     path: &[&str],
@@ -138,7 +138,7 @@ fn step(
     found: &mut Option<(usize, usize)>,
 ) -> Option<usize> {
     let depth = depth.filter(|&depth| path.get(depth) == Some(&part))? + 1;
-    // Of a key that is there twice, the later one counts.
+    // If a key is given twice, the later one counts.
     if depth >= *deepest {
         *deepest = depth;
         *found = Some(at);

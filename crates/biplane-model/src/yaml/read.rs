@@ -1,4 +1,4 @@
-//! Reading documents: from a text to values, with the place of whatever is wrong.
+//! Reads documents: parses a text into values, and reports errors with their location.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ use repair::{Edit, Repairs};
 use tabs::Stop;
 use words::Found;
 
-/// How deep lists and objects may be nested, those that aliases bring included.
+/// How deeply lists and objects may be nested, including those from aliases.
 pub const MAX_DEPTH: usize = 500;
 
 /// One document of a stream.
@@ -36,21 +36,21 @@ pub struct Document {
     pub value: Value,
     /// The line on which its content begins, counted from 1.
     pub line: usize,
-    /// Its place among the documents that have content, counted from 0.
+    /// Its index among the documents with content, counted from 0.
     pub index: usize,
 }
 
-/// Reads all documents of a stream; those without content are left out.
+/// Reads all documents of a stream. Documents without content are left out.
 ///
-/// The name is for error messages only.
+/// The name is only for error messages.
 pub fn parse_documents(source_name: &str, text: &str) -> Result<Vec<Document>, YamlError> {
     documents(source_name, text, LastLine::Ended).collect()
 }
 
-/// Reads the first document that has content. Later ones are not looked at.
+/// Reads the first document with content. Later documents are ignored.
 ///
-/// A block scalar in the last line has no line break at its end if the text has none. A stream is
-/// read line by line, which ends the last one too.
+/// If the text does not end with a line break, neither does a block scalar on its last line. A
+/// stream is read line by line, which also ends the last line.
 pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
     documents(source_name, text, LastLine::AsItIs).next().unwrap_or_else(|| {
         let nowhere = located(Problem::Empty, 0, 0);
@@ -58,7 +58,7 @@ pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
     })
 }
 
-/// The documents with content, one by one.
+/// Iterates over the documents with content.
 fn documents(
     source_name: &str,
     text: &str,
@@ -71,7 +71,7 @@ fn documents(
     };
     chunks.filter_map(move |chunk| {
         let document = chunk.and_then(|chunk| {
-            // Of a stream, each document is read by itself.
+            // Each document of a stream is read separately.
             let above = match last_line {
                 LastLine::Ended => usize::from(chunk.follows_nothing),
                 LastLine::AsItIs => chunk.lines_above,
@@ -97,7 +97,7 @@ fn documents(
     })
 }
 
-/// What one chunk holds, and on which of its lines that begins.
+/// The value of one chunk, and the line on which it begins.
 #[derive(Debug, Default)]
 struct Root {
     value: Option<Value>,
@@ -132,18 +132,18 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     }
 }
 
-/// Why a text could not be read.
+/// The reason why a text could not be read.
 enum Failure {
     Located(Located),
-    /// A line of a quoted scalar begins too far to the left for YAML 1.2.
+    /// A line of a quoted scalar is indented less than YAML 1.2 requires.
     QuotedLine(Located),
-    /// A comment stands right behind something else, which YAML 1.2 does not want.
+    /// A comment directly follows other content, which YAML 1.2 does not allow.
     Comment(Located),
-    /// Something else that YAML 1.2 wants to be written in another way.
+    /// Something else that must be written differently in YAML 1.2.
     Edit(Located, Edit),
 }
 
-/// Reads a text once its tabs are where they may be.
+/// Reads a text whose tabs have been checked.
 fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Failure> {
     let (settled, stop) = tabs::settle(text);
     let tab = match stop {
@@ -159,7 +159,7 @@ fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Fa
     }
     match (read_text(text, last_line), tab) {
         (read, None) => read,
-        // What is wrong above a misplaced tab is told first.
+        // An error above a misplaced tab is reported first.
         (Err(Failure::Located(at)), Some(tab))
             if at.is_of_grammar() && (at.line, at.column) < (tab.line, tab.column) =>
         {
@@ -218,7 +218,7 @@ fn located(problem: Problem, line: usize, column: usize) -> Located {
     Located { problem, line, column, words }
 }
 
-/// What the parser takes and go-yaml does not, at a place.
+/// An error for something that the parser accepts and go-yaml does not.
 fn located_in_words(found: Found, text: &str, place: &Marker) -> Located {
     let (line, column) = (place.line(), place.col() + 1);
     let words = Box::new(words::of_found(found, text, line, column));
@@ -234,7 +234,8 @@ fn locate(problem: Problem, span: &Span, text: &str) -> Located {
     at
 }
 
-/// What breaks the grammar further below, which is told first: values are made of what was read.
+/// A grammar error further below. go-yaml reports it first, because it creates values only after
+/// parsing.
 fn broken_below<'t>(parser: &mut Parser<'t, StrInput<'t>>, text: &'t str) -> Option<Failure> {
     loop {
         match parser.next_event()? {
@@ -265,7 +266,7 @@ fn syntax(error: &ScanError, text: &str) -> Failure {
     }
 }
 
-/// What go-yaml would read at a place that the parser cannot.
+/// The edit that lets the parser read what go-yaml would read here.
 fn edit(kind: &ErrorKind, text: &str, at: usize) -> Option<Edit> {
     match kind {
         ErrorKind::UnknownAnchor | ErrorKind::SimpleKeyExpected => brackets::alias_edit(text, at),
@@ -279,12 +280,13 @@ fn edit(kind: &ErrorKind, text: &str, at: usize) -> Option<Edit> {
     }
 }
 
-/// Refuses what no YAML text may hold raw.
+/// Refuses characters that must be escaped in YAML.
 fn check_characters(text: &str) -> Result<(), Located> {
     let suspicious = |b: u8| (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r')) || b == 0x7f;
     let bytes = text.as_bytes();
     let found = bytes.iter().enumerate().find_map(|(at, &b)| {
-        // Two characters of a lead byte each are not worth decoding the whole text.
+        // Only two lead bytes need a look at the bytes after them, so the whole text is not
+        // decoded.
         let next = || bytes.get(at + 1).copied().unwrap_or_default();
         let after = || bytes.get(at + 2).copied().unwrap_or_default();
         let bad = match b {

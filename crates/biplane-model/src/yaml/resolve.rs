@@ -1,4 +1,4 @@
-//! What a scalar means under YAML 1.1, as Kubernetes tools read it.
+//! Resolves scalars by the rules of YAML 1.1, like Kubernetes tools.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) enum Meaning {
     Null,
     Bool(bool),
     Int(i64),
-    /// A whole number above those that `Int` holds.
+    /// An integer that is too large for `Int`.
     Uint(u64),
     Float(f64),
     Timestamp,
@@ -30,12 +30,12 @@ pub(super) enum Tag {
     Timestamp,
     Binary,
     Merge,
-    /// `!!str`, and every tag that means nothing here: the text is taken as it stands.
+    /// `!!str`, and every unknown tag: the scalar is a string.
     Text,
 }
 
 impl Meaning {
-    /// The tag that a scalar of this meaning would carry, without its `!!`.
+    /// The tag of a scalar with this meaning, without its `!!`.
     fn tag_name(self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -49,7 +49,7 @@ impl Meaning {
 }
 
 impl Tag {
-    /// The tag with this name behind `tag:yaml.org,2002:`, or any other tag for `None`.
+    /// The tag with this name after `tag:yaml.org,2002:`. `None` is any other tag.
     pub(super) fn named(name: Option<&str>) -> Self {
         match name {
             Some("null") => Self::Null,
@@ -64,9 +64,9 @@ impl Tag {
     }
 }
 
-/// Reads a plain scalar.
+/// Resolves a plain scalar.
 pub(super) fn meaning(text: &str) -> Meaning {
-    // Most scalars are words; their first letter tells that they are nothing else.
+    // Most scalars are words. Their first letter shows that they cannot be anything else.
     match text.as_bytes().first() {
         None => Meaning::Null,
         Some(b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~') => {
@@ -83,11 +83,11 @@ pub(super) fn meaning(text: &str) -> Meaning {
     }
 }
 
-/// Reads a scalar with an explicit tag other than `!!binary`, whatever its quotes.
+/// Resolves a scalar with an explicit tag other than `!!binary`, quoted or not.
 pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
     let found = match (tag, meaning(text)) {
         (Tag::Text | Tag::Binary | Tag::Merge, _) => return Ok(Meaning::Text),
-        // No digit string is both a timestamp and a number, so only text remains.
+        // No string of digits is both a timestamp and a number, so it can only be a string.
         (Tag::Null | Tag::Bool | Tag::Int | Tag::Float, Meaning::Timestamp) => Meaning::Text,
         (_, found) => found,
     };
@@ -107,8 +107,8 @@ pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
     Err(Problem::WrongTag { found: found.tag_name(), text: text.into(), wanted })
 }
 
-/// Decodes a `!!binary` scalar to text, as JSON would carry it: bytes that are not UTF-8 are
-/// replaced one by one.
+/// Decodes a `!!binary` scalar to a string as in JSON: each byte that is not valid UTF-8 is
+/// replaced.
 pub(super) fn binary(text: &str) -> Result<String, Problem> {
     let bytes = base64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)?;
     let mut decoded = String::with_capacity(bytes.len());
@@ -119,7 +119,7 @@ pub(super) fn binary(text: &str) -> Result<String, Problem> {
     Ok(decoded)
 }
 
-/// The text of a double as an object's key. Upstream prints it with single precision.
+/// A double as a key of an object. Upstream prints it with single precision.
 pub(super) fn float_key(float: f64) -> String {
     let single = float as f32;
     if single.is_nan() {
@@ -127,7 +127,7 @@ pub(super) fn float_key(float: f64) -> String {
     } else if single.is_infinite() {
         if single > 0.0 { ".inf" } else { "-.inf" }.to_owned()
     } else {
-        // The shortest digits of a single are few enough to stay the shortest as a double.
+        // The shortest digits of a single are also the shortest digits of that double.
         num::format_general(single.to_string().parse().unwrap_or(float))
     }
 }
@@ -157,7 +157,7 @@ fn point(text: &str) -> Meaning {
     }
 }
 
-/// Behind a leading point an underscore must stand between digits; elsewhere anything goes.
+/// After a leading point, an underscore must be between digits. Elsewhere it may be anywhere.
 fn without_separators(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('_') {
         return Some(Cow::Borrowed(text));
@@ -185,17 +185,18 @@ fn number(text: &str) -> Meaning {
     if is_decimal_float(text) {
         return finite(text).map_or(Meaning::Text, Meaning::Float);
     }
-    // An oddity of upstream: `0b-101` is minus five.
+    // Upstream reads `0b-101` as minus five.
     let signed = text.strip_prefix("0b").and_then(|digits| i64::from_str_radix(digits, 2).ok());
     signed.map_or(Meaning::Text, Meaning::Int)
 }
 
-/// Numbers too large for a double stay text.
+/// Numbers that are too large for a double stay strings.
 fn finite(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|float| float.is_finite())
 }
 
-/// Reads decimal, octal (`0777` and `0o777`), binary and hexadecimal numbers that fit 64 bits.
+/// Parses decimal, octal (`0777` and `0o777`), binary and hexadecimal integers that fit into 64
+/// bits.
 fn whole(text: &str) -> Option<Meaning> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (Some(-1), text.get(1..)?),
@@ -209,7 +210,7 @@ fn whole(text: &str) -> Option<Meaning> {
         [b'0', _, ..] => (8, digits.get(1..)?),
         _ => (10, digits),
     };
-    // The standard parser would let another sign pass.
+    // The standard parser would accept another sign.
     if !digits.bytes().all(|b| b.is_ascii_alphanumeric()) {
         return None;
     }
@@ -222,7 +223,7 @@ fn whole(text: &str) -> Option<Meaning> {
     }
 }
 
-/// Whether the text has the shape of a decimal number with an optional fraction and exponent.
+/// Whether the string is a decimal number with an optional fraction and exponent.
 fn is_decimal_float(text: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);

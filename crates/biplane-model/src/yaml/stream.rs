@@ -1,4 +1,4 @@
-//! Cutting a stream into the texts of its documents.
+//! Splits a stream into the texts of its documents.
 
 use super::error::{Located, Problem, Words};
 use super::lines;
@@ -9,24 +9,24 @@ const SEPARATOR: &str = "---";
 #[derive(Debug)]
 pub(super) struct Chunk<'text> {
     pub(super) text: &'text str,
-    /// How many lines of the stream come before it.
+    /// The number of lines of the stream before it.
     pub(super) lines_above: usize,
-    /// Whether there is nothing at all before the separator above it.
+    /// Whether there is nothing before the separator above it.
     pub(super) follows_nothing: bool,
 }
 
-/// Yields the texts between lines that begin with `---`, some of them perhaps empty.
+/// Iterates over the texts between lines that begin with `---`. Some may be empty.
 #[derive(Debug)]
 pub(super) struct Chunks<'text> {
     rest: Option<&'text str>,
     lines_above: usize,
-    /// What is wrong with the separator below the text that came last.
+    /// The error of the separator below the last text.
     problem: Option<Located>,
-    /// Whether the text that came last was empty.
+    /// Whether the last text was empty.
     after_nothing: bool,
     /// Whether content may follow a separator on its line.
     content_on_separators: bool,
-    /// How much at the start of the rest is a separator with content.
+    /// The length of a separator with content at the start of the rest.
     begun: usize,
 }
 
@@ -42,12 +42,13 @@ impl<'text> Chunks<'text> {
         }
     }
 
-    /// The same where a document may begin on the line of its separator, as the grammar has it.
+    /// Splits a stream in which a document may begin on the line of its separator, as the grammar
+    /// allows.
     pub(super) fn with_content_on_separators(text: &'text str) -> Self {
         Self { content_on_separators: true, ..Self::of(text) }
     }
 
-    /// The length of the text up to the next line that is a separator, past what has begun.
+    /// The length of the text up to the next separator line, after `begun` bytes.
     fn next_separator(rest: &str, begun: usize) -> Option<usize> {
         if begun == 0 && rest.starts_with(SEPARATOR) {
             return Some(0);
@@ -56,7 +57,7 @@ impl<'text> Chunks<'text> {
     }
 }
 
-/// Whether there are directives for a parser, and besides those nothing but comments.
+/// Whether there are directives, and nothing else except comments.
 fn has_directives_alone(text: &str) -> bool {
     let is_directive = |line: &str| line.starts_with('%');
     let is_nothing = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
@@ -78,7 +79,7 @@ impl<'text> Iterator for Chunks<'text> {
         if let Some(separator) = end.filter(|_| self.content_on_separators)
             && rest.get(..separator).is_some_and(has_directives_alone)
         {
-            // They belong to the document below.
+            // Directives belong to the document below.
             end = Self::next_separator(rest, separator + SEPARATOR.len());
         }
         let Some(end) = end else {
@@ -91,7 +92,7 @@ impl<'text> Iterator for Chunks<'text> {
             Some((separator, below)) => (separator, Some(below)),
             None => (after, None),
         };
-        // A text that ends in a separator has no document after it.
+        // There is no document after a separator at the end of the text.
         self.rest = below;
         let trailer = separator.strip_prefix(SEPARATOR).unwrap_or(separator).trim();
         let has_content = !trailer.is_empty() && !trailer.starts_with('#');

@@ -1,4 +1,4 @@
-//! Reading and printing, each rule with its traps.
+//! Tests of reading and printing YAML.
 
 use super::*;
 use crate::Value;
@@ -12,17 +12,17 @@ mod recorded;
 mod words;
 mod writing;
 
-/// The value of a text with a single document.
+/// The value of a text with one document.
 fn read(text: &str) -> Value {
     parse_one("test.yaml", text).expect("readable").value
 }
 
-/// What is wrong with a text, in the words a person sees.
+/// The full error message.
 fn refusal(text: &str) -> String {
     parse_documents("test.yaml", text).expect_err("unreadable").to_string()
 }
 
-/// Only the problem, without the place.
+/// The problem without its location.
 fn problem(text: &str) -> Problem {
     parse_documents("test.yaml", text).expect_err("unreadable").problem
 }

@@ -1,9 +1,9 @@
-//! Which texts are timestamps: they stay strings, but a printer has to quote them.
+//! Recognizes timestamps. They stay strings, but the printer has to quote them.
 
 use std::ops::RangeInclusive;
 
-/// Whether the text is one of the forms `2001-2-3`, `2001-2-3 4:5:6.7` and `2001-2-3T4:5:6.7Z`,
-/// the last also with a small `t` or an offset such as `+01:00`, and names a day that exists.
+/// Whether the string has one of the forms `2001-2-3`, `2001-2-3 4:5:6.7` and `2001-2-3T4:5:6.7Z`,
+/// the last also with a lowercase `t` or an offset such as `+01:00`, and is a valid date.
 pub(super) fn is_timestamp(text: &str) -> bool {
     let Some((year, rest)) = text.split_once('-') else { return false };
     if year.len() != 4 || !year.bytes().all(|b| b.is_ascii_digit()) {
@@ -16,13 +16,13 @@ pub(super) fn is_timestamp(text: &str) -> bool {
     match rest.as_bytes().first() {
         None => true,
         Some(b'T' | b't') => rest.get(1..).and_then(clock).is_some_and(is_zone),
-        // However many spaces separate the two.
+        // Any number of spaces may separate date and time.
         Some(b' ') => clock(rest.trim_start_matches(' ')) == Some(""),
         Some(_) => false,
     }
 }
 
-/// Reads `4:5:6.7` and returns what follows.
+/// Parses `4:5:6.7` and returns the rest.
 fn clock(text: &str) -> Option<&str> {
     let (_, rest) = number(text, 0..=23)?;
     let (_, rest) = number(rest.strip_prefix(':')?, 0..=59)?;
@@ -41,11 +41,11 @@ fn is_zone(text: &str) -> bool {
         (tens.is_ascii_digit() && ones.is_ascii_digit())
             .then(|| u32::from(tens - b'0') * 10 + u32::from(ones - b'0'))
     };
-    // One more than a clock shows: people do write an offset of 24 hours.
+    // Offsets of 24 hours are accepted, because they occur in practice.
     two(h1, h2).is_some_and(|hours| hours <= 24) && two(m1, m2).is_some_and(|minutes| minutes <= 60)
 }
 
-/// Reads a number of one or two digits within the range.
+/// Parses a number of one or two digits within the range.
 fn number(text: &str, range: RangeInclusive<u32>) -> Option<(u32, &str)> {
     let digits = text.bytes().take(2).take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at_checked(digits)?;

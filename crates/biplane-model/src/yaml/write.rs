@@ -1,4 +1,4 @@
-//! Printing values the way `kubectl -o yaml` lays them out, to the byte.
+//! Prints values exactly like `kubectl -o yaml`.
 
 use biplane_go::num;
 
@@ -9,17 +9,17 @@ use crate::{Map, Number, Value};
 /// Lines are folded at the first space beyond this column.
 const WIDTH: usize = 80;
 const INDENT: usize = 2;
-/// Keys of more bytes are written with a question mark in front.
+/// Longer keys, in bytes, are written with a question mark in front.
 const LONGEST_SIMPLE_KEY: usize = 128;
 
-/// One value as a YAML document, without a `---` line.
+/// Prints one value as a YAML document, without a `---` line.
 pub fn to_string(value: &Value) -> String {
     let mut printer = Printer::new();
     printer.document(Node::of(value));
     printer.out
 }
 
-/// Values as a stream of documents, a line `---` before each of them.
+/// Prints values as a stream of documents, with a `---` line before each.
 pub fn write_documents<'value>(documents: impl IntoIterator<Item = &'value Value>) -> String {
     let mut stream = String::new();
     for document in documents {
@@ -29,7 +29,7 @@ pub fn write_documents<'value>(documents: impl IntoIterator<Item = &'value Value
     stream
 }
 
-/// A value by what the printer has to do about it.
+/// A value, by how it is printed.
 #[derive(Clone, Copy, Debug)]
 enum Node<'value> {
     Map(&'value Map<String, Value>),
@@ -66,16 +66,16 @@ enum Rest<'value> {
     Items(std::slice::Iter<'value, Value>),
 }
 
-/// Where the output stands. The names of the flags follow what they record, not their use.
+/// The state of the output. The flags are named after what they record.
 #[derive(Debug)]
 struct Printer {
     out: String,
     column: usize,
-    /// `None` outside of everything.
+    /// `None` at the top level.
     indent: Option<usize>,
-    /// The last thing written was space, or something that counts as such.
+    /// The last output was a space, or counts as one.
     after_space: bool,
-    /// Only indentation and the marks that open an item stand on this line.
+    /// The current line has only indentation and indicators that open an item.
     line_is_indent: bool,
 }
 
@@ -90,7 +90,7 @@ impl Printer {
         }
     }
 
-    /// Keeps its own stack, since nothing bounds how deep a value is.
+    /// Keeps its own stack, because values may be nested to any depth.
     fn document(&mut self, root: Node<'_>) {
         let mut open = Vec::new();
         open.extend(self.node(root, false));
@@ -136,7 +136,7 @@ impl Printer {
             }
             Node::List(items) => {
                 let outer = self.indent;
-                // The items of a list that is the value of a key stand below the key itself.
+                // The items of a list below a key have the same indentation as the key.
                 let step = if of_key && !self.line_is_indent { 0 } else { INDENT };
                 self.indent = Some(outer.map_or(0, |indent| indent + step));
                 return Some(Open { outer, rest: Rest::Items(items.iter()) });
@@ -177,7 +177,7 @@ impl Printer {
         self.indent = outer;
     }
 
-    /// Writes text that needs neither quotes nor folding.
+    /// Writes a string that needs neither quotes nor folding.
     fn bare(&mut self, text: &str) {
         if !self.after_space {
             self.put(' ');
@@ -290,7 +290,7 @@ impl Printer {
         if text.starts_with(|c| c == ' ' || is_break(c)) {
             self.mark("2", false, false);
         }
-        // How many line breaks at the end belong to the text.
+        // The number of trailing line breaks that belong to the string.
         let mut from_end = text.chars().rev();
         match (from_end.next().is_some_and(is_break), from_end.next().is_none_or(is_break)) {
             (false, _) => self.mark("-", false, false),
@@ -317,7 +317,7 @@ impl Printer {
         }
     }
 
-    /// Writes one of YAML's own marks. Some leave the line open for another item on it.
+    /// Writes a YAML indicator. Some leave the line open for another item.
     fn mark(&mut self, mark: &str, needs_space: bool, opens_item: bool) {
         if needs_space && !self.after_space {
             self.put(' ');
@@ -328,7 +328,7 @@ impl Printer {
         self.line_is_indent &= opens_item;
     }
 
-    /// Goes to the current indentation, on a new line unless this one has come no further.
+    /// Moves to the current indentation, on a new line unless this line is still within it.
     fn start_line(&mut self) {
         let indent = self.indent.unwrap_or(0);
         let passed = self.column > indent || (self.column == indent && !self.after_space);
@@ -353,7 +353,7 @@ impl Printer {
     }
 }
 
-/// A number takes two steps upstream: Go's JSON first, and then YAML for what that text means.
+/// Upstream prints a number in two steps: first as JSON in Go, then as YAML of the result.
 fn number_text(number: &Number) -> String {
     if number.is_i64() || number.is_u64() {
         return number.to_string();

@@ -1,4 +1,4 @@
-//! Damaged paths: whatever they are, they are read or refused.
+//! Parses mutated paths. Each must be accepted or refused without a panic.
 
 use biplane_model::fieldpath::{FieldPath, MergeOptions};
 use biplane_model::{Map, Value};

@@ -1,10 +1,10 @@
-//! Damaged YAML: an error with a place in the text, or a value that can be printed; never a panic.
+//! Parses mutated YAML. Each must give a located error or a printable value, never a panic.
 
 use biplane_model::yaml::{parse_documents, to_string, write_documents};
 use biplane_testkit::mutate;
 use biplane_testkit::mutate::BUDGET;
 
-/// Documents in every layout, and all kinds of scalars.
+/// Documents in every layout, with all kinds of scalars.
 const CORPUS: &[&str] = &[
     include_str!("../../src/yaml/tests/recorded/documents.yaml"),
     include_str!("../../src/yaml/tests/recorded/documents.printed.yaml"),
@@ -19,7 +19,7 @@ const CORPUS: &[&str] = &[
 #[test]
 fn yaml_survives_damage() {
     let whole = CORPUS.iter().map(|text| text.as_bytes());
-    // Short texts find more per second than long ones.
+    // Short texts find more errors per second than long ones.
     let parts = CORPUS.iter().flat_map(|text| text.split("---\n")).map(str::as_bytes);
     let corpus: Vec<_> = whole.chain(parts).collect();
     mutate("YAML", &corpus, BUDGET, |bytes| {

@@ -1,4 +1,4 @@
-//! The model, as seen from outside.
+//! Integration tests of the model.
 
 mod damaged_paths;
 mod damaged_yaml;

@@ -1,4 +1,4 @@
-//! Bytes in JSON: base64 in either alphabet, padded or not.
+//! Reads bytes in JSON: base64 in either alphabet, padded or not.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// What a field of bytes or an entry of a map of them holds.
+/// The value of a bytes field, or of an entry in a map of bytes.
 pub(crate) struct Bytes<T>(pub(crate) T);
 
 impl<'de, T: From<Vec<u8>>> Deserialize<'de> for Bytes<T> {
@@ -19,7 +19,7 @@ impl<'de, T: From<Vec<u8>>> Deserialize<'de> for Bytes<T> {
 
 struct Base64;
 
-/// Every value is taken, so that all are refused in the same words.
+/// Accepts every type, so that all errors have the same message.
 impl<'de> Visitor<'de> for Base64 {
     type Value = Vec<u8>;
 
@@ -60,13 +60,13 @@ impl<'de> Visitor<'de> for Base64 {
     }
 }
 
-/// Go's words. All that people write is in maps, whose values have this name.
+/// Go's error message. In practice all bytes are in maps, whose values have this name.
 fn invalid<E: Error>(token: impl fmt::Display) -> E {
     E::custom(format_args!("invalid value for bytes field value: {token}"))
 }
 
-/// One text does not mix alphabets. Its length says whether it is padded, and line breaks count for
-/// that, though they mean nothing.
+/// A string does not mix alphabets. Its length decides whether it is padded. Line breaks count for
+/// the length, but are otherwise ignored.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
     let padding = if text.len().is_multiple_of(4) {

@@ -1,7 +1,7 @@
-//! How deep JSON text nests, before a reader that recurses sees it.
+//! Computes how deeply JSON nests, before a recursive reader sees it.
 
-/// The largest number of brackets open at once. Text that is not JSON has some answer too: never
-/// less than the depth at which a reader stops on it.
+/// The maximum number of open brackets. For invalid JSON, it is never less than the depth at which
+/// a reader stops.
 pub(super) fn of_text(text: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();

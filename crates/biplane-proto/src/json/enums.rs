@@ -1,4 +1,4 @@
-//! Enums in JSON: by name where the number has one.
+//! Enums in JSON: a name if the number has one, or else the number.
 
 use std::fmt;
 use std::marker::PhantomData;

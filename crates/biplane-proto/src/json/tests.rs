@@ -1,4 +1,4 @@
-//! Protobuf JSON against the texts that Go writes and reads.
+//! Tests of protobuf JSON against Go's output and input.
 
 use serde_json::json;
 
@@ -124,11 +124,11 @@ fn bytes_are_read_as_go_reads_them() {
         ("aGk", "hi"),
         ("aG", "h"),
         ("", ""),
-        // Bits that are left over.
+        // Unused bits.
         ("aGl", "hi"),
         ("aGl=", "hi"),
         ("YR==", "a"),
-        // Line breaks count as letters when it comes to padding.
+        // Line breaks count as letters for padding.
         ("aGk\r\n", "hi"),
         ("aG\n\n\n\nk=", "hi"),
     ] {
@@ -164,7 +164,7 @@ fn unknown_fields_are_an_error_unless_discarded() {
     let lenient: RunFunctionResponse = from_value_with(value.clone(), Unknown::Discard).unwrap();
     let meta = ResponseMeta { tag: "t".into(), ttl: None };
     assert_eq!(lenient, RunFunctionResponse { meta: Some(meta), ..RunFunctionResponse::default() });
-    // The choice ends with the call, also with one that fails.
+    // The setting ends with the call, also if the call fails.
     assert!(from_value_with::<RunFunctionResponse>(json!({"meta": 1}), Unknown::Discard).is_err());
     assert!(from_str::<RunFunctionResponse>(&value.to_string()).is_err());
 }
@@ -225,7 +225,7 @@ fn deep_text_is_read_up_to_the_limit() {
     assert!(from_str::<Struct>(&nested(MAX_DEPTH)).is_ok());
     assert!(matches!(from_str::<Struct>(&nested(MAX_DEPTH + 1)), Err(Error::Depth)));
     assert!(matches!(from_str::<Struct>(&"[".repeat(1 << 20)), Err(Error::Depth)));
-    // Brackets in strings do not nest.
+    // Brackets inside strings do not nest.
     let text = format!(r#"{{"a":"\"{}"}}"#, "[".repeat(5000));
     assert!(from_str::<Struct>(&text).is_ok());
 }

@@ -1,7 +1,7 @@
-//! Passes the choice about unknown fields to generated code.
+//! Passes the treatment of unknown fields to generated code.
 //!
-//! A reader of the library has no room for a choice of ours, and a message is read within one call
-//! on one thread: so the choice stands beside the call, on the thread.
+//! The library's reader has no parameter for it. A message is read within one call on one thread,
+//! so the setting is a thread-local variable.
 
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ thread_local! {
     static TREATMENT: Cell<Unknown> = const { Cell::new(Unknown::Reject) };
 }
 
-/// Sets the choice back however the call ends.
+/// Restores the previous setting, however the call ends.
 struct Before(Unknown);
 
 impl Drop for Before {
@@ -22,7 +22,7 @@ impl Drop for Before {
     }
 }
 
-/// Runs a reader that treats unknown fields so.
+/// Runs a reader with this treatment of unknown fields.
 pub(super) fn while_treating<T>(fields: Unknown, read: impl FnOnce() -> T) -> T {
     let _before = Before(TREATMENT.replace(fields));
     read()
@@ -32,7 +32,7 @@ pub(super) fn discards() -> bool {
     TREATMENT.get() == Unknown::Discard
 }
 
-/// What generated code asks when it meets a field that the message does not have.
+/// Called by generated code for a field that the message does not have.
 pub(crate) fn unknown_field<T, E: Error>(name: &str, skipped: T) -> Result<T, E> {
     if discards() {
         return Ok(skipped);

@@ -1,4 +1,4 @@
-//! Reading a Struct off the wire straight into JSON.
+//! Decodes a Struct from the wire directly into JSON.
 
 use biplane_model::{Map, Value};
 use prost::DecodeError;
@@ -12,7 +12,7 @@ fn error(text: &'static str) -> DecodeError {
     DecodeError::new(text)
 }
 
-/// A number. Nearly all of them are one byte long.
+/// Decodes a varint. Nearly all are one byte long.
 #[inline]
 fn varint(buf: &mut &[u8]) -> Result<u64, DecodeError> {
     match *buf {
@@ -24,7 +24,7 @@ fn varint(buf: &mut &[u8]) -> Result<u64, DecodeError> {
     }
 }
 
-/// Number and wire type of a field.
+/// Decodes the number and wire type of a field.
 #[inline]
 fn key(buf: &mut &[u8]) -> Result<(u32, WireType), DecodeError> {
     match *buf {
@@ -37,7 +37,7 @@ fn key(buf: &mut &[u8]) -> Result<(u32, WireType), DecodeError> {
     }
 }
 
-/// The body of a length-delimited field, cut off the front of `buf`.
+/// The body of a length-delimited field, removed from the front of `buf`.
 fn cut<'a>(buf: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
     let len = varint(buf)?;
     let (body, rest) = usize::try_from(len)
@@ -52,7 +52,7 @@ fn text(bytes: &[u8]) -> Result<&str, DecodeError> {
     std::str::from_utf8(bytes).map_err(|_| error("invalid string value: data is not UTF-8 encoded"))
 }
 
-/// Reads one entry of the outermost map.
+/// Decodes one entry of the outermost map.
 pub(super) fn field(
     buf: &mut impl Buf,
     map: &mut Map<String, Value>,
@@ -68,7 +68,7 @@ pub(super) fn field(
         buf.advance(len);
         Ok(())
     } else {
-        // The network delivered the entry in pieces.
+        // The entry is spread over several chunks.
         entry(&buf.copy_to_bytes(len), map, depth)
     }
 }
@@ -91,7 +91,7 @@ fn entry(mut buf: &[u8], map: &mut Map<String, Value>, depth: usize) -> Result<(
     Ok(())
 }
 
-// A repeated field of a oneof is the last one; repeated messages of the same variant merge.
+// If a oneof is set repeatedly, the last one wins. Repeated messages of the same variant merge.
 fn read_value(mut buf: &[u8], value: &mut Value, depth: usize) -> Result<(), DecodeError> {
     let depth = deeper(depth)?;
     while !buf.is_empty() {

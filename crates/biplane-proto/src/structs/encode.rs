@@ -1,4 +1,4 @@
-//! Writing JSON as a Struct.
+//! Encodes JSON as a Struct.
 
 use biplane_model::{Map, Value};
 use prost::encoding::{WireType, encoded_len_varint};
@@ -9,7 +9,7 @@ fn varint_len(n: usize) -> usize {
     encoded_len_varint(n as u64)
 }
 
-/// Length of a field with a one-byte key and a length prefix.
+/// The length of a field with a one-byte key and a length prefix.
 fn field_len(body: usize) -> usize {
     1 + varint_len(body) + body
 }
@@ -36,7 +36,7 @@ fn list_len(items: &[Value]) -> usize {
     items.iter().map(|v| field_len(value_len(v))).sum()
 }
 
-// Go writes key and value of a map entry also when they are empty, and so do we.
+// Like Go, write key and value of a map entry even if they are empty.
 pub(super) fn write_fields(out: &mut Backwards, map: &Map<String, Value>) {
     for (key, value) in map.iter().rev() {
         let before = out.len();

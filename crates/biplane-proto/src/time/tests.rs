@@ -1,4 +1,4 @@
-//! Times and durations in their protobuf JSON form.
+//! Tests of times and durations in protobuf JSON.
 
 use super::*;
 

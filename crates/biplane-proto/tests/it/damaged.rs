@@ -1,4 +1,4 @@
-//! Damaged messages: an error or a message, never a panic.
+//! Decodes mutated messages. Each must give an error or a message, never a panic.
 
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::RenderRequest;
@@ -9,7 +9,7 @@ use prost::Message;
 
 use crate::recorded::{Both, calls, cases};
 
-/// Small messages find more per second than large ones.
+/// Small messages find more errors per second than large ones.
 fn shortest(mut corpus: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     corpus.sort_by_key(|c| (c.len(), c.clone()));
     corpus.dedup();
@@ -23,7 +23,7 @@ fn search(name: &str, corpus: Vec<Vec<u8>>, run: impl Fn(&[u8])) {
     mutate(name, &corpus.iter().map(Vec::as_slice).collect::<Vec<_>>(), BUDGET, run);
 }
 
-/// What can be read can be written, and reads back the same.
+/// A message that can be decoded can be encoded, and decodes to the same message.
 fn survives<M: Both>(bytes: &[u8]) -> Option<M> {
     let message = M::decode(bytes).ok()?;
     assert_eq!(M::decode(&*message.encode_to_vec()).as_ref(), Ok(&message));

@@ -1,4 +1,4 @@
-//! Protobuf JSON against what upstream's programs wrote.
+//! Tests of protobuf JSON against files that upstream's programs wrote.
 
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::json;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::recorded::{Both, calls, cases};
 
-/// Reads a message, writes it, and finds what was there before; over the wire too.
+/// Reads a message, writes it and compares the result, in JSON and on the wire.
 fn check<M: Both>(mut json: Value) {
     let message: M = json::from_value(json.clone()).unwrap();
-    // Integers beyond what a double holds exactly are doubles in a message.
+    // In a message, integers that a double cannot hold exactly are doubles.
     normalize(&mut json);
     assert_eq!(json::to_value(&message).unwrap(), json);
     let text = json::to_string(&message).unwrap();

@@ -1,4 +1,4 @@
-//! The wire, as seen from outside.
+//! Integration tests of the wire formats.
 #![allow(clippy::unwrap_used, clippy::format_collect)] // helpers of tests
 
 mod damaged;

@@ -1,4 +1,4 @@
-//! Messages out of the recordings.
+//! Messages from the recordings.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A message that has both forms.
+/// A message with both encodings.
 pub(crate) trait Both:
     Message + Default + PartialEq + Debug + Serialize + DeserializeOwned
 {
@@ -34,7 +34,7 @@ pub(crate) fn calls() -> impl Iterator<Item = Value> {
     })
 }
 
-/// The first request of every step without its `meta`, and the tag that stood there.
+/// The first request of every step without its `meta`, and its recorded tag.
 pub(crate) fn first_requests() -> Vec<(String, RunFunctionRequest)> {
     let mut seen = BTreeSet::new();
     calls()
@@ -42,7 +42,7 @@ pub(crate) fn first_requests() -> Vec<(String, RunFunctionRequest)> {
         .filter_map(|mut call| {
             let mut request: RunFunctionRequest = json::from_value(call["request"].take()).unwrap();
             let tag = request.meta.take().unwrap().tag;
-            // Later calls of a step repeat the tag of the first.
+            // Later calls of a step have the same tag as the first.
             seen.insert(tag.clone()).then_some((tag, request))
         })
         .collect()

@@ -1,4 +1,4 @@
-//! The codec of `Struct` against prost's own message of that name.
+//! Tests of the `Struct` codec against prost's message of the same name.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn their_struct(map: &Map<String, Value>) -> prost_types::Struct {
     prost_types::Struct { fields }
 }
 
-/// JSON whose numbers a double holds; keys may be empty only where asked.
+/// JSON whose numbers fit into a double. `key` is the pattern for keys.
 fn values(key: &'static str) -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -66,7 +66,7 @@ proptest! {
         let bytes = ours.encode_to_vec();
         prop_assert_eq!(bytes.len(), ours.encoded_len());
         prop_assert_eq!(&Struct::decode(&*bytes).unwrap(), &ours);
-        // And prost reads the same.
+        // prost also reads the same value.
         prop_assert_eq!(prost_types::Struct::decode(&*bytes).unwrap(), their_struct(&ours));
     }
 
@@ -87,7 +87,7 @@ fn empty_keys_are_written_as_go_writes_them() {
 #[test]
 fn an_entry_without_key_or_value_is_an_empty_key_and_null() {
     assert_eq!(Struct::decode(&[0x0a, 0x00][..]).unwrap(), object(json!({"": null})));
-    // A value of no kind is null.
+    // A value without a kind is null.
     let no_kind = [0x0a, 0x05, 0x0a, 0x01, b'k', 0x12, 0x00];
     assert_eq!(Struct::decode(&no_kind[..]).unwrap(), object(json!({"k": null})));
 }
@@ -166,7 +166,7 @@ fn fields_that_nobody_knows_are_passed_over() {
     assert_eq!(Struct::decode(&*bytes).unwrap(), object(json!({"k": 1})));
 }
 
-/// Every broken message is beside one that differs in nothing but the cause.
+/// Every broken message is paired with a valid one that differs only in the cause.
 #[test]
 fn broken_messages_are_errors() {
     const VARINT: &str = "invalid varint";
@@ -175,16 +175,16 @@ fn broken_messages_are_errors() {
     let rows: [(&[u8], &[u8], &str); 9] = [
         // An entry without a length.
         (&[0x0a], &[0x0a, 0x00], VARINT),
-        // An entry that is shorter than its length, and one whose length nothing can have.
+        // An entry shorter than its length, and one with an impossible length.
         (&[0x0a, 0x02, 0x0a], &[0x0a, 0x02, 0x0a, 0x00], SHORT),
         (
             &[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
             &[0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00],
             SHORT,
         ),
-        // A number in place of an entry.
+        // A number instead of an entry.
         (&[0x08, 0x00], &[0x0a, 0x00], "invalid wire type: Varint (expected LengthDelimited)"),
-        // A key and a text that are not text.
+        // A key and a string that are not UTF-8.
         (&[0x0a, 0x03, 0x0a, 0x01, 0xff], &[0x0a, 0x03, 0x0a, 0x01, 0x61], UTF_8),
         (
             &[0x0a, 0x05, 0x12, 0x03, 0x1a, 0x01, 0xff],
@@ -197,13 +197,13 @@ fn broken_messages_are_errors() {
             &[0x0a, 0x0b, 0x12, 0x09, 0x11, 0, 0, 0, 0, 0, 0, 0, 0],
             SHORT,
         ),
-        // A number that is written as a truth value.
+        // A number that is encoded as a boolean.
         (
             &[0x0a, 0x04, 0x12, 0x02, 0x10, 0x00],
             &[0x0a, 0x04, 0x12, 0x02, 0x20, 0x00],
             "invalid wire type",
         ),
-        // A field that cannot be.
+        // An invalid field.
         (&[0x0a, 0x02, 0x00, 0x00], &[0x0a, 0x02, 0x0a, 0x00], "invalid tag value: 0"),
     ];
     for (broken, whole, cause) in rows {
@@ -235,7 +235,7 @@ fn sixty_levels_are_read() {
 
 #[test]
 fn depth_is_limited_and_the_limit_fits_a_small_stack() {
-    // Half of what threads get by default: others need room to walk over it.
+    // Half of the default stack size: other code also needs stack to walk over the value.
     let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
         let bytes = nested(MAX_DEPTH);
         let deep = Struct::decode(&*bytes).unwrap();

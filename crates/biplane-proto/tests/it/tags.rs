@@ -1,4 +1,4 @@
-//! Tags of requests, against those that upstream's control plane gave.
+//! Tests of request tags against those of upstream's control plane.
 
 use biplane_proto::function::v1::{
     CredentialData, Credentials, RequestMeta, Resource, Resources, RunFunctionRequest, State,

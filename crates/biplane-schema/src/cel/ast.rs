@@ -1,4 +1,4 @@
-//! What a rule is made of.
+//! The syntax tree of an expression.
 
 /// A literal.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,11 +14,11 @@ pub(super) enum Literal {
     Type(&'static str),
 }
 
-/// An expression and where in the source it is said to be.
+/// An expression and its location in the source, as errors report it.
 #[derive(Debug)]
 pub(super) struct Expr {
     pub(super) at: usize,
-    /// How many expressions lie within one another here.
+    /// The nesting depth of expressions.
     pub(super) depth: usize,
     pub(super) kind: Kind,
 }
@@ -27,7 +27,7 @@ pub(super) struct Expr {
 pub(super) enum Kind {
     Literal(Literal),
     Name(String),
-    /// `operand.field`, or whether there is one.
+    /// `operand.field`, or a test whether the field exists.
     Field {
         operand: Box<Expr>,
         field: String,
@@ -40,12 +40,12 @@ pub(super) enum Kind {
     },
     List(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
-    /// A message of protobuf; none is known.
+    /// A protobuf message. None is supported.
     Message(String),
     Loop(Box<Loop>),
 }
 
-/// What macros over lists and maps become. The result so far is called [`RESULT`].
+/// The expansion of macros over lists and maps. The accumulator is [`RESULT`].
 #[derive(Debug)]
 pub(super) struct Loop {
     pub(super) range: Expr,
@@ -56,7 +56,7 @@ pub(super) struct Loop {
     pub(super) result: Expr,
 }
 
-/// A name that no rule can contain.
+/// A name that no expression can contain.
 pub(super) const RESULT: &str = "@result";
 
 impl Expr {
@@ -74,13 +74,13 @@ impl Expr {
         Self::new(at, Kind::Name(name.to_owned()))
     }
 
-    /// Calls back for this expression and all within it.
+    /// Calls `see` for this expression and all nested ones.
     pub(super) fn visit(&self, see: &mut dyn FnMut(&Self)) {
         see(self);
         self.kind.each(&mut |child| child.visit(see));
     }
 
-    /// The dotted name that a chain of fields spells.
+    /// The dotted name of a chain of fields.
     pub(super) fn dotted(&self) -> Option<String> {
         match &self.kind {
             Kind::Name(name) => Some(name.clone()),
@@ -91,7 +91,7 @@ impl Expr {
         }
     }
 
-    /// The pattern, if this matches against a literal one.
+    /// The pattern, if this is a match against a literal pattern.
     pub(super) fn literal_pattern(&self) -> Option<&str> {
         match &self.kind {
             Kind::Call { function, args, .. } if function == "matches" => {

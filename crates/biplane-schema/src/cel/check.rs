@@ -1,4 +1,4 @@
-//! Whether the types in a rule fit.
+//! Checks the types of an expression.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use super::types::Type;
 
 struct Overload {
     member: bool,
-    /// Compares numbers of different kinds.
+    /// Allows comparing numbers of different types.
     loose: bool,
     result: Type,
     args: Vec<Type>,
@@ -31,7 +31,7 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::ne
     functions
 });
 
-/// Names of types, which are values too.
+/// Names of types, which are also values.
 const TYPES: [(&str, &str); 12] = [
     ("bool", "type(bool)"),
     ("bytes", "type(bytes)"),
@@ -47,7 +47,7 @@ const TYPES: [(&str, &str); 12] = [
     ("uint", "type(uint)"),
 ];
 
-/// The type of the expression, in which names of types are put in their place.
+/// Checks an expression and returns its type. Names of types are replaced by type values.
 pub(super) fn check(expression: &mut Expr, variables: &[&str]) -> Result<Type, Vec<Problem>> {
     let mut checker = Checker { variables, ..Checker::default() };
     let kind = checker.check(expression);
@@ -58,12 +58,13 @@ pub(super) fn check(expression: &mut Expr, variables: &[&str]) -> Result<Type, V
 #[derive(Default)]
 struct Checker<'a> {
     variables: &'a [&'a str],
-    /// Variables of the loops around, the innermost last.
+    /// Variables of the enclosing loops, the innermost last.
     scope: Vec<(String, Type)>,
-    /// What open types turned out to be.
+    /// The types found for type variables.
     found: BTreeMap<usize, Type>,
     opened: usize,
-    /// Whether a loop has been seen. Go forgets within and after it which overloads are off.
+    /// Whether a loop has been seen. Inside and after a loop, Go no longer knows which overloads
+    /// are disabled.
     loosened: bool,
     problems: Vec<Problem>,
 }
@@ -78,7 +79,8 @@ impl Checker<'_> {
         Type::Open(self.opened - 1)
     }
 
-    /// The type with what is known put in; what is not known stays open, or is anything.
+    /// Replaces type variables by their known types. Unknown ones stay variables, or become `Dyn`
+    /// if `finally` is set.
     fn close(&self, kind: &Type, finally: bool) -> Type {
         match kind {
             Type::Open(id) => match self.found.get(id) {
@@ -101,7 +103,7 @@ impl Checker<'_> {
         }
         let (name, kind) = TYPES.iter().find(|(known, _)| *known == name)?;
         let kind = Type::read(kind);
-        // Open parts of a type's name are of no interest to anybody.
+        // Type variables in the name of a type do not matter.
         let kind = Self::default().close(&kind, true);
         Some((kind, Some(name)))
     }
@@ -173,7 +175,7 @@ impl Checker<'_> {
         }
     }
 
-    /// One type for several items: the wider one, or anything.
+    /// One type for several items: the wider one, or `Dyn`.
     fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
         match previous {
             None => current,
@@ -294,7 +296,7 @@ impl Checker<'_> {
         if fine { Type::Bool } else { Type::Error }
     }
 
-    /// The same, but what was found out on the way to nowhere does not count.
+    /// Like `fits`, but types that were found are discarded if it fails.
     fn try_fit(&mut self, given: &Type, wanted: &Type) -> bool {
         let known = self.found.clone();
         let fits = self.fits(given, wanted);
@@ -304,7 +306,7 @@ impl Checker<'_> {
         fits
     }
 
-    /// Whether one type can stand where another is wanted. Finds out about open types on the way.
+    /// Whether a type is accepted where another is expected. Sets type variables.
     fn fits(&mut self, given: &Type, wanted: &Type) -> bool {
         if let Type::Open(id) = wanted {
             match self.settle(given, *id) {
@@ -319,7 +321,7 @@ impl Checker<'_> {
         match (given, wanted) {
             (Type::Dyn | Type::Any | Type::Error, _)
             | (_, Type::Dyn | Type::Any | Type::Error)
-            // The moments of time may be missing.
+            // Timestamps and durations may be null.
             | (Type::Null, Type::Null | Type::Timestamp | Type::Duration)
             | (Type::Timestamp | Type::Duration, Type::Null)
             | (Type::Name(_), Type::Name(_)) => true,
@@ -329,7 +331,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Lets an open type be the given one, if it can be; `None` if that would make it contain itself.
+    /// Sets a type variable to the given type, if possible. `None` if the type would contain
+    /// itself.
     fn settle(&mut self, given: &Type, open: usize) -> Option<bool> {
         if *given == Type::Open(open) {
             return Some(true);
@@ -378,7 +381,7 @@ fn literal_type(literal: &Literal) -> Type {
     }
 }
 
-/// An overload's own open types under names that nobody else has.
+/// Gives the type variables of an overload unique names.
 fn renamed(kind: &Type, base: usize) -> Type {
     match kind {
         Type::Open(id) => Type::Open(base + id),

@@ -1,6 +1,6 @@
-//! Escapes in texts.
+//! Escapes in string literals.
 
-/// How many characters the escape at the front takes; none if it is not one.
+/// The length of the escape at the front in characters. `None` if there is no valid escape.
 pub(super) fn length(rest: &[char]) -> Option<usize> {
     let digits = |from: usize, count: usize, base: u32| {
         let digits = rest.get(from..from + count)?;
@@ -16,7 +16,7 @@ pub(super) fn length(rest: &[char]) -> Option<usize> {
     }
 }
 
-/// The content of a text: UTF-8, or for bytes whatever the escapes say.
+/// The content of a string literal: UTF-8, or for bytes the values of the escapes.
 pub(super) fn resolve(body: &[char], raw: bool, bytes: bool) -> Result<Vec<u8>, &'static str> {
     let mut content = Vec::with_capacity(body.len());
     let mut rest = body;

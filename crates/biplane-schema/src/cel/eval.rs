@@ -1,4 +1,4 @@
-//! Running a rule.
+//! Evaluates an expression.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::functions;
 use super::outcome::{Outcome, index, no_such_overload};
 use super::value::Value;
 
-/// What the expression evaluates to.
+/// The value of the expression.
 pub(super) fn run<'a>(
     expression: &'a Expr,
     variables: &[(&'a str, Value<'a>)],
@@ -53,7 +53,7 @@ impl<'a> Runner<'a> {
                 let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(pairs.len());
                 for (key, value) in pairs {
                     let (key, value) = (self.eval(key)?, self.eval(value)?);
-                    // The last of equal keys counts.
+                    // The last of equal keys wins.
                     match entries.iter_mut().find(|(known, _)| known.equals(&key)) {
                         Some((_, known)) => *known = value,
                         None => entries.push((key, value)),
@@ -87,7 +87,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Either side may settle the matter, even if the other one fails.
+    /// Either side may decide the result, even if the other one fails.
     fn logic(&mut self, left: &'a Expr, right: &'a Expr, settles: bool) -> Outcome<'a> {
         let left = self.eval(left);
         if matches!(left, Ok(Value::Bool(bool)) if bool == settles) {
@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
                 break;
             }
         }
-        // A failure is only one if it still stands at the end.
+        // An error counts only if it is still there at the end.
         let depth = self.scope.len();
         self.scope.push((RESULT, result?));
         let outcome = self.eval(&parts.result);
@@ -127,7 +127,7 @@ impl<'a> Runner<'a> {
         outcome
     }
 
-    /// One turn: whether there was one, and the result after it.
+    /// One iteration: whether there was one, and the accumulator after it.
     fn round(
         &mut self,
         parts: &'a Loop,
@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
         outcome
     }
 
-    /// Once a turn has failed, a later one can still settle what `all` and `exists` ask.
+    /// After an iteration has failed, a later one can still decide `all` and `exists`.
     fn after_failure(
         &mut self,
         parts: &'a Loop,

@@ -1,4 +1,4 @@
-//! What functions and operators do.
+//! Implements functions and operators.
 
 mod time;
 
@@ -12,7 +12,7 @@ use biplane_go::regex::GoRegex;
 use super::outcome::{Outcome, index, no_such_overload, show};
 use super::value::Value;
 
-/// Calls a function whose arguments are known.
+/// Calls a function with evaluated arguments.
 pub(super) fn call<'a>(
     function: &str,
     args: &[Value<'a>],
@@ -171,7 +171,7 @@ fn by_zero(function: &str) -> String {
     if function == "_/_" { "division by zero" } else { "modulus by zero" }.to_owned()
 }
 
-/// Whether the operator means anything to a value of the left one's type.
+/// Whether the operator supports the type of the left operand.
 fn knows(left: &Value<'_>, function: &str) -> bool {
     match left {
         Value::Int(_) | Value::Uint(_) => true,
@@ -205,7 +205,8 @@ fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
             double.map_or_else(|_| fails("double"), |double| Ok(Value::Double(double)))
         }
         ("int", Value::Double(double)) => {
-            // Both ends of the range are refused, for they may stand for numbers beyond it.
+            // Both ends of the range are refused, because they may be rounded from numbers outside
+            // of it.
             let fits = *double > i64::MIN as f64 && *double < i64::MAX as f64;
             if fits { Ok(Value::Int(*double as i64)) } else { Err(overflow()) }
         }
@@ -227,7 +228,7 @@ fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
                 Err("unsigned integer overflow".to_owned())
             }
         }
-        // Unlike an integer, this may not have a sign.
+        // Unlike for an integer, a sign is not allowed.
         ("uint", Value::Text(text)) if text.starts_with('+') => fails("uint"),
         ("uint", Value::Text(text)) => {
             text.parse().map_or_else(|_| fails("uint"), |uint| Ok(Value::Uint(uint)))

@@ -1,4 +1,4 @@
-//! Words of a rule.
+//! Splits an expression into tokens.
 
 use super::ast::Literal;
 use super::escapes;
@@ -7,10 +7,10 @@ use super::report::Problem;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     Literal(Literal),
-    /// A number whose sign may turn it into something that fits: its digits, and their base.
+    /// Digits of an integer and their base. Whether it fits may depend on its sign.
     Int(String, u32),
     Name(String),
-    /// A field's name between backquotes.
+    /// A field name in backquotes.
     Quoted(String),
     Symbol(&'static str),
     End,
@@ -23,13 +23,13 @@ pub(super) struct Word {
     pub(super) end: usize,
 }
 
-/// Longer symbols come before their beginnings.
+/// Longer symbols come before their prefixes.
 const SYMBOLS: [&str; 24] = [
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!",
     "?", ":", "+", "*", "/", "%",
 ];
 
-/// Splits the source. What is no word is a problem and left out.
+/// Splits the source. Invalid tokens are reported and left out.
 pub(super) fn words(source: &[char]) -> (Vec<Word>, Vec<Problem>) {
     let mut lexer = Lexer { source, at: 0, problems: Vec::new() };
     let mut words = Vec::new();
@@ -180,7 +180,7 @@ impl Lexer<'_> {
         Token::Literal(Literal::Null)
     }
 
-    /// Length of the letters before a quote: `b` for bytes, `r` for raw, in any order that is used.
+    /// The length of the prefix of a string literal: `b` for bytes, `r` for raw, in any order.
     fn text_prefix(&self) -> Option<usize> {
         let quote = |ahead| matches!(self.peek(ahead), Some('"' | '\''));
         let letter = |ahead, set: &str| self.peek(ahead).is_some_and(|c| set.contains(c));

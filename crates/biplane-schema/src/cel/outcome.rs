@@ -1,4 +1,4 @@
-//! What an operation comes to: a value, or an error in CEL's words.
+//! The result of an operation: a value, or CEL's error message.
 
 use biplane_go::num;
 
@@ -32,7 +32,7 @@ pub(super) fn index<'a>(operand: &Value<'a>, key: &Value<'_>) -> Outcome<'a> {
     operand.get(key).ok_or_else(|| format!("no such key: {}", show(key)))
 }
 
-/// A key or number as error texts show it.
+/// A key or number as error messages show it.
 pub(super) fn show(value: &Value<'_>) -> String {
     match value {
         Value::Text(text) => text.to_string(),

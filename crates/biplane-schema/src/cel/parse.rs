@@ -1,10 +1,10 @@
-//! From words to an expression.
+//! Parses tokens into an expression.
 
 use super::ast::{Expr, Kind, Literal, Loop, RESULT};
 use super::lex::{Token, Word, words};
 use super::report::Problem;
 
-/// How many expressions may lie within one another.
+/// How deeply expressions may nest.
 const MAX_DEPTH: usize = 250;
 
 const BEGINNINGS: &str = "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, \
@@ -14,7 +14,7 @@ const BEGINNINGS: &str = "'[', '{', '(', '.', '-', '!', 'true', 'false', 'null',
 const LEVELS: [&[&str]; 5] =
     [&["||"], &["&&"], &["<", "<=", ">=", ">", "==", "!=", "in"], &["+", "-"], &["*", "/", "%"]];
 
-/// Names that may only be fields.
+/// Names that may only be used as fields.
 const RESERVED: [&str; 18] = [
     "as",
     "break",
@@ -36,7 +36,7 @@ const RESERVED: [&str; 18] = [
     "in",
 ];
 
-/// Reads a rule.
+/// Parses an expression.
 pub(super) fn parse(source: &[char]) -> Result<Expr, Vec<Problem>> {
     let (words, problems) = words(source);
     let mut parser = Parser { source, words, next: 0, nesting: 0, problems };
@@ -55,7 +55,7 @@ struct Parser<'a> {
     words: Vec<Word>,
     next: usize,
     nesting: usize,
-    /// What is wrong, but does not keep the rest from being read.
+    /// Problems that do not stop the parser.
     problems: Vec<Problem>,
 }
 
@@ -109,7 +109,7 @@ impl Parser<'_> {
         Err(self.unexpected("mismatched", expecting))
     }
 
-    /// Refuses what is nested too deeply for whoever walks it later.
+    /// Refuses expressions that are nested too deeply for later recursion.
     fn made(&self, expression: Expr) -> Parsed<Expr> {
         if expression.depth > MAX_DEPTH { Err(self.too_deep()) } else { Ok(expression) }
     }
@@ -124,7 +124,8 @@ impl Parser<'_> {
         if self.peek().token == Token::End {
             return Ok(expression);
         }
-        // With one word too many, that word is to blame; with more, nobody knows.
+        // If there is one token too many, report that token. If there are more, the cause is
+        // unclear.
         let last = self.words.get(self.next + 1).is_none_or(|word| word.token == Token::End);
         Err(self.unexpected(if last { "extraneous" } else { "mismatched" }, "<EOF>"))
     }
@@ -168,7 +169,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// How tightly the operator that comes next binds.
+    /// The precedence of the next operator.
     fn level(&self) -> Option<usize> {
         let word = self.words.get(self.next)?;
         LEVELS.iter().position(|symbols| is(word, symbols).is_some())
@@ -196,7 +197,7 @@ impl Parser<'_> {
             }
             let operand = self.primary()?;
             let operand = self.members(operand)?;
-            // Two of a kind cancel out.
+            // Pairs of the same operator cancel out.
             if count % 2 == 0 {
                 return Ok(operand);
             }
@@ -304,7 +305,7 @@ impl Parser<'_> {
         item: impl Fn(&mut Self) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
-        // A comma may stand alone, as if it followed an item.
+        // A comma alone is accepted, as if it followed an item.
         let alone = self.words.get(self.next + 1).is_some_and(|word| is(word, &[close]).is_some());
         if alone {
             self.take(&[","]);
@@ -344,7 +345,7 @@ impl Parser<'_> {
         Ok(Expr::new(at, Kind::Name(name)))
     }
 
-    /// A call, or what a macro of that name and shape makes of it.
+    /// A call, or the expansion of a macro with that name and shape.
     fn call(
         &mut self,
         at: usize,
@@ -372,7 +373,7 @@ impl Parser<'_> {
     }
 }
 
-/// The loop that a macro stands for.
+/// The loop that a macro expands to.
 fn unroll(at: usize, name: &str, range: Expr, args: Vec<Expr>) -> Parsed<Expr> {
     let mut args = args.into_iter();
     let (Some(variable), Some(second), third) = (args.next(), args.next(), args.next()) else {
@@ -420,7 +421,7 @@ fn unroll(at: usize, name: &str, range: Expr, args: Vec<Expr>) -> Parsed<Expr> {
     ))
 }
 
-/// Long chains of one operator become a tree that is only as deep as it has to be.
+/// Turns a long chain of one operator into a balanced tree.
 fn balanced(function: &str, first: Expr, mut rest: Vec<(usize, Expr)>) -> Expr {
     if rest.is_empty() {
         return first;

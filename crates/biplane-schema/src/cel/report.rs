@@ -1,13 +1,13 @@
-//! How problems in a rule are told: with the line they are in, and a mark below the place.
+//! Reports problems in an expression with their line and a caret below the location.
 
-/// Something wrong, and where in the source it begins.
+/// A problem, and where in the source it begins.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) at: usize,
     pub(super) text: String,
 }
 
-/// Nobody reads more, and every one repeats its line.
+/// More problems would not help, and every one repeats its line.
 const MAX_TOLD: usize = 100;
 
 /// The problems in the order of the source.

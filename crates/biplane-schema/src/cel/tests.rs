@@ -1,4 +1,4 @@
-//! What the Go implementation said about rules over one object.
+//! Tests against the recorded results of the Go implementation for expressions over one object.
 
 use super::{Program, Type, Value, parse};
 use serde_json::Value as Json;
@@ -8,13 +8,13 @@ fn object() -> Json {
     serde_json::from_str(include_str!("object.json")).unwrap()
 }
 
-/// A program that asks about `object`.
+/// Compiles a program with the variable `object`.
 fn compile(rule: &str) -> Result<Program, String> {
     let checked = parse(rule).and_then(|expression| expression.check(&["object"]));
     checked.map_err(|error| format!("failed to compile query: {error}"))
 }
 
-/// What the program that was recorded says about a rule.
+/// The result of an expression, in the form of the recorded program.
 fn answer(rule: &str, object: &Json) -> Result<bool, String> {
     let program = compile(rule)?;
     if *program.result() != Type::Bool {
@@ -26,8 +26,8 @@ fn answer(rule: &str, object: &Json) -> Result<bool, String> {
     }
 }
 
-/// What is compared of an answer: of syntax errors only where the first one is, for the rest is the
-/// parser's guess at what was meant.
+/// The part of a result that is compared. For syntax errors this is only the location of the first
+/// one, because the rest depends on the parser.
 fn essence(says: &str) -> &str {
     match says.find(": Syntax error") {
         Some(at) => &says[..at],
@@ -68,7 +68,7 @@ fn no_rule_is_too_odd_to_be_answered() {
     });
 }
 
-/// Rules that are not among the recorded ones.
+/// Expressions that are not among the recorded ones.
 #[test]
 fn moments_are_those_of_the_calendar() {
     let object = object();
@@ -98,7 +98,7 @@ fn moments_are_those_of_the_calendar() {
     }
 }
 
-/// Each of these is fine at a smaller depth.
+/// Each of these is accepted at a smaller depth.
 #[test]
 fn depth_is_limited_before_it_can_hurt() {
     let object = object();

@@ -5,11 +5,11 @@ use std::fmt;
 /// The type of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Anything; known when the rule runs.
+    /// Any type. Known only when the expression runs.
     Dyn,
-    /// What a rule is given. Differs from [`Type::Dyn`] in that nobody can loop over it.
+    /// The type of a variable. Unlike [`Type::Dyn`], it cannot be looped over.
     Any,
-    /// What has no type because something is wrong with it.
+    /// The type of an invalid expression.
     Error,
     /// `bool`.
     Bool,
@@ -25,22 +25,22 @@ pub enum Type {
     Bytes,
     /// `null_type`.
     Null,
-    /// A moment.
+    /// A point in time.
     Timestamp,
-    /// A span of time.
+    /// A duration.
     Duration,
-    /// A list and the type of its items.
+    /// A list, with the type of its items.
     List(Box<Type>),
-    /// A map and the types of its keys and values.
+    /// A map, with the types of its keys and values.
     Map(Box<Type>, Box<Type>),
     /// A type as a value.
     Name(Box<Type>),
-    /// A type that is yet to be found out.
+    /// A type variable.
     Open(usize),
 }
 
 impl Type {
-    /// Reads a type as the table of functions writes it.
+    /// Parses a type as the table of functions spells it.
     pub(super) fn read(text: &str) -> Self {
         let inner = |name: &str| text.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
         if let Some(item) = inner("list") {
@@ -72,7 +72,7 @@ impl Type {
         matches!(self, Self::Dyn | Self::Any)
     }
 
-    /// How many open types an overload has, which numbers them from zero.
+    /// The number of type variables of an overload, which are numbered from zero.
     pub(super) fn count_open(&self) -> usize {
         match self {
             Self::Open(number) => number + 1,
@@ -82,7 +82,7 @@ impl Type {
         }
     }
 
-    /// The same with its parts, if it has any, replaced.
+    /// The same type, with each of its parts replaced.
     pub(super) fn map_parts(&self, change: &mut dyn FnMut(&Self) -> Self) -> Self {
         match self {
             Self::List(item) => Self::List(Box::new(change(item))),

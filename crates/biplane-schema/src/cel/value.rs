@@ -1,4 +1,4 @@
-//! Values while a rule runs.
+//! Values at run time.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -8,20 +8,20 @@ use biplane_model::Value as Json;
 
 use super::ast::Literal;
 
-/// A value. JSON that is given to a program is read where it lies.
+/// A value. JSON that is passed to a program is borrowed, not copied.
 #[derive(Clone, Debug)]
 pub enum Value<'a> {
     /// `null`.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A signed integer.
     Int(i64),
     /// An unsigned integer.
     Uint(u64),
-    /// A double, which every number in JSON is.
+    /// A double, like every number in JSON.
     Double(f64),
-    /// Text.
+    /// A string.
     Text(Rc<str>),
     /// Bytes.
     Bytes(Rc<[u8]>),
@@ -31,13 +31,13 @@ pub enum Value<'a> {
     Timestamp(i128),
     /// Nanoseconds.
     Duration(i64),
-    /// A list that the program made.
+    /// A list that the program created.
     List(Rc<Vec<Value<'a>>>),
-    /// A list that the program was given.
+    /// A list that was passed to the program.
     JsonList(&'a [Json]),
-    /// A map that the program made.
+    /// A map that the program created.
     Map(Rc<Vec<(Value<'a>, Value<'a>)>>),
-    /// A map that the program was given.
+    /// A map that was passed to the program.
     JsonMap(&'a JsonMap<String, Json>),
 }
 
@@ -76,7 +76,7 @@ impl From<&Literal> for Value<'_> {
 }
 
 impl<'a> Value<'a> {
-    /// What the language calls the value's type.
+    /// CEL's name of the type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null_type",
@@ -94,7 +94,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What Go calls it.
+    /// Go's name of the type.
     pub(super) fn go_name(&self) -> &'static str {
         match self {
             Self::Null => "types.Null",
@@ -132,7 +132,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How many characters, bytes, items or entries there are.
+    /// The number of characters, bytes, items or entries.
     pub(super) fn size(&self) -> Option<usize> {
         Some(match self {
             Self::Text(text) => text.chars().count(),
@@ -156,7 +156,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Equality; numbers of all kinds compare by value, everything else only with its own kind.
+    /// Equality. Numbers of all types are compared by value, everything else only with the same
+    /// type.
     pub(super) fn equals(&self, other: &Value<'_>) -> bool {
         if let (Some(mut left), Some(mut right)) = (self.items(), other.items()) {
             return self.size() == other.size()
@@ -174,7 +175,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Order, where there is one.
+    /// The order of two values, if they have one.
     pub(super) fn compare(&self, other: &Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
@@ -198,12 +199,12 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A double beside an integer. Large integers are not rounded before they are compared.
+/// Compares a double with an integer. Large integers are not rounded first.
 fn double_order(double: f64, integer: i128) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
-    // Saturates far outside of what 64 bits hold, which is all that matters there.
+    // Saturates far outside of the 64-bit range, which does not affect the comparison.
     let whole = double.floor() as i128;
     Some(whole.cmp(&integer).then(if double.fract() == 0.0 {
         Ordering::Equal

@@ -1,4 +1,4 @@
-//! Merging an applied configuration into the live object.
+//! Merges an applied configuration into the live object.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,10 +8,10 @@ use super::path::PathElement;
 use super::typed::{TypeErrors, check_scalar, item_element, no_such_type};
 use super::types::{ListType, MapType, Shape, TypeRef};
 
-/// The live value with the applied one laid over it.
+/// Merges the applied value over the live one.
 ///
-/// What is owned piece by piece is merged piece by piece; everything else is the applied value
-/// where there is one.
+/// Parts that are owned separately are merged separately. Everything else is replaced by the
+/// applied value, if there is one.
 pub fn combine(type_ref: &TypeRef, live: &Value, applied: &Value) -> Result<Value, TypeErrors> {
     Ok(merge(Some(type_ref), Some(live), Some(applied))?.unwrap_or(Value::Null))
 }
@@ -26,7 +26,7 @@ fn merge(type_ref: Option<&TypeRef>, lhs: Option<&Value>, rhs: Option<&Value>) -
         (None, Some(_)) => shaped(atom.shape(right), lhs, rhs),
         _ if left == right => shaped(atom.shape(right), lhs, rhs),
         _ => {
-            // The value changes its shape. Both readings must hold, the new one counts.
+            // The value changes its shape. Both must be valid, and the new one is used.
             let before = shaped(atom.shape(left), lhs, rhs);
             let after = shaped(atom.shape(right), lhs, rhs);
             before.and(after)
@@ -52,7 +52,7 @@ fn shaped(shape: Shape<'_>, lhs: Option<&Value>, rhs: Option<&Value>) -> Merged 
         Shape::Map(map) => {
             let (l, r) = (lhs.and_then(Value::as_object), rhs.and_then(Value::as_object));
             let hollow = l.is_none_or(Map::is_empty) && r.is_none_or(Map::is_empty);
-            // Two empty sides keep the difference between empty and null.
+            // If both sides are empty, keep the difference between empty and null.
             if map.atomic || hollow {
                 return Ok(leaf(lhs, rhs));
             }
@@ -93,7 +93,7 @@ fn merge_fields(
     Ok((!out.is_empty()).then_some(Value::Object(out)))
 }
 
-/// Items by their key, and their order. An item that is there twice has no value to merge with.
+/// Items by their key, and their order. An item that is given twice has no value to merge with.
 struct Indexed<'a> {
     order: Vec<(PathElement, &'a Value)>,
     by_key: BTreeMap<PathElement, &'a Value>,
@@ -128,8 +128,8 @@ fn index<'a>(
     Ok(out)
 }
 
-/// Merges two lists so that the order of each side is kept as far as both can be, with the
-/// applied order winning among items that both have.
+/// Merges two lists. The order of each side is kept as far as possible. For items on both sides,
+/// the applied order wins.
 fn merge_items(list: &ListType, lhs: &[Value], rhs: &[Value]) -> Merged {
     let right = index(list, rhs, false)?;
     let left = index(list, lhs, true)?;
@@ -159,7 +159,7 @@ fn merge_items(list: &ListType, lhs: &[Value], rhs: &[Value]) -> Merged {
                 continue;
             }
             if right.by_key.contains_key(l) && next_shared.is_some_and(|next| next != l) {
-                // Both have it, but the applied order wants another one first.
+                // Both sides have the item, but in the applied order another one comes first.
                 li += 1;
                 continue;
             }

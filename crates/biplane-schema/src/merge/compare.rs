@@ -1,4 +1,4 @@
-//! What changed between two values, as sets of fields.
+//! Compares two values and returns the changes as sets of fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +13,16 @@ use crate::value;
 /// The fields that differ between an old and a new value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Only in the old value.
+    /// Fields that are only in the old value.
     pub removed: FieldSet,
-    /// In both, with different values.
+    /// Fields that are in both, with different values.
     pub modified: FieldSet,
-    /// Only in the new value.
+    /// Fields that are only in the new value.
     pub added: FieldSet,
 }
 
 impl Comparison {
-    /// Leaves out some fields and everything below them.
+    /// Removes the given fields and everything below them.
     #[must_use]
     pub fn without(&self, fields: &FieldSet) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl Walk {
         }
     }
 
-    /// Compares as one shape; the answer is whether it was one value without parts.
+    /// Compares as one shape. Returns whether the value is atomic.
     fn shaped(
         &mut self,
         shape: Shape<'_>,
@@ -167,7 +167,7 @@ impl Walk {
                 let (l, r) = (l.first().copied(), r.first().copied());
                 self.below(element.clone(), Some(&list.element), l, r)?;
             } else if l.len() >= 2 && r.len() >= 2 {
-                // Items that are there several times on both sides are one value.
+                // Items that occur several times on both sides are compared as one value.
                 let same = l.len() == r.len() && l.iter().zip(r).all(|(l, r)| value::equal(l, r));
                 if !same {
                     self.out.modified.insert(&here);

@@ -1,14 +1,14 @@
-//! Fields that an apply would take from other managers, as the API server words it.
+//! Conflicts: fields that an apply would take from other managers, with the API server's messages.
 
 use std::fmt;
 
 use super::managed::Manager;
 use super::path::Path;
 
-/// One field and who owns it.
+/// One field and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The present owner.
+    /// The current owner.
     pub manager: Manager,
     /// The field.
     pub path: Path,
@@ -24,13 +24,13 @@ impl Conflicts {
         Self(conflicts)
     }
 
-    /// Each of them.
+    /// Iterates over the conflicts.
     pub fn iter(&self) -> impl Iterator<Item = &Conflict> {
         self.0.iter()
     }
 }
 
-/// The message of the status that the API server answers with.
+/// The message of the API server's status.
 impl fmt::Display for Conflicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let [only] = self.0.as_slice() {

@@ -1,4 +1,4 @@
-//! Merge types from structural schemas, and the type of `metadata`.
+//! Derives merge types from structural schemas, and defines the type of `metadata`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 use super::types::{Atom, FieldType, ListType, MapType, Scalar, TypeRef};
 
 impl TypeRef {
-    /// The type of an object of a kind whose structural schema is given, as a CRD has it.
+    /// The type of objects with a structural schema, as in a CRD.
     ///
-    /// `apiVersion`, `kind` and `metadata` have their usual types whatever the schema says.
+    /// `apiVersion`, `kind` and `metadata` have their usual types, whatever the schema contains.
     pub fn of_resource(schema: &Value) -> Self {
         let preserve = flag(schema, PRESERVE);
         let map = Reader { preserve }.map(schema, true);
         Self::Given(Arc::new(Atom { map: Some(map), ..Atom::default() }))
     }
 
-    /// The type of an object of a kind without a schema: typed metadata, the rest deduced.
+    /// The type of objects without a schema: `metadata` is typed, the rest is deduced.
     pub fn of_unknown_resource() -> Self {
         static UNKNOWN: LazyLock<TypeRef> = LazyLock::new(|| {
             let mut map =
@@ -102,7 +102,7 @@ static OBJECT_META: LazyLock<TypeRef> = LazyLock::new(|| {
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Reads a schema; what lies below a part that preserves unknown fields preserves them too.
+/// Reads a schema. Everything below a part that preserves unknown fields also preserves them.
 #[derive(Clone, Copy)]
 struct Reader {
     preserve: bool,

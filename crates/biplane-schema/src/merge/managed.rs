@@ -1,4 +1,4 @@
-//! `metadata.managedFields`: who owns which fields, read from and written to an object.
+//! Reads and writes `metadata.managedFields`, which records who owns which fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::set::{FieldSet, FieldSetError};
 
-/// How a manager came to own its fields.
+/// The operation by which a manager owns its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// By server-side apply.
+    /// Server-side apply.
     Apply,
-    /// By any other write.
+    /// Any other write.
     Update,
 }
 
@@ -27,7 +27,7 @@ impl Operation {
     }
 }
 
-/// An owner of fields. One name is several owners if it applies and updates, or writes to a
+/// An owner of fields. The same name is several managers if it applies and updates, writes to a
 /// subresource, or updates through several versions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Manager {
@@ -35,14 +35,14 @@ pub struct Manager {
     pub name: String,
     /// Apply or update.
     pub operation: Operation,
-    /// The version of an updater; empty for an applier, which is the same one in every version.
+    /// The version of an updater. Empty for an applier, which is the same manager in every version.
     pub api_version: String,
-    /// Such as `status`; empty for the object itself.
+    /// A subresource such as `status`. Empty for the object itself.
     pub subresource: String,
 }
 
 impl Manager {
-    /// What the API server sorts managers by.
+    /// The key by which the API server sorts managers.
     pub(super) fn identifier(&self) -> String {
         let mut fields = vec![("manager", &*self.name), ("operation", self.operation.name())];
         fields.push(("apiVersion", &self.api_version));
@@ -56,7 +56,7 @@ impl Manager {
     }
 }
 
-/// As the API server names a manager in a conflict.
+/// The name of a manager in the API server's conflict message.
 impl fmt::Display for Manager {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&quote(&self.name))?;
@@ -70,14 +70,14 @@ impl fmt::Display for Manager {
     }
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The fields.
     pub fields: FieldSet,
-    /// The version in which the fields are named.
+    /// The version to which the field names belong.
     pub api_version: String,
-    /// When the manager last changed something, as `2006-01-02T15:04:05Z`.
+    /// When the manager last changed something, in the format `2006-01-02T15:04:05Z`.
     pub time: Option<String>,
 }
 
@@ -85,39 +85,39 @@ pub struct Owned {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManagedFields(pub BTreeMap<Manager, Owned>);
 
-/// Why `metadata.managedFields` cannot be read.
+/// The reason why `metadata.managedFields` cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManagedFieldsError {
-    /// Neither Apply nor Update.
+    /// The operation is neither Apply nor Update.
     #[error("operation must be `Apply` or `Update`")]
     Operation,
-    /// Fields are always those of a version.
+    /// The version is missing.
     #[error("apiVersion must not be empty")]
     ApiVersion,
-    /// The form of the fields is not given.
+    /// The type of the fields is missing.
     #[error("missing fieldsType in managed fields entry {0}")]
     MissingFieldsType(usize),
-    /// The form of the fields is not known.
+    /// The type of the fields is unknown.
     #[error("invalid fieldsType {} in managed fields entry {index}", quote(.found))]
     FieldsType {
         /// Position of the entry.
         index: usize,
-        /// What was given.
+        /// The given type.
         found: String,
     },
-    /// The entry or its fields are not in the expected form.
+    /// The entry or its fields are malformed.
     #[error("error decoding managed fields entry {index}")]
     Fields {
         /// Position of the entry.
         index: usize,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: FieldSetError,
     },
 }
 
 impl ManagedFields {
-    /// Reads them from an object.
+    /// Reads the managed fields of an object.
     pub fn decode(object: &Object) -> Result<Self, ManagedFieldsError> {
         let mut out = BTreeMap::new();
         let entries = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);
@@ -173,7 +173,7 @@ impl ManagedFields {
         entries.into_iter().map(|(manager, owned)| encode_entry(manager, owned)).collect()
     }
 
-    /// Writes them into an object.
+    /// Writes the managed fields into an object.
     pub fn write(&self, object: &mut Object) {
         if self.0.is_empty() {
             object.remove_at(&["metadata", "managedFields"]);
@@ -182,7 +182,7 @@ impl ManagedFields {
         }
     }
 
-    /// Keeps the number of updaters within bounds: the oldest become `ancient-changes`.
+    /// Limits the number of updaters: the oldest become `ancient-changes`.
     pub(super) fn cap(&mut self, most: usize) {
         let mut updaters: Vec<Manager> =
             self.0.keys().filter(|m| m.operation == Operation::Update).cloned().collect();

@@ -1,4 +1,4 @@
-//! The field manager: apply and update as an endpoint of the API server does them.
+//! The field manager: apply and update as an API server endpoint performs them.
 
 use biplane_model::{Gvk, Object};
 use serde_json::{Map, Value};
@@ -11,30 +11,30 @@ use super::types::TypeRef;
 use super::updater::{MergeError, Updater, manager, strip};
 use super::versions::Versions;
 
-/// Who owns the fields of an object that was written before anyone applied it.
+/// The manager of fields that were written before the first apply.
 pub const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// How many updaters an object remembers by name.
+/// The number of updaters that an object keeps by name.
 const MOST_UPDATERS: usize = 10;
 
-/// Why an apply was refused.
+/// The reason why an apply was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
-    /// Other managers own what would change, and `force` was not set.
+    /// Other managers own fields that would change, and `force` is not set.
     #[error(transparent)]
     Conflicts(#[from] Conflicts),
-    /// The request makes no sense, whatever the live object.
+    /// The request is invalid, whatever the live object is.
     #[error("{0}")]
     BadRequest(String),
-    /// The configuration or the live object does not have the form that its schema asks for.
+    /// The configuration or the live object does not fit its schema.
     #[error("{attempted}{errors}")]
     Types {
-        /// What was attempted.
+        /// The action that failed.
         attempted: String,
-        /// What is wrong.
+        /// The problem.
         errors: TypeErrors,
     },
-    /// The live object says nonsense about its managers.
+    /// The managed fields of the live object are invalid.
     #[error("failed to decode managed fields: {0}")]
     ManagedFields(#[from] ManagedFieldsError),
 }
@@ -50,18 +50,18 @@ impl From<MergeError> for ApplyError {
     }
 }
 
-/// Keeps `metadata.managedFields` of the objects that one endpoint writes.
+/// Maintains `metadata.managedFields` of the objects that one endpoint writes.
 #[derive(Clone, Copy)]
 pub struct FieldManager<'a> {
-    /// The kind's versions.
+    /// The versions of the kind.
     pub versions: &'a dyn Versions,
     /// The kind, in the version of the endpoint.
     pub gvk: &'a Gvk,
-    /// Such as `status`; empty for the object itself.
+    /// A subresource such as `status`. Empty for the object itself.
     pub subresource: &'a str,
-    /// Fields that the endpoint does not let anyone change.
+    /// Fields that cannot be changed through the endpoint.
     pub ignored: &'a FieldSet,
-    /// The time of the request, as `2006-01-02T15:04:05Z`.
+    /// The time of the request, in the format `2006-01-02T15:04:05Z`.
     pub now: &'a str,
 }
 
@@ -72,17 +72,17 @@ impl std::fmt::Debug for FieldManager<'_> {
     }
 }
 
-/// The outcome of an apply.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
-    /// The object with its managers.
+    /// The object with its managed fields.
     pub object: Object,
-    /// Whether anything but the managers may have changed; if so, defaults are due.
+    /// Whether anything except the managed fields may have changed. If so, apply defaults next.
     pub changed: bool,
 }
 
 impl FieldManager<'_> {
-    /// Applies a configuration to the live object, or to nothing.
+    /// Applies a configuration to the live object, or creates the object.
     pub fn apply(
         &self,
         live: Option<&Object>,
@@ -137,9 +137,9 @@ impl FieldManager<'_> {
         Ok(Applied { object, changed })
     }
 
-    /// The new object with its managers after any write but an apply.
+    /// Returns the new object with its managed fields after any write except an apply.
     ///
-    /// A client that knows about managers may have changed them in the new object.
+    /// The client may have changed the managed fields in the new object.
     pub fn update(&self, live: Option<&Object>, new: &Object, name: &str) -> Object {
         let empty = self.empty();
         let creating = live.is_none();
@@ -148,7 +148,7 @@ impl FieldManager<'_> {
         let mut object = new.clone();
         object.remove_at(&["metadata", "managedFields"]);
         if managers.0.is_empty() && !creating {
-            // Nobody has applied this object yet, and it was not tracked from the start.
+            // The object has not been applied yet, and was not tracked from the start.
             return object;
         }
         let (live_value, new_value) = (live.to_value(), object.to_value());
@@ -158,7 +158,7 @@ impl FieldManager<'_> {
             validate(&type_ref, &live_value, true).map_err(unfit)?;
             self.track((&type_ref, &live_value, &new_value), &mut managers, name)
         });
-        // Garbage about managers is worse than nothing about them.
+        // Ignore invalid managed fields.
         if tracked.is_ok() {
             managers.write(&mut object);
         }
@@ -185,7 +185,7 @@ impl FieldManager<'_> {
         }
     }
 
-    /// Records what a write changed as owned by an updater.
+    /// Records the changes of a write as owned by an updater.
     fn track(
         &self,
         (type_ref, old, new): (&TypeRef, &Value, &Value),

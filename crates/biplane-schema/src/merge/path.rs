@@ -1,4 +1,4 @@
-//! Where a field is: the elements of a path through an object, and their text in `fieldsV1`.
+//! Paths of fields: the elements of a path through an object, and their encoding in `fieldsV1`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,12 +9,12 @@ use crate::value::{self, compare};
 
 /// One step into an object.
 ///
-/// The order is the one in which the API server keeps its sets: fields, keys, values, indices.
+/// Ordered like the API server's sets: fields, keys, values, indices.
 #[derive(Clone, Debug)]
 pub enum PathElement {
     /// A field of an object (`f:`).
     Field(String),
-    /// An item of a list that is keyed by some of its fields, sorted by name (`k:`).
+    /// An item of a list with key fields, sorted by name (`k:`).
     Key(Vec<(String, Value)>),
     /// An item of a set, by its value (`v:`).
     Value(Value),
@@ -22,19 +22,19 @@ pub enum PathElement {
     Index(i64),
 }
 
-/// Why a key of `fieldsV1` is not a path element.
+/// The reason why a key of `fieldsV1` is not a path element.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathElementError {
-    /// No room for a type and a colon.
+    /// Too short for a type and a colon.
     #[error("key must be 2 characters long:")]
     TooShort,
     /// The second character is not a colon.
     #[error("missing colon: {0}")]
     MissingColon(String),
-    /// A type that a later version may know; such entries are dropped.
+    /// A type unknown to this version. Such entries are dropped.
     #[error("unknown path element type")]
     UnknownType,
-    /// The part behind the colon is not what its type asks for.
+    /// The part after the colon does not fit its type.
     #[error("cannot read path element {0:?}")]
     Malformed(String),
 }
@@ -45,7 +45,7 @@ impl PathElement {
         Self::Field(name.to_owned())
     }
 
-    /// Reads a key of `fieldsV1`.
+    /// Parses a key of `fieldsV1`.
     pub fn parse(text: &str) -> Result<Self, PathElementError> {
         let bytes = text.as_bytes();
         if bytes.len() < 2 {
@@ -132,7 +132,7 @@ impl PartialEq for PathElement {
 
 impl Eq for PathElement {}
 
-/// As the API server shows it in a conflict.
+/// The element in the API server's conflict message.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

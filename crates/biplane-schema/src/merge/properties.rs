@@ -1,4 +1,4 @@
-//! What holds for every apply, whatever the objects.
+//! Property tests of apply, for any objects.
 
 use biplane_model::{Gvk, Object};
 use proptest::prelude::*;
@@ -62,7 +62,7 @@ fn items() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Some of the fields that the type has, none of them hollow.
+/// Some of the fields of the type, none of them empty.
 fn spec() -> impl Strategy<Value = Value> {
     let fields: Vec<(&str, BoxedStrategy<Value>)> = vec![
         ("number", (0..3).prop_map(|n| json!(n)).boxed()),
@@ -107,7 +107,7 @@ fn apply(
     endpoint.apply(live, &config, manager, force).map(|applied| applied.object)
 }
 
-/// Lists without order, for comparing what has been merged and unmerged.
+/// Sorts lists, to compare values after merging and removing.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -120,7 +120,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// A spec that lost its last field is null, as with the API server.
+/// A spec that lost its last field is null, as in the API server.
 fn spec_of(object: &Object) -> Value {
     object.at(&["spec"]).filter(|spec| !spec.is_null()).map_or_else(|| json!({}), sorted)
 }

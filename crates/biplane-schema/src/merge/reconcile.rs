@@ -1,12 +1,12 @@
-//! Bringing ownership up to date with a schema that has changed since it was recorded.
+//! Updates ownership when the schema has changed since it was recorded.
 
 use super::path::PathElement;
 use super::set::FieldSet;
 use super::types::{MapType, Shape, TypeRef};
 
-/// The set as the present schema means it.
+/// Converts the set to the current schema.
 ///
-/// Who owned parts of something that has become one value owns all of it.
+/// A manager that owned parts of a value that is now atomic owns all of it.
 pub fn reconcile(type_ref: &TypeRef, set: &FieldSet) -> FieldSet {
     let mut atomic = FieldSet::default();
     find(type_ref, Some(set), false, &mut Vec::new(), &mut atomic);
@@ -51,7 +51,7 @@ fn descend<'a>(
     let Some(set) = set else { return };
     let only_below = set.children().map(|(element, _)| element).filter(|e| !set.has_member(e));
     for element in only_below.chain(set.members()) {
-        // Fields that the schema does not know are left alone.
+        // Fields that are not in the schema stay unchanged.
         let Some(type_ref) = type_of(element) else { continue };
         let below = set.child(element);
         let owned_whole = set.has_member(element) && below.is_none();

@@ -1,4 +1,4 @@
-//! Taking fields out of a value.
+//! Removes fields from a value.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::set::FieldSet;
 use super::typed::item_element;
 use super::types::{Shape, TypeRef};
 
-/// The value without some of its fields. What is left without content becomes null.
+/// The value without the given fields. A value that becomes empty becomes null.
 pub fn remove(type_ref: &TypeRef, value: &Value, fields: &FieldSet) -> Value {
     without(Some(type_ref), value, fields)
 }

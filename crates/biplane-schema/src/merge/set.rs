@@ -1,4 +1,4 @@
-//! Sets of fields, as `metadata.managedFields` stores them, and the arithmetic on them.
+//! Sets of fields, as `metadata.managedFields` stores them, and operations on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +7,28 @@ use serde_json::{Map, Value};
 use super::path::{Path, PathElement, PathElementError};
 use super::types::{Atom, TypeRef};
 
-/// A set of paths, kept as a tree.
+/// A set of paths, stored as a tree.
 ///
-/// A path may be a member without its children and the other way round.
+/// A path may be a member without its children, and the other way round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     members: BTreeSet<PathElement>,
     children: BTreeMap<PathElement, FieldSet>,
 }
 
-/// Why a document is not a field set.
+/// The reason why a document is not a field set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldSetError {
     /// Every level of a field set is an object.
     #[error("cannot read field set: expected an object")]
     NotAnObject,
-    /// A key is no path element.
+    /// A key is not a path element.
     #[error("cannot read field set: parsing key as path element: {0}")]
     Element(#[from] PathElementError),
 }
 
 impl FieldSet {
-    /// The set of some paths.
+    /// Creates a set from paths.
     pub fn of(paths: impl IntoIterator<Item = Path>) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -37,7 +37,7 @@ impl FieldSet {
         set
     }
 
-    /// Adds a path. The whole object, the empty path, is owned by nobody.
+    /// Adds a path. The empty path, which is the whole object, cannot be owned.
     pub fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
@@ -53,7 +53,7 @@ impl FieldSet {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// How many paths are members.
+    /// The number of paths in the set.
     pub fn len(&self) -> usize {
         self.members.len() + self.children.values().map(Self::len).sum::<usize>()
     }
@@ -72,7 +72,7 @@ impl FieldSet {
         self.members.contains(element)
     }
 
-    /// What lies below an element, if anything does.
+    /// The set below an element, if there is one.
     pub fn child(&self, element: &PathElement) -> Option<&Self> {
         self.children.get(element)
     }
@@ -82,12 +82,12 @@ impl FieldSet {
         self.members.iter()
     }
 
-    /// The elements that something lies below.
+    /// The elements that have a set below them.
     pub fn children(&self) -> impl Iterator<Item = (&PathElement, &Self)> {
         self.children.iter()
     }
 
-    /// Whether everything here is in the other too.
+    /// Whether every path is also in the other set.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.members.is_subset(&other.members)
             && self.children.iter().all(|(element, set)| match other.children.get(element) {
@@ -96,7 +96,7 @@ impl FieldSet {
             })
     }
 
-    /// Everything that is in either.
+    /// All paths that are in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut out = self.clone();
@@ -104,7 +104,7 @@ impl FieldSet {
         out
     }
 
-    /// Adds everything that is in the other.
+    /// Adds all paths of the other set.
     pub fn extend(&mut self, other: &Self) {
         self.members.extend(other.members.iter().cloned());
         for (element, set) in &other.children {
@@ -112,7 +112,7 @@ impl FieldSet {
         }
     }
 
-    /// Everything that is in both.
+    /// All paths that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let members = self.members.intersection(&other.members).cloned().collect();
@@ -127,7 +127,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// Everything that is not in the other.
+    /// All paths that are not in the other set.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
@@ -145,7 +145,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// Everything that is not in the other and not below anything that is.
+    /// All paths that are neither in the other set nor below one of its paths.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         let members = self.members.difference(&other.members).cloned().collect();
@@ -166,7 +166,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// The same set with every declared field that has something below it as a member too.
+    /// The same set, plus every declared field that has something below it.
     #[must_use]
     pub fn with_named_fields(&self, type_ref: Option<&TypeRef>) -> Self {
         let atom = type_ref.map(TypeRef::resolve);
@@ -184,7 +184,7 @@ impl FieldSet {
         Self { members, children }
     }
 
-    /// Calls back with every member, parents before what lies below them.
+    /// All paths in the set, parents before their children.
     pub fn paths(&self) -> Vec<Path> {
         let mut out = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut out);
@@ -224,13 +224,13 @@ impl FieldSet {
         out
     }
 
-    /// Reads a `fieldsV1` document; elements of a type that is not known are left out.
+    /// Parses a `fieldsV1` document. Elements of an unknown type are left out.
     pub fn from_json(document: &Value) -> Result<Self, FieldSetError> {
         let Value::Object(map) = document else { return Err(FieldSetError::NotAnObject) };
         Ok(Self::read(map)?.0.unwrap_or_default())
     }
 
-    /// What lies below, if anything, and whether the element itself is a member.
+    /// The set below, if any, and whether the element itself is a member.
     fn read(map: &Map<String, Value>) -> Result<(Option<Self>, bool), FieldSetError> {
         let mut below: Option<Self> = None;
         let mut is_member = false;
@@ -258,7 +258,7 @@ impl FieldSet {
     }
 }
 
-/// The type below an element, as far as the schema says.
+/// The type below an element, as far as the schema defines it.
 fn child_type<'a>(atom: Option<&'a Atom>, element: &PathElement) -> Option<&'a TypeRef> {
     match element {
         PathElement::Field(name) => atom?.map()?.type_of(name),

@@ -1,4 +1,4 @@
-//! Tests of the merge on values made by hand.
+//! Tests of merging.
 
 use biplane_model::{Gvk, Object};
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn widget_type() -> TypeRef {
     }))
 }
 
-/// An object and its managers, written to by name.
+/// An object with its managed fields, and methods that write to it as a named manager.
 struct World {
     versions: OneVersion,
     gvk: Gvk,

@@ -1,4 +1,4 @@
-//! Walking a value along its type: is it well formed, and which fields does it set.
+//! Walks a value along its type, to validate it or to collect the fields that it sets.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,14 +11,14 @@ use super::set::FieldSet;
 use super::types::{ListType, MapType, Scalar, Shape, TypeRef};
 use crate::value;
 
-/// One thing that is wrong with a value, and where.
+/// One type error, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
     path: String,
     message: String,
 }
 
-/// Everything that is wrong with a value, in the words of the API server.
+/// All type errors of a value, with the API server's messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeErrors(Vec<TypeError>);
 
@@ -68,7 +68,7 @@ pub(super) fn no_such_type() -> TypeErrors {
     TypeErrors::one("schema error: invalid atom: inlined")
 }
 
-/// Whether a scalar fits; null fits everywhere.
+/// Checks a scalar. Null always fits.
 pub(super) fn check_scalar(
     scalar: Scalar,
     value: Option<&Value>,
@@ -118,7 +118,7 @@ fn go_syntax(value: &Value) -> String {
     format!("{}{{{}}}", go_type(value), inner.join(", "))
 }
 
-/// How an item of an associative list is told from the others.
+/// The path element that identifies an item of an associative list.
 pub(super) fn item_element(list: &ListType, item: &Value) -> Result<PathElement, String> {
     if !list.associative {
         return Err("invalid indexing of non-associative list".into());
@@ -162,10 +162,10 @@ pub(super) fn item_element(list: &ListType, item: &Value) -> Result<PathElement,
     Ok(PathElement::Key(fields))
 }
 
-/// Whether a value is what its type allows.
+/// Checks that a value fits its type.
 ///
-/// Lists that are sets or maps may hold the same item twice only if `duplicates` is set, as
-/// objects that are already stored may.
+/// Lists that are sets or maps may hold the same item twice only if `duplicates` is set, as in
+/// objects that are already stored.
 pub fn validate(type_ref: &TypeRef, value: &Value, duplicates: bool) -> Result<(), TypeErrors> {
     let atom = type_ref.resolve();
     match atom.shape(atom.fitting(Some(value))) {
@@ -283,7 +283,7 @@ fn collect_items(
     let mut seen = BTreeSet::new();
     let mut twice = BTreeSet::new();
     for item in items {
-        // Values were validated before, so an item without a key cannot be here.
+        // Values are validated before, so every item has a key.
         let Ok(element) = item_element(list, item) else { continue };
         if !seen.insert(element.clone()) {
             twice.insert(element.clone());

@@ -1,20 +1,20 @@
-//! What a schema says about merging: which parts are one value and which are owned piece by piece.
+//! Merge types: which parts of an object are atomic, and which are owned separately.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
-/// What kind of scalar a field holds.
+/// The type of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
-    /// Integers and doubles.
+    /// An integer or a double.
     Numeric,
-    /// Text.
+    /// A string.
     String,
-    /// True or false.
+    /// A boolean.
     Boolean,
-    /// Any of these.
+    /// Any scalar.
     Untyped,
 }
 
@@ -23,9 +23,9 @@ pub enum Scalar {
 pub struct ListType {
     /// The type of an item.
     pub element: TypeRef,
-    /// Whether items have owners of their own; otherwise the list is one value.
+    /// Whether items have their own owners. Otherwise the list is atomic.
     pub associative: bool,
-    /// The fields that identify an item; without any the items are their own keys.
+    /// The fields that identify an item. If there are none, the items are their own keys.
     pub keys: Vec<String>,
 }
 
@@ -34,9 +34,9 @@ pub struct ListType {
 pub struct MapType {
     /// Declared fields.
     pub fields: BTreeMap<String, FieldType>,
-    /// The type of other fields; none may be there if it is absent.
+    /// The type of other fields. If it is absent, other fields are not allowed.
     pub element: Option<TypeRef>,
-    /// Whether the object is one value.
+    /// Whether the object is atomic.
     pub atomic: bool,
 }
 
@@ -45,11 +45,11 @@ pub struct MapType {
 pub struct FieldType {
     /// Its type.
     pub type_ref: TypeRef,
-    /// Its default, which counts when it is a key of a list item.
+    /// Its default, which is used if it is a key of a list item.
     pub default: Option<Value>,
 }
 
-/// The types that a value may have; a value picks the one that fits.
+/// The types that a value may have. The value decides which one is used.
 #[derive(Clone, Debug, Default)]
 pub struct Atom {
     pub(super) scalar: Option<Scalar>,
@@ -60,11 +60,11 @@ pub struct Atom {
 /// A type. Cheap to clone.
 #[derive(Clone, Debug)]
 pub enum TypeRef {
-    /// No schema: objects are merged field by field, lists are one value.
+    /// No schema: objects are merged field by field, lists are atomic.
     Deduced,
-    /// No schema, and everything below is one value.
+    /// No schema, and everything below is atomic.
     Atomic,
-    /// As a schema says.
+    /// Defined by a schema.
     Given(Arc<Atom>),
 }
 
@@ -89,7 +89,7 @@ impl TypeRef {
         }
     }
 
-    /// Whether nothing is known about this type.
+    /// Whether this type is unknown.
     pub(super) fn is_untyped(&self) -> bool {
         match self {
             Self::Deduced => true,
@@ -108,7 +108,7 @@ impl Atom {
         self.list.as_ref()
     }
 
-    /// The part of the atom that a value makes use of; all of it when none fits or nothing is known.
+    /// The part of the atom that a value uses. All of it if no part fits or nothing is known.
     pub(super) fn fitting(&self, value: Option<&Value>) -> Fit {
         let all = Fit {
             map: self.map.is_some(),
@@ -126,7 +126,7 @@ impl Atom {
         }
     }
 
-    /// What to treat a value as, in the order in which the API server tries.
+    /// The shape of a value, in the order in which the API server tries shapes.
     pub(super) fn shape(&self, fit: Fit) -> Shape<'_> {
         if let (true, Some(map)) = (fit.map, &self.map) {
             Shape::Map(map)
@@ -140,7 +140,7 @@ impl Atom {
     }
 }
 
-/// Which parts of an atom are in play.
+/// The parts of an atom that are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fit {
     map: bool,
@@ -148,7 +148,7 @@ pub(super) struct Fit {
     list: bool,
 }
 
-/// What a value is treated as.
+/// The shape that a value is treated as.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape<'a> {
     Map(&'a MapType),
@@ -164,7 +164,7 @@ impl MapType {
         self.fields.get(name).map(|field| &field.type_ref).or(self.element.as_ref())
     }
 
-    /// An object about which nothing is known.
+    /// Whether the type of the object is unknown.
     pub(super) fn is_deduced(&self) -> bool {
         self.fields.is_empty() && self.element.as_ref().is_some_and(TypeRef::is_untyped)
     }

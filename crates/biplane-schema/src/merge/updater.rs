@@ -1,4 +1,4 @@
-//! The heart of server-side apply: what a write does to an object and to everyone's ownership.
+//! The core of server-side apply: how a write changes an object and the ownership of its fields.
 
 use std::collections::{BTreeMap, btree_map};
 
@@ -15,7 +15,7 @@ use super::typed::{TypeErrors, field_set};
 use super::types::TypeRef;
 use super::versions::{At, Versions};
 
-/// Why a merge was refused.
+/// The reason why a merge was refused.
 #[derive(Debug)]
 pub(super) enum MergeError {
     Conflicts(Conflicts),
@@ -30,13 +30,13 @@ fn types(attempted: &'static str) -> impl Fn(TypeErrors) -> MergeError {
 pub(super) struct Updater<'a> {
     pub versions: &'a dyn Versions,
     pub api_version: &'a str,
-    /// What writes to this endpoint cannot change, and therefore cannot own.
+    /// Fields that writes to this endpoint cannot change, and therefore cannot own.
     pub ignored: &'a FieldSet,
 }
 
 impl Updater<'_> {
-    /// What an update, after the fact, changes in ownership. The answer is what the writer now
-    /// owns; everyone else has lost it.
+    /// Updates ownership after an update. Returns the fields that the writer now owns. All others
+    /// have lost them.
     pub(super) fn update(
         &self,
         type_ref: &TypeRef,
@@ -49,7 +49,8 @@ impl Updater<'_> {
         Ok(change.modified.union(&change.added).recursive_difference(self.ignored))
     }
 
-    /// Applies a configuration: the merged object, or nothing if it is the live one.
+    /// Applies a configuration. Returns the merged object, or `None` if the live object does not
+    /// change.
     pub(super) fn apply(
         &self,
         type_ref: &TypeRef,
@@ -76,14 +77,14 @@ impl Updater<'_> {
         Ok((!crate::value::equal(live, &merged)).then_some(merged))
     }
 
-    /// Whether an applier no longer mentions something that it owned. If it still mentions all
-    /// of it there is nothing to prune, which is the usual case and saves most of the work.
+    /// Whether an applier no longer sets a field that it owned. Usually it still sets all of them.
+    /// Then there is nothing to prune, which saves most of the work.
     fn gave_something_up(&self, last: &Owned, managers: &ManagedFields, manager: &Manager) -> bool {
         let now = managers.0.get(manager).map(|owned| &owned.fields);
         last.api_version != self.api_version || !now.is_some_and(|now| last.fields.is_subset(now))
     }
 
-    /// Ownership in the terms of the present schemas; versions that are gone lose theirs later.
+    /// Converts ownership to the current schemas. Versions that no longer exist lose theirs later.
     fn reconcile(&self, live: &Value, managers: &mut ManagedFields) {
         managers.0.retain(|_, owned| {
             let Some(at) = self.versions.at(live, &owned.api_version) else { return false };
@@ -92,7 +93,7 @@ impl Updater<'_> {
         });
     }
 
-    /// Takes from all others what changes between two objects.
+    /// Takes the fields that differ between two objects from all other managers.
     fn take_over(
         &self,
         type_ref: &TypeRef,
@@ -146,7 +147,8 @@ impl Updater<'_> {
         Ok(own)
     }
 
-    /// Removes what the manager applied last time, not this time, and nobody else owns.
+    /// Removes fields that the manager applied last time but not this time, and that no other
+    /// manager owns.
     fn prune(
         &self,
         merged: Value,
@@ -177,7 +179,7 @@ impl Updater<'_> {
         })
     }
 
-    /// Restores what others, or the new configuration, claim to own.
+    /// Restores fields that others, or the new configuration, own.
     fn add_back_owned(
         &self,
         merged: &Value,
@@ -189,7 +191,7 @@ impl Updater<'_> {
         for owned in managers.0.values() {
             managed.entry(&owned.api_version).or_default().extend(&owned.fields);
         }
-        // The version in which fields were removed comes first: others may need what it restores.
+        // Start with the version in which fields were removed: others may need what it restores.
         let mut order: Vec<&str> = managed.keys().copied().collect();
         order.sort_by_key(|version| *version != pruned_version);
         let mut merged = merged.clone();
@@ -214,7 +216,7 @@ impl Updater<'_> {
     }
 }
 
-/// Fields that nobody owns, because no client decides them.
+/// Removes fields that cannot be owned, because clients do not control them.
 pub(super) fn strip(fields: &FieldSet) -> FieldSet {
     use super::path::Path;
     static NEVER: std::sync::LazyLock<FieldSet> = std::sync::LazyLock::new(|| {
@@ -235,7 +237,7 @@ pub(super) fn strip(fields: &FieldSet) -> FieldSet {
     fields.difference(&NEVER)
 }
 
-/// Whose entry an operation of a client becomes.
+/// The manager for an operation of a client.
 pub(super) fn manager(
     name: &str,
     operation: Operation,

@@ -1,4 +1,4 @@
-//! One kind in its several versions, as far as merging is concerned.
+//! The versions of one kind, as needed for merging.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::types::TypeRef;
 
-/// An object in some version.
+/// An object in a version.
 #[derive(Debug)]
 pub struct At<'a> {
     /// The object.
@@ -17,9 +17,9 @@ pub struct At<'a> {
 
 /// Converts objects of a kind between its versions.
 pub trait Versions {
-    /// The object in a version, or nothing if the kind has no such version.
+    /// The object in a version, or `None` if the kind has no such version.
     ///
-    /// Only `apiVersion` tells which version the given object is in.
+    /// Only `apiVersion` tells which version the given object has.
     fn at<'a>(&self, object: &'a Value, api_version: &str) -> Option<At<'a>>;
 }
 

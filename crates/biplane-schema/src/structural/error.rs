@@ -1,4 +1,4 @@
-//! What is wrong with a field, in the words of the API server.
+//! Validation errors of a field, with the API server's messages.
 
 use std::fmt;
 
@@ -8,24 +8,24 @@ use biplane_go::fmt::quote;
 use biplane_go::json;
 use biplane_go::num::format_general;
 
-/// What kind of problem a field has.
+/// The type of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Problem {
-    /// It must be there.
+    /// The field is required.
     Required,
-    /// Its value is malformed or out of bounds.
+    /// The value is malformed or out of bounds.
     Invalid,
-    /// Its value has the wrong type.
+    /// The value has the wrong type.
     TypeInvalid,
-    /// Its value is none of those that are allowed.
+    /// The value is not one of the allowed values.
     NotSupported,
-    /// Its value is there before.
+    /// The value is a duplicate.
     Duplicate,
-    /// Its text is too long.
+    /// The string is too long.
     TooLong,
-    /// It has too many items.
+    /// There are too many items.
     TooMany,
-    /// It may not be set or changed.
+    /// The field must not be set or changed.
     Forbidden,
 }
 
@@ -42,7 +42,7 @@ impl Problem {
         }
     }
 
-    /// The reason of a cause in a status.
+    /// The reason for a cause in a status.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
@@ -60,18 +60,18 @@ impl Problem {
 /// A problem with one field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What kind of problem.
+    /// The type of the problem.
     pub problem: Problem,
     /// The field, such as `spec.ports[0].name`.
     pub field: String,
-    /// The value that is wrong.
+    /// The invalid value.
     pub value: Value,
-    /// What would be right.
+    /// What a valid value would be.
     pub detail: String,
 }
 
 impl FieldError {
-    /// A problem with a value.
+    /// Creates a problem with a value.
     pub fn new(
         problem: Problem,
         field: impl Into<String>,
@@ -114,7 +114,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// Several problems as one text: the only one alone, several in brackets, none twice.
+/// Joins several errors: one alone, several in brackets, without duplicates.
 pub fn joined(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::with_capacity(errors.len());
     for error in errors {

@@ -1,4 +1,4 @@
-//! Formats of text and numbers that the API server checks.
+//! Formats of strings and numbers that the API server checks.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -54,7 +54,7 @@ impl Format {
         checked.then(|| Self { name: name.to_owned() })
     }
 
-    /// Whether a text has this format. Formats of numbers say nothing about text.
+    /// Whether a string has this format. Formats of numbers accept every string.
     pub(super) fn fits(&self, text: &str) -> bool {
         let matches = |regex: &LazyLock<Regex>| regex.is_match(text);
         match self.name.replace('-', "").as_str() {
@@ -89,7 +89,7 @@ macro_rules! patterns {
     };
 }
 
-/// The patterns below are constants, compiled by a test.
+/// Compiles a constant pattern. A test compiles all of them.
 fn never_wrong(pattern: &str) -> Regex {
     #[allow(clippy::expect_used)] // a constant that the tests compile
     Regex::new(pattern).expect("a valid pattern")
@@ -146,7 +146,7 @@ fn is_duration(text: &str) -> bool {
     GO_DURATION.is_match(text) || WORDY_DURATION.is_match(text)
 }
 
-/// Roughly what a mail program accepts: something on both sides of one at sign.
+/// An approximate check: non-empty parts on both sides of one at sign.
 fn is_email(text: &str) -> bool {
     let address = match (text.rfind('<'), text.strip_suffix('>')) {
         (Some(open), Some(inner)) => inner.get(open + 1..).unwrap_or_default(),
@@ -161,7 +161,7 @@ fn is_email(text: &str) -> bool {
         && !local.contains('@')
 }
 
-/// An absolute URI or an absolute path, as in the first line of a request.
+/// An absolute URI or an absolute path, as in the first line of an HTTP request.
 fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.chars().any(|c| c.is_ascii_control() || c == ' ') {
         return false;

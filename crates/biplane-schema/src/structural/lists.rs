@@ -1,4 +1,4 @@
-//! Uniqueness in lists that are sets or maps.
+//! Checks that items are unique in lists that are sets or maps.
 
 use biplane_go::json;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::error::{FieldError, Problem};
 use super::node::{ListKind, Node};
 
-/// Every item that repeats an earlier one, at its first repetition.
+/// Reports every duplicate item, at its first repetition.
 pub(super) fn check(map: &Map<String, Value>, node: &Node, path: &str, out: &mut Vec<FieldError>) {
     if let Some(inner) = node.additional.given() {
         for (name, value) in map {

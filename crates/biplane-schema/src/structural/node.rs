@@ -1,4 +1,4 @@
-//! A schema in the form in which it is used: read once, patterns compiled.
+//! A compiled schema: parsed once, with compiled patterns.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::SchemaError;
 use super::formats::Format;
 use super::pattern::Pattern;
 
-/// What a list may be merged as, and which uniqueness follows from it.
+/// The merge type of a list, which decides how items must be unique.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum ListKind {
     #[default]
@@ -39,7 +39,7 @@ impl Additional {
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // JSON Schema has them
 pub(super) struct Node {
-    /// Empty for any type; two for `x-kubernetes-int-or-string`.
+    /// Empty for any type. Two types for `x-kubernetes-int-or-string`.
     pub types: Vec<&'static str>,
     pub nullable: bool,
     pub default: Option<Value>,

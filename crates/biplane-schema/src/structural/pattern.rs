@@ -1,8 +1,8 @@
-//! Patterns, compiled once; one that does not compile matches nothing and says why.
+//! Compiled patterns. A pattern that does not compile matches nothing and keeps its error.
 
 use biplane_go::regex::GoRegex;
 
-/// A pattern with its text.
+/// A pattern with its source.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub text: String,
@@ -15,7 +15,7 @@ impl Pattern {
         Self { text: text.to_owned(), compiled }
     }
 
-    /// Whether a text matches, or why nothing can.
+    /// Whether a string matches, or why the pattern is invalid.
     pub(super) fn matches(&self, text: &str) -> Result<bool, &str> {
         match &self.compiled {
             Ok(regex) => Ok(regex.is_match(text.as_bytes())),

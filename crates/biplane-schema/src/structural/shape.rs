@@ -1,5 +1,4 @@
-//! Bringing an object into the form that its schema gives it: pruned, without stray nulls,
-//! defaulted.
+//! Brings an object into the form of its schema: pruned, without disallowed nulls, and defaulted.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +6,7 @@ use super::node::{Additional, Node};
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes fields that the schema does not know.
+/// Removes fields that are not in the schema.
 pub(super) fn prune(value: &mut Value, node: Option<&Node>) {
     match (value, node) {
         (value, Some(node)) if node.preserve_unknown => prune_known(value, node),
@@ -23,7 +22,7 @@ pub(super) fn prune(value: &mut Value, node: Option<&Node>) {
     }
 }
 
-/// Removes fields of an object; the three that every resource has stay if it is one.
+/// Removes fields of an object. A resource keeps `apiVersion`, `kind` and `metadata`.
 pub(super) fn prune_fields(map: &mut Map<String, Value>, node: &Node, resource: bool) {
     map.retain(|name, _| {
         (resource && META.contains(&name.as_str()))
@@ -38,7 +37,7 @@ pub(super) fn prune_fields(map: &mut Map<String, Value>, node: &Node, resource: 
     }
 }
 
-/// Where unknown fields are kept, only what is known is looked into.
+/// If unknown fields are preserved, only known fields are pruned inside.
 fn prune_known(value: &mut Value, node: &Node) {
     match value {
         Value::Object(map) => prune_known_fields(map, node, node.embedded),
@@ -71,7 +70,7 @@ fn field_node<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
     node.properties.get(name).or_else(|| node.additional.given())
 }
 
-/// Removes nulls where the schema allows none and has no default to put in their place.
+/// Removes nulls if the schema does not allow them and has no default.
 pub(super) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
     match value {
         Value::Object(map) => {
@@ -93,7 +92,7 @@ pub(super) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
     }
 }
 
-/// Fills in defaults, also for nulls where the schema allows none.
+/// Sets defaults, also for nulls if the schema does not allow them.
 pub(super) fn default(value: &mut Value, node: &Node) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! Tests of schemas on values made by hand.
+//! Tests of schemas.
 
 use serde_json::{Value, json};
 

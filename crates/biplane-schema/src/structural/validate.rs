@@ -1,4 +1,4 @@
-//! Checking values against a schema, with the API server's choice of what to report.
+//! Validates values against a schema, and reports the same errors as the API server.
 
 mod scalar;
 
@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use super::error::{FieldError, Problem};
 use super::node::{Additional, ListKind, Node};
 
-/// What was found: problems, and how many checks passed, by which the nearest alternative of
-/// `anyOf` and `oneOf` is chosen.
+/// Errors, and the number of checks that passed. The number decides which alternative of `anyOf`
+/// and `oneOf` is nearest.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     errors: Vec<FieldError>,
@@ -32,14 +32,14 @@ impl Findings {
     }
 }
 
-/// A value under validation: where it is, and what was there before.
+/// The location of a value, and its old value.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
-    /// The path inside the validated value; empty at its root.
+    /// The path inside the validated value. Empty at its root.
     pub path: &'a str,
-    /// What comes before it in the names of fields, such as `status`.
+    /// The prefix of field names, such as `status`.
     pub prefix: &'a str,
-    /// The value before the update, where it can be told which one that was.
+    /// The value before the update, if it is known which one that was.
     pub old: Option<&'a Value>,
 }
 
@@ -61,7 +61,7 @@ impl Place<'_> {
         FieldError::new(problem, field, value, detail)
     }
 
-    /// A problem of this very value.
+    /// A problem of this value.
     fn here(self, problem: Problem, value: impl Into<Value>, detail: String) -> FieldError {
         self.error(problem, self.path, value, detail)
     }
@@ -77,7 +77,7 @@ impl Place<'_> {
     }
 }
 
-/// Checks one value. What has not changed since before is not reported.
+/// Checks one value. Unchanged values are not reported.
 pub(super) fn check(value: &Value, node: &Node, place: Place<'_>) -> Findings {
     let mut findings = check_new(value, node, place);
     if !findings.is_valid() && place.old == Some(value) {
@@ -162,7 +162,7 @@ fn check_enum(value: &Value, node: &Node, place: Place<'_>, out: &mut Findings) 
     out.errors.push(place.here(Problem::NotSupported, value.clone(), detail));
 }
 
-/// Which of several schemas a value comes nearest to.
+/// Keeps the result of the schema that the value is nearest to.
 fn nearest(best: &mut Option<Findings>, found: Findings) {
     if best.as_ref().is_none_or(|best| found.passed > best.passed) {
         *best = Some(found);
@@ -264,7 +264,7 @@ fn at_most(most: i64) -> String {
     format!("must have at most {most} item{}", if most == 1 { "" } else { "s" })
 }
 
-/// The item's former self, which only a keyed list tells.
+/// The old value of an item, which is known only for a keyed list.
 fn old_item<'a>(item: &Value, node: &Node, old: Option<&'a Value>) -> Option<&'a Value> {
     let ListKind::Map(keys) = &node.list else { return None };
     let candidates = old?.as_array()?;

@@ -1,4 +1,4 @@
-//! Damaged schemas and field sets: none may bring the reader down.
+//! Uses mutated schemas and field sets. None may cause a panic.
 
 use biplane_model::{Gvk, Object, Value};
 use biplane_schema::merge::{FieldManager, FieldSet, OneVersion, TypeRef};
@@ -23,7 +23,7 @@ const OBJECT: &str = r#"{"apiVersion":"example.org/v1","kind":"Widget","metadata
 "spec":{"n":2,"s":"a1","l":[{"k":"a"},{"k":"b","p":2}],"t":["x"],"m":{"q":1,"r":"s"},
 "f":{"any":[1,{"x":null}]},"o":{"a":1}}}"#;
 
-/// Does everything that can be done with a schema and two objects.
+/// Runs every operation on a schema and two objects.
 fn use_schema(schema: &Value, live: &Value, config: &Value) {
     let (Some(live), Some(config)) =
         (Object::from_value(live.clone()), Object::from_value(config.clone()))

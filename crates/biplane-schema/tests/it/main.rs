@@ -1,3 +1,3 @@
-//! What an API server decides, as seen from outside.
+//! Integration tests of the API server's rules.
 
 mod damaged_merges;

@@ -1,11 +1,11 @@
-//! The ways in which input is damaged.
+//! Mutations of input.
 
 use super::random::Random;
 
-/// Inputs do not grow beyond this, or beyond the longest of the corpus if that is longer.
+/// The maximum length of an input. If the corpus has a longer entry, its length is the maximum.
 const LONGEST: usize = 1 << 16;
 
-/// Numbers at which lengths, counts and depths go wrong.
+/// Numbers that are likely to break lengths, counts and depths.
 const NUMBERS: &[u64] = &[
     0,
     1,
@@ -27,10 +27,10 @@ const NUMBERS: &[u64] = &[
     u64::MAX,
 ];
 
-/// Doubles that number rules stumble over.
+/// Doubles that are likely to break number rules.
 const DOUBLES: &[f64] = &[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 1e300, 5e-324, 1e21];
 
-/// A damaged copy of an entry.
+/// A mutated copy of an entry.
 pub(super) fn damage(corpus: &[&[u8]], random: &mut Random) -> Vec<u8> {
     let longest = corpus.iter().map(|c| c.len()).max().unwrap_or(0).max(LONGEST);
     let mut input = random.pick(corpus).unwrap_or_default().to_vec();
@@ -63,14 +63,14 @@ fn step(input: &mut Vec<u8>, corpus: &[&[u8]], random: &mut Random) {
             insert(input, random.below(len + 1), &part);
         }
         5 => {
-            // Nesting and repetition: the same few bytes very often.
+            // Repeats a few bytes many times, for nesting and repetition.
             let start = random.below(len + 1);
             let part = copy(input, start..(start + 1 + random.below(16)).min(len));
             let count = 1 + random.below(4096);
             insert(input, start, &part.repeat(count));
         }
         6 => {
-            // The front of this and the back of another.
+            // Joins the start of this entry and the end of another.
             let other = random.pick(corpus).unwrap_or_default();
             input.truncate(random.below(len + 1));
             input.extend(other.iter().skip(random.below(other.len() + 1)));

@@ -1,6 +1,6 @@
-//! A small generator of numbers that depend on nothing but the seed.
+//! A small random number generator that depends only on the seed.
 
-/// SplitMix64.
+/// The SplitMix64 generator.
 #[derive(Debug)]
 pub(super) struct Random(u64);
 
@@ -17,17 +17,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below the limit; zero if there is none.
+    /// A number below the limit. Zero if the limit is zero.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
     }
 
-    /// One of several.
+    /// One of several choices.
     pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
         choices.get(self.below(choices.len())).copied()
     }
 
-    /// A part of something so long; short parts are likelier.
+    /// A random range within a length. Short ranges are more likely.
     pub(super) fn range(&mut self, len: usize) -> std::ops::Range<usize> {
         let start = self.below(len + 1);
         let most = self.below(len - start + 1);

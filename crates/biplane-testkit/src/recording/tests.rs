@@ -1,4 +1,4 @@
-//! Every area is there, whole and in order.
+//! Tests that every area exists, is complete and is sorted.
 
 use super::*;
 

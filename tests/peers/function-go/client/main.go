@@ -1,5 +1,5 @@
-// The client calls a function as control planes do: Go's gRPC, either dialect, plain or with
-// certificates. The request comes in as JSON, the response or the error goes out.
+// The client calls a function like a control plane: with Go's gRPC, either version of the protocol,
+// with or without TLS. It reads the request as JSON and prints the response or the error.
 package main
 
 import (

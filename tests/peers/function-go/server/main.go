@@ -1,5 +1,5 @@
-// The server is a function on the official Go SDK. It does what its input says, so that tests can
-// see every part of a response cross the wire.
+// The server is a function on the official Go SDK. Its input decides what it does, so that tests
+// can check every part of a response.
 package main
 
 import (

@@ -1,4 +1,4 @@
-//! A function as the users of the official SDK for Rust write them.
+//! A function written with the official Rust SDK, for tests with other SDKs.
 
 use function_sdk_rust::proto::v1::function_runner_service_server::FunctionRunnerService;
 use function_sdk_rust::proto::v1::{Ready, RunFunctionRequest, RunFunctionResponse, Target};
@@ -11,11 +11,11 @@ use tonic::{Code, Request, Response, Status};
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Input {
-    /// Answer with this error.
+    /// Return this error.
     fail: Option<String>,
-    /// End the pipeline for this reason.
+    /// Return a fatal result with this message.
     fatal: Option<String>,
-    /// Ask for the ConfigMap of this name.
+    /// Require the ConfigMap with this name.
     require: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl FunctionRunnerService for Peer {
         request: Request<RunFunctionRequest>,
     ) -> Result<Response<RunFunctionResponse>, Status> {
         let req = request.into_inner();
-        // A function that really waits shows that whoever calls it lets it.
+        // Yields once, which shows that the caller supports functions that wait.
         tokio::task::yield_now().await;
         let input: Input = match request::get_input(&req) {
             Ok(input) => input,

@@ -1,8 +1,8 @@
-//! Finds the cycles of a graph.
+//! Finds cycles in a graph.
 
 use std::collections::BTreeSet;
 
-/// The largest sets of nodes in which each reaches each other, of two nodes or more.
+/// The strongly connected components with at least two nodes.
 pub(super) fn find<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<BTreeSet<&'a str>> {
     let nodes: BTreeSet<&str> = edges.iter().flat_map(|&(from, to)| [from, to]).collect();
     let mut found: Vec<BTreeSet<&str>> = Vec::new();
@@ -10,7 +10,7 @@ pub(super) fn find<'a>(edges: &BTreeSet<(&'a str, &'a str)>) -> Vec<BTreeSet<&'a
         if found.iter().any(|cycle| cycle.contains(node)) {
             continue;
         }
-        // The graphs have a few dozen nodes, which is why asking for each pair is good enough.
+        // The graphs have a few dozen nodes, so checking each pair is fast enough.
         let mut cycle: BTreeSet<&str> = reached(edges, node)
             .into_iter()
             .filter(|end| reached(edges, end).contains(node))

@@ -1,4 +1,4 @@
-//! Which paths a source file names, made absolute.
+//! Collects the paths that a source file uses, made absolute.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use syn::{Attribute, Item, UseTree};
 
 use super::Module;
 
-/// Segments below the root of the crate.
+/// Path segments below the root of the crate.
 pub(super) type Path = Vec<String>;
 
-/// A file, read.
+/// A parsed file.
 pub(super) struct Source {
     pub(super) path: Path,
-    /// The file's own module and those that are written out in it.
+    /// The module of the file, and its inline modules.
     pub(super) modules: BTreeMap<Path, Module>,
-    /// Which module names which path.
+    /// Pairs of a module and a path that it uses.
     pub(super) uses: Vec<(Path, Path)>,
-    /// Modules that only exist for tests.
+    /// Modules that exist only for tests.
     pub(super) for_tests: Vec<Path>,
 }
 
@@ -48,7 +48,7 @@ impl Reader<'_> {
         self.source.modules.entry(self.here.clone()).or_default()
     }
 
-    /// Takes note of a path that begins with `crate`, `self` or `super`.
+    /// Records a path that begins with `crate`, `self` or `super`.
     fn note(&mut self, segments: &[String]) {
         if let Some(path) = absolute(&self.here, segments) {
             self.source.uses.push((self.here.clone(), path));
@@ -89,13 +89,13 @@ impl Reader<'_> {
         self.module().imports.insert(name, target);
     }
 
-    /// What an import stands for. A path that begins with a name is one of a module below, or of
-    /// another crate; the latter leads nowhere in this one.
+    /// The target of an import. A path that begins with another name leads to a child module or to
+    /// another crate. Paths to other crates are ignored.
     fn target(&self, segments: &[String]) -> Path {
         absolute(&self.here, segments).unwrap_or_else(|| [self.here.as_slice(), segments].concat())
     }
 
-    /// Macros take any tokens; paths in them are found by their first word.
+    /// Macros take any tokens. Paths in them are found by their first word.
     fn tokens(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -167,7 +167,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         visit::visit_path(self, path);
     }
 
-    /// `pub(in super::super)` says who may use an item and uses nothing itself.
+    /// `pub(in super::super)` restricts visibility. It does not use the module.
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
@@ -176,7 +176,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 }
 
-/// A path that says where it begins, from the root of the crate on.
+/// A path that begins with `crate`, `self` or `super`, from the root of the crate on.
 fn absolute(here: &[String], segments: &[String]) -> Option<Path> {
     let mut path = here.to_vec();
     let mut rest = segments;

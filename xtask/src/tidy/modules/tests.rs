@@ -1,8 +1,8 @@
-//! Small crates with and without cycles.
+//! Tests with small crates, with and without cycles.
 
 use super::check;
 
-/// What is wrong with a crate of these files.
+/// The cycles of a crate with these files.
 fn findings(files: &[(&str, &str)]) -> Vec<String> {
     let files: Vec<(String, String)> =
         files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();

@@ -1,11 +1,12 @@
-//! Merging.
+//! Tests of merging.
 
 use super::*;
 
 const F: Option<bool> = Some(false);
 const T: Option<bool> = Some(true);
 
-/// Merges into the field `v` and returns what it holds then. An empty destination is absent.
+/// Merges into the field `v` and returns its new value. An empty destination means that the field
+/// does not exist.
 fn merge(
     current: &str,
     value: Value,

@@ -1,4 +1,4 @@
-//! Parsing and printing.
+//! Tests of parsing and printing.
 
 use super::*;
 

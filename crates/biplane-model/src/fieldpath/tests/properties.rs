@@ -1,11 +1,11 @@
-//! Laws that hold for any path and document.
+//! Property tests: laws that hold for any path and document.
 
 use proptest::prelude::*;
 
 use super::*;
 
 fn segments() -> impl Strategy<Value = Vec<Segment>> {
-    // Names that brackets and quotes leave alone; the empty name prints as nothing.
+    // Names without brackets and quotes. The empty name prints as nothing.
     let name = "[^.\\[\\]'\"]{1,8}".prop_map(Segment::Field);
     let dotted = "[a-z]{1,3}\\.[a-z.]{0,4}".prop_map(Segment::Field);
     let index = any::<u32>().prop_map(Segment::Index);
@@ -48,7 +48,8 @@ proptest! {
             let nameless = parsed.segments().iter().any(|s| *s == field(""));
             if !nameless {
                 let again = FieldPath::parse(&parsed.to_string()).unwrap();
-                // A numeric name in brackets would come back as an index; printing never makes one.
+                // A numeric name in brackets would parse as an index, but printing never produces
+                // one.
                 prop_assert_eq!(again.segments(), parsed.segments());
             }
         }

@@ -1,4 +1,4 @@
-//! Reading, typed getters and wildcards.
+//! Tests of reading, typed getters and wildcards.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Writing and deleting.
+//! Tests of writing and deleting.
 
 use super::*;
 
-/// Writes into a document and returns what is there afterwards, or what went wrong.
+/// Writes into a document and returns the new document or the error.
 fn set(document: &str, text: &str, value: Value) -> Result<String, String> {
     let mut map = doc(document);
     let before = map.clone();
@@ -88,7 +88,7 @@ fn writing_never_makes_a_document_that_is_too_deep_to_handle() {
     let long = "a".to_owned() + &"[0]".repeat(100_000);
     let error = path(&long).set(&mut map, json!(1)).unwrap_err();
     assert!(matches!(error, PathError::Depth { .. }));
-    // Nor step by step.
+    // Writing segment by segment fails as well.
     let step = path(&("a".to_owned() + &".a".repeat(150)));
     for _ in 0..10 {
         let value = map.get("a").cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The types as the v1 line had them, where they differ.
+//! Types of Crossplane v1 that differ from v2.
 
 use crate::typed::Field;
 use crate::typed::Shape::{Boolean, Integer, List, Map, Raw, Struct, Text};
@@ -6,7 +6,7 @@ use crate::typed::When::{Always, Filled, Set};
 
 use super::{CREDENTIAL, METADATA, NAMED, TYPE};
 
-/// A Composition, with the resources and patch sets of the mode before pipelines.
+/// A Composition, with resources and patch sets, which v1 had besides pipelines.
 pub const COMPOSITION: &[Field] = &[
     ("kind", Text, Filled),
     ("apiVersion", Text, Filled),

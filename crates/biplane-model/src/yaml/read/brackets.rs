@@ -1,5 +1,5 @@
-//! What go-yaml reads in another way than YAML 1.2 does: a `?` or a `:` in words within brackets,
-//! tags that something follows at once, and the names of anchors.
+//! Syntax that go-yaml reads differently from YAML 1.2: `?` and `:` in plain scalars within
+//! brackets, tags directly followed by something else, and names of anchors.
 
 use granit_parser::{Event, ScalarStyle, Span, StructureStyle};
 
@@ -7,15 +7,15 @@ use super::repair::Edit;
 use super::words::{self, Found};
 use super::{Failure, located_in_words};
 
-/// Knows which lists and objects are written in brackets.
+/// Tracks which lists and objects are written in brackets.
 #[derive(Debug, Default)]
 pub(super) struct Brackets {
-    /// One for each list and object that is open.
+    /// One entry for each open list and object.
     open: Vec<bool>,
 }
 
 impl Brackets {
-    /// Looks at an event before anything is made of it.
+    /// Checks an event before it is turned into a value.
     pub(super) fn event(
         &mut self,
         event: &Event<'_>,
@@ -41,7 +41,7 @@ impl Brackets {
     }
 }
 
-/// A tag goes on up to white space.
+/// A tag extends to the next whitespace.
 fn tag(span: &Span, text: &str) -> Result<(), Failure> {
     let Some(tag) = span.tag_span() else { return Ok(()) };
     let Some(end) = tag.byte_range().map(|range| range.end) else { return Ok(()) };
@@ -55,13 +55,13 @@ fn tag(span: &Span, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Makes what is part of a tag look like that, if it stands at a place. No such tag has a meaning.
+/// Replaces a character that go-yaml reads as part of a tag by a letter. No such tag has a meaning.
 pub(super) fn tag_edit(text: &str, at: usize) -> Option<Edit> {
     let part = matches!(text.as_bytes().get(at), Some(b',' | b'[' | b']'));
     part.then(|| Edit { at, removed: 1, added: "x".into() })
 }
 
-/// A word goes on past a colon that no white space follows, and ends at a question mark.
+/// A plain scalar continues past a colon that no whitespace follows, and ends at a question mark.
 fn plain(span: &Span, text: &str) -> Result<(), Failure> {
     let Some(range) = span.byte_range().filter(|range| !range.is_empty()) else { return Ok(()) };
     let word = text.get(range.clone()).unwrap_or_default();
@@ -90,7 +90,7 @@ fn plain(span: &Span, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts quotes around a word that is no number, nor anything else but text.
+/// Quotes a plain scalar that is a string.
 pub(super) fn quoted(at: usize, word: &str) -> Option<Edit> {
     let added = format!("'{}'", word.replace('\'', "''"));
     (!word.contains(['\n', '\r'])).then_some(Edit { at, removed: word.len(), added })
@@ -105,7 +105,7 @@ pub(super) fn alias_edit(text: &str, at: usize) -> Option<Edit> {
     (is_key && is_blank(text, colon + 1)).then(|| Edit { at: colon, removed: 0, added: " ".into() })
 }
 
-/// Whether there is white space at a place, or the end.
+/// Whether there is whitespace or the end of the text at this offset.
 fn is_blank(text: &str, at: usize) -> bool {
     matches!(text.as_bytes().get(at), None | Some(b' ' | b'\t' | b'\n' | b'\r'))
 }

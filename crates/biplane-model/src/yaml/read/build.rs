@@ -1,4 +1,4 @@
-//! Building one document's value from the parser's events.
+//! Builds the value of one document from the parser's events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::{Map, Number, Value};
 
 const CORE_TAGS: &str = "tag:yaml.org,2002:";
 
-/// Keeps the lists and objects that are still open on a stack of its own.
+/// Keeps the open lists and objects on its own stack.
 #[derive(Debug)]
 pub(super) struct Builder<'text> {
     text: &'text str,
@@ -39,11 +39,11 @@ enum Content {
 #[derive(Debug)]
 pub(super) enum Key {
     Name(String),
-    /// `<<`: the value's entries become entries of this object.
+    /// `<<`: the entries of the value become entries of this object.
     Merge,
 }
 
-/// A scalar with its quotes and its tag accounted for.
+/// A scalar after its quotes and its tag have been applied.
 enum Scalar<'event> {
     Plain(Meaning, Cow<'event, str>),
     Text(String),
@@ -54,7 +54,7 @@ pub(super) fn plain_value(text: &str) -> Result<Value, Problem> {
     Scalar::Plain(resolve::meaning(text), Cow::Borrowed(text)).value()
 }
 
-/// What a plain scalar without a tag is as a key.
+/// A plain scalar without a tag as a key.
 pub(super) fn plain_key(text: &str) -> Result<Key, Problem> {
     match text {
         "<<" => Ok(Key::Merge),
@@ -108,7 +108,7 @@ impl<'text> Builder<'text> {
         if self.expects_key() {
             let key = if merges { Key::Merge } else { Key::Name(scalar.key()?) };
             if anchor != 0 {
-                // Wherever an alias brings it back, a key reads as the string it has become.
+                // When an alias repeats the key, it is the string that the key was converted to.
                 let name = if let Key::Name(name) = &key { name.as_str() } else { "<<" };
                 self.remember(anchor, &Value::from(name), size)?;
             }
@@ -186,7 +186,7 @@ impl<'text> Builder<'text> {
         }
     }
 
-    /// Puts a finished value where it belongs.
+    /// Puts a finished value into its parent.
     fn put(&mut self, value: Value, size: Size, anchor: usize) -> Result<(), Problem> {
         if anchor != 0 {
             self.remember(anchor, &value, size)?;
@@ -249,7 +249,7 @@ impl Scalar<'_> {
     }
 }
 
-/// What an alias says where a key is expected.
+/// The key that an alias stands for.
 fn key_of(value: &Value) -> Result<String, Problem> {
     match value {
         Value::Null => Err(Problem::UnsupportedKey("null")),
@@ -264,14 +264,14 @@ fn key_of(value: &Value) -> Result<String, Problem> {
     }
 }
 
-/// Writes over entries that stand above the merge; those below it will write over these.
+/// Overwrites entries above the merge key. Entries below it will overwrite these.
 fn merge(map: &mut Map<String, Value>, value: Value) -> Result<(), Problem> {
     let sources = match value {
         Value::Array(sources) => sources,
         source @ Value::Object(_) => vec![source],
         _ => return Err(Problem::MergeWantsMap),
     };
-    // Of several sources the first has the last word.
+    // If there are several sources, the first one wins.
     for source in sources.into_iter().rev() {
         let Value::Object(source) = source else { return Err(Problem::MergeWantsMap) };
         map.extend(source);

@@ -1,23 +1,22 @@
-//! Reading the layout that nearly all documents have, many times faster than the grammar can.
+//! The fast path for plain block YAML, many times faster than the full parser.
 //!
-//! That is: blocks of keys and items, scalars and bracketed values that end on the line they begin
-//! on, and literal texts. Whatever else stands in a document, tabs and mistakes included, is for the
-//! parser of the whole grammar: nothing here is an error, it is only not for this reader. What it
-//! reads, the parser reads in the same way.
+//! It reads blocks of keys and items, scalars and bracketed values on one line, and literal block
+//! scalars. For anything else, including tabs and errors, it returns nothing and the full parser
+//! reads the document. It must read everything in the same way as the full parser.
 
 use super::Root;
 use super::build::{Key, plain_key, plain_value};
 use crate::{Map, Value};
 
-/// Deeper than people write by hand.
+/// Deeper than hand-written documents.
 const MAX_DEPTH: usize = 64;
-/// Longer keys must have been announced by a question mark.
+/// Longer keys need a question mark in front.
 const MAX_KEY: usize = 512;
 
-/// Reads a document, if there is nothing out of the ordinary in it.
+/// Reads a document if it is plain block YAML.
 pub(super) fn read(text: &str) -> Option<Root> {
     let ordinary = |b: &u8| (b' '..=b'~').contains(b) || *b == b'\n';
-    // Without an early end, so that many bytes are looked at together.
+    // Without an early exit, so that the check can be vectorized.
     if !text.as_bytes().chunks(256).all(|bytes| bytes.iter().fold(true, |all, b| all & ordinary(b)))
     {
         return None;
@@ -35,7 +34,7 @@ pub(super) fn read(text: &str) -> Option<Root> {
 struct Line<'text> {
     number: usize,
     indent: usize,
-    /// What follows the indentation, without spaces at the end.
+    /// The text after the indentation, without trailing spaces.
     content: &'text str,
 }
 
@@ -45,24 +44,24 @@ impl Line<'_> {
     }
 }
 
-/// What stands on a line, or behind a dash or a key.
+/// The content of a line, or of the text after a dash or a key.
 enum Content<'text> {
-    /// A key, and what follows its colon.
+    /// A key, and the text after its colon.
     Entry(&'text str, &'text str),
     Scalar(Value),
 }
 
 struct Reader<'text> {
-    /// What is below the line.
+    /// The text below the line.
     rest: &'text str,
-    /// How many lines have been taken.
+    /// The number of lines read so far.
     number: usize,
     depth: usize,
     line: Option<Line<'text>>,
 }
 
 impl<'text> Reader<'text> {
-    /// Goes to the next line that is more than a comment.
+    /// Moves to the next line with content.
     fn advance(&mut self) -> Option<()> {
         loop {
             let Some(raw) = self.take() else {
@@ -83,7 +82,7 @@ impl<'text> Reader<'text> {
         }
     }
 
-    /// The next line as it is, without its end.
+    /// The next line, without its line break.
     fn take(&mut self) -> Option<&'text str> {
         if self.rest.is_empty() {
             return None;
@@ -94,7 +93,7 @@ impl<'text> Reader<'text> {
         Some(line)
     }
 
-    /// What begins on this line, at this indentation.
+    /// The value that begins on this line, at this indentation.
     fn block(&mut self, indent: usize) -> Option<Value> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -124,7 +123,7 @@ impl<'text> Reader<'text> {
                 self.advance()?;
                 match self.line {
                     Some(next) if next.indent > indent => self.block(next.indent)?,
-                    // A list need not be further to the right than its key.
+                    // A list may have the same indentation as its key.
                     Some(next) if next.indent == indent && next.is_item() => self.block(indent)?,
                     _ => Value::Null,
                 }
@@ -166,20 +165,21 @@ impl<'text> Reader<'text> {
         Some(Value::Array(items))
     }
 
-    /// A scalar behind a dash or a key, and goes on to what is below it.
+    /// A scalar after a dash or a key. Then moves to the next line.
     fn on_this_line(&mut self, text: &'text str, parent: usize) -> Option<Value> {
         if matches!(text, "|" | "|-") {
             return self.literal(text == "|", parent);
         }
         let Content::Scalar(value) = content(text)? else { return None };
-        // If it goes on below, the next line is further to the right than any that may follow.
+        // If the scalar continues below, the next line is indented more than any line that may
+        // follow.
         self.advance()?;
         Some(value)
     }
 
-    /// The lines of a literal text, which are further to the right than what it belongs to.
+    /// The lines of a literal block scalar, which are indented more than its parent.
     fn literal(&mut self, keeps_break: bool, parent: usize) -> Option<Value> {
-        // What an unended last line means is not the same everywhere.
+        // Callers differ on a last line without a line break.
         if !self.rest.ends_with('\n') {
             return None;
         }
@@ -217,7 +217,7 @@ impl<'text> Reader<'text> {
     }
 }
 
-/// Tells a key from a scalar; a comment may follow.
+/// Distinguishes a key from a scalar. A comment may follow.
 fn content(text: &str) -> Option<Content<'_>> {
     let first = *text.as_bytes().first()?;
     match first {
@@ -226,7 +226,7 @@ fn content(text: &str) -> Option<Content<'_>> {
             let (value, after) = bracketed(text, 0)?;
             ends(after).then_some(Content::Scalar(value))
         }
-        // They would mean something else than themselves.
+        // These characters would have a special meaning.
         b'?' | b':' | b',' | b']' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'%'
         | b'@' | b'`' => None,
         b'-' if text.len() == 1 || text.starts_with("- ") => None,
@@ -251,7 +251,8 @@ fn plain(text: &str) -> Option<Content<'_>> {
     plain_value(text.get(..end)?.trim_ascii_end()).ok().map(Content::Scalar)
 }
 
-/// What a quoted text says, and what follows it. Escapes are the parser's concern.
+/// The content of a quoted string, and the text after it. Strings with escapes are left to the full
+/// parser.
 fn unquoted(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next()?;
     let (inner, after) = text.strip_prefix(quote)?.split_once(quote)?;
@@ -270,12 +271,12 @@ fn quoted(text: &str) -> Option<Content<'_>> {
     ends(after).then(|| Content::Scalar(Value::from(inner)))
 }
 
-/// Whether nothing but a comment follows.
+/// Whether only a comment follows.
 fn ends(after: &str) -> bool {
     after.is_empty() || (after.starts_with(' ') && after.trim_ascii_start().starts_with('#'))
 }
 
-/// A value in braces or brackets, or inside them, and what follows it.
+/// A value in braces or brackets, or inside them, and the text after it.
 fn bracketed(text: &str, depth: usize) -> Option<(Value, &str)> {
     if depth > MAX_DEPTH {
         return None;
@@ -318,7 +319,7 @@ fn bracketed(text: &str, depth: usize) -> Option<(Value, &str)> {
     }
 }
 
-/// What follows the comma behind a value in brackets, or the bracket that ends them.
+/// The text after the comma that follows a value in brackets, or from the closing bracket on.
 fn separated(after: &str, end: char) -> Option<&str> {
     let after = after.trim_ascii_start();
     match after.strip_prefix(',') {
@@ -327,7 +328,7 @@ fn separated(after: &str, end: char) -> Option<&str> {
     }
 }
 
-/// A quoted text, with its quotes, or a run of letters and the like, and what follows it.
+/// A quoted string with its quotes, or a plain word, and the text after it.
 fn word(text: &str) -> Option<(&str, &str)> {
     let length = if text.starts_with(['"', '\'']) {
         unquoted(text)?.0.len() + 2
@@ -341,7 +342,7 @@ fn word(text: &str) -> Option<(&str, &str)> {
     text.split_at_checked(length)
 }
 
-/// What a key says, from how it is written.
+/// The key, from its spelling.
 fn key_of(text: &str) -> Option<String> {
     if text.len() > MAX_KEY {
         return None;

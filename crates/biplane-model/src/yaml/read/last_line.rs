@@ -1,19 +1,19 @@
-//! Texts whose last line has no end.
+//! Handles texts whose last line has no line break.
 
 use std::borrow::Cow;
 
 use granit_parser::{Event, ScalarStyle, Span};
 
-/// What a text that does not end in a line break means for a block scalar at its end.
+/// How a missing line break at the end affects a block scalar there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastLine {
-    /// As if there were one.
+    /// As if there were a line break.
     Ended,
     AsItIs,
 }
 
 impl LastLine {
-    /// Takes away the line break that the parser adds at the very end of the text.
+    /// Removes the line break that the parser adds at the end of the text.
     pub(super) fn apply<'text>(self, event: Event<'text>, span: &Span, text: &str) -> Event<'text> {
         let at_end = self == Self::AsItIs && span.end.byte_offset() == Some(text.len());
         match event {
@@ -31,12 +31,12 @@ impl LastLine {
     }
 }
 
-/// The value of a block scalar that reaches the end of the text.
+/// The value of a block scalar that extends to the end of the text.
 fn without_added_break<'value>(value: &'value str, text: &str) -> &'value str {
     let Some(kept) = value.strip_suffix('\n') else { return value };
     let last = |text: &str| text.rsplit(['\r', '\n']).next().unwrap_or_default().to_owned();
-    // A last line of nothing but space is part of the scalar only if it is longer than the
-    // indentation; otherwise the break before it was there all the time.
+    // A last line of only whitespace is part of the scalar only if it is longer than the
+    // indentation. Otherwise the line break before it was not added.
     let is_space = |line: &str| line.chars().all(char::is_whitespace);
     let (in_text, in_value) = (last(text), last(kept));
     let added =

@@ -1,16 +1,16 @@
-//! How far aliases may multiply a document.
+//! Limits how much aliases may expand a document.
 
 use super::super::error::Problem;
 use super::MAX_DEPTH;
 
-/// What a value costs to copy.
+/// The cost of copying a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Size {
     /// Scalars, keys, lists and objects.
     pub(super) nodes: usize,
-    /// The text in them.
+    /// The bytes of strings in them.
     pub(super) bytes: usize,
-    /// Levels of lists and objects.
+    /// Nesting depth.
     pub(super) height: usize,
 }
 
@@ -19,7 +19,7 @@ impl Size {
         Self { nodes: 1, bytes: text.len(), height: 0 }
     }
 
-    /// Takes in a value that stands inside this one.
+    /// Adds a value inside this one.
     pub(super) fn add(&mut self, inner: Self) {
         self.nodes += inner.nodes;
         self.bytes += inner.bytes;
@@ -27,7 +27,7 @@ impl Size {
     }
 }
 
-/// Counts what has been read and how much of it came from aliases.
+/// Counts the values read so far, and how many of them came from aliases.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     nodes: usize,
@@ -36,7 +36,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Room for copies: text, and a guess at what each node costs beside it.
+    /// The limit for copies: strings, and an estimate of the overhead of each node.
     const MAX_COPIED_BYTES: usize = 256 << 20;
     const NODE_BYTES: usize = 64;
 
@@ -44,7 +44,7 @@ impl Budget {
         self.nodes += nodes;
     }
 
-    /// To be asked before an alias is replaced by its value, `depth` levels down.
+    /// Call this before an alias is replaced by its value, `depth` levels down.
     pub(super) fn expand(&mut self, value: Size, depth: usize) -> Result<(), Problem> {
         if depth + value.height > MAX_DEPTH {
             return Err(Problem::TooDeep(MAX_DEPTH));
@@ -52,14 +52,14 @@ impl Budget {
         self.nodes += value.nodes;
         self.aliased_nodes += value.nodes;
         let share = self.aliased_nodes as f64 / self.nodes as f64;
-        // The same bounds as upstream, so that the same documents are refused.
+        // The same limits as upstream, so that the same documents are refused.
         if self.aliased_nodes > 100 && self.nodes > 1000 && share > allowed_share(self.nodes) {
             return Err(Problem::ExcessiveAliasing);
         }
         self.copy(value)
     }
 
-    /// To be asked before a value is put aside or brought back.
+    /// Call this before a value is stored for an anchor or copied for an alias.
     pub(super) fn copy(&mut self, value: Size) -> Result<(), Problem> {
         self.copied_bytes += value.bytes + value.nodes * Self::NODE_BYTES;
         if self.copied_bytes > Self::MAX_COPIED_BYTES {
@@ -69,7 +69,7 @@ impl Budget {
     }
 }
 
-/// Small documents may consist of aliases nearly entirely, very large ones hardly at all.
+/// Small documents may consist almost only of aliases, very large ones may have few.
 fn allowed_share(nodes: usize) -> f64 {
     const SMALL: f64 = 400_000.0;
     const LARGE: f64 = 4_000_000.0;

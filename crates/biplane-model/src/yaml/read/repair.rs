@@ -1,18 +1,18 @@
-//! What YAML 1.1 parsers take and YAML 1.2 wants to be written in another way: further lines of quoted
-//! scalars that are not indented, comments right behind a quote or a bracket, and the like.
+//! Rewrites YAML that YAML 1.1 parsers accept but YAML 1.2 does not: lines of quoted scalars that
+//! are not indented, comments directly after a quote or a bracket, and similar.
 //!
-//! What is changed means the same to the former.
+//! The rewritten text has the same meaning in YAML 1.1.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::error::Located;
 use super::super::lines;
 
-/// Each repair is another attempt at the whole text.
+/// Each repair parses the whole text again.
 const MAX_REPAIRS: usize = 100;
 const MAX_REPAIRED_BYTES: usize = 64 << 20;
 
-/// A change to a text, at a byte.
+/// A change of a text at a byte offset.
 #[derive(Debug)]
 pub(super) struct Edit {
     pub(super) at: usize,
@@ -20,22 +20,22 @@ pub(super) struct Edit {
     pub(super) added: String,
 }
 
-/// What has been moved so far.
+/// The repairs so far.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     /// The lines that have been indented.
     lines: BTreeSet<usize>,
-    /// How many characters have been put in, by line.
+    /// The number of characters that were inserted, by line.
     added: BTreeMap<usize, usize>,
-    /// How many edits there have been.
+    /// The number of edits.
     edits: usize,
-    /// How far to the right: beyond every line that was indented to begin with.
+    /// The indentation to add: more than that of any line in the original.
     indent: usize,
     bytes: usize,
 }
 
 impl Repairs {
-    /// The text with the line at fault moved to the right, if that is still worth trying.
+    /// Indents the faulty line, if the limit allows another repair.
     pub(super) fn indent(&mut self, text: &str, fault: &Located) -> Option<String> {
         if !self.affordable(text) || !self.lines.insert(fault.line) {
             return None;
@@ -49,7 +49,7 @@ impl Repairs {
         Some(format!("{before}{:indent$}{after}", "", indent = self.indent))
     }
 
-    /// The text with a space before the comment at fault, if that is still worth trying.
+    /// Inserts a space before the faulty comment, if the limit allows another repair.
     pub(super) fn separate(&mut self, text: &str, fault: &Located) -> Option<String> {
         let line = std::iter::once(0).chain(lines::starts(text)).nth(fault.line.checked_sub(1)?)?;
         let rest = text.get(line..)?;
@@ -62,7 +62,7 @@ impl Repairs {
         self.edit(text, fault, &edit)
     }
 
-    /// The text with a change on the line at fault, if that is still worth trying.
+    /// Edits the faulty line, if the limit allows another repair.
     pub(super) fn edit(&mut self, text: &str, fault: &Located, edit: &Edit) -> Option<String> {
         if !self.affordable(text) {
             return None;
@@ -80,7 +80,7 @@ impl Repairs {
         repairs < MAX_REPAIRS && self.bytes <= MAX_REPAIRED_BYTES
     }
 
-    /// The place that a fault in the repaired text has in the original.
+    /// Converts a location in the repaired text to one in the original.
     pub(super) fn original(&self, at: Located) -> Located {
         let moved = if self.lines.contains(&at.line) { self.indent } else { 0 };
         let moved = moved + self.added.get(&at.line).copied().unwrap_or_default();

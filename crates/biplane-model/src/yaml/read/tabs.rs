@@ -1,8 +1,8 @@
-//! Tabs, judged as go-yaml judges them: they may separate words on a line and stand anywhere within
-//! brackets and quotes, but they never indent.
+//! Checks tabs like go-yaml: tabs may separate words on a line and may be anywhere within brackets
+//! and quotes, but they must not indent.
 //!
-//! The parser follows YAML 1.2, which allows tabs in other places. So the tabs that are mere white
-//! space become spaces before it reads a text, or the text is refused.
+//! The parser follows YAML 1.2, which allows tabs in other places. So tabs that are only whitespace
+//! are replaced by spaces before parsing, or the text is refused.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::super::error::{Located, Problem, Words};
 use super::super::lines;
 use super::options;
 
-/// What go-yaml says about a misplaced tab, and what our parser says.
+/// go-yaml's message about a misplaced tab, and our parser's.
 type Complaint = (&'static str, ErrorKind);
 
 const TOKEN: Complaint =
@@ -24,18 +24,17 @@ const BLOCK: Complaint = (
     ErrorKind::TabAtBlockScalarStart,
 );
 
-/// Why a text has been looked at in part only.
+/// The reason why only a part of a text was checked.
 pub(super) enum Stop {
-    /// A tab stands where there must be none.
+    /// A misplaced tab.
     Misplaced(Located),
-    /// The text breaks the grammar, with spaces for tabs too.
+    /// The text is not valid YAML, even with spaces instead of tabs.
     Broken(ScanError),
 }
 
-/// The text with spaces for all tabs that are white space between words. Every character keeps its
-/// place.
+/// Replaces all tabs that are whitespace between words by spaces. All offsets stay the same.
 ///
-/// Below a misplaced tab, or where the grammar is broken, there are spaces for all tabs.
+/// Below a misplaced tab or a grammar error, all tabs are replaced.
 pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
     if !text.contains('\t') {
         return (Cow::Borrowed(text), None);
@@ -49,7 +48,7 @@ pub(super) fn settle(text: &str) -> (Cow<'_, str>, Option<Stop>) {
         keys_begin_here: true,
         simple_key: false,
     };
-    // With spaces for tabs, words are where they are with tabs, up to the first misplaced tab.
+    // Replacing tabs by spaces does not move words, up to the first misplaced tab.
     let spaced = text.replace('\t', " ");
     let (mut misplaced, mut broken) = (None, None);
     for token in Scanner::with_options(StrInput::new(&spaced), options()) {
@@ -84,22 +83,22 @@ fn refused(text: &str, at: usize, (words, kind): Complaint) -> Located {
     Located { problem: Problem::Syntax(kind.to_string()), line, column, words }
 }
 
-/// The place of a tab that must not be there, and what is said about it.
+/// The offset of a misplaced tab, and the messages about it.
 type Misplaced = (usize, Complaint);
 
-/// What go-yaml's scanner knows when it meets a tab.
+/// The state of go-yaml's scanner when it meets a tab.
 struct Tabs<'text> {
     text: &'text [u8],
     settled: Vec<u8>,
-    /// How far the text has been looked at.
+    /// The offset up to which the text has been checked.
     at: usize,
-    /// How many brackets are open.
+    /// The number of open brackets.
     flow: usize,
-    /// The columns of the lists and objects that are open outside of brackets.
+    /// The columns of the open lists and objects outside of brackets.
     indents: Vec<usize>,
-    /// Whether a key could begin here: at the start of a line, and behind a dash.
+    /// Whether a key could begin here: at the start of a line, and after a dash.
     keys_begin_here: bool,
-    /// Whether the key that comes before the next colon is written without a question mark.
+    /// Whether the key before the next colon is written without a question mark.
     simple_key: bool,
 }
 
@@ -124,7 +123,7 @@ impl Tabs<'_> {
                 self.between(range.start)?;
                 self.block()?;
             }
-            // They stand for what the text does not say.
+            // Empty ranges are for implicit values.
             _ if range.is_empty() => {}
             _ => {
                 self.between(range.start)?;
@@ -145,7 +144,7 @@ impl Tabs<'_> {
         Ok(())
     }
 
-    /// Goes over white space, comments and dashes, to a place or the header of a block scalar.
+    /// Skips whitespace, comments and dashes, up to an offset or the header of a block scalar.
     fn between(&mut self, end: usize) -> Result<(), Misplaced> {
         while self.at < end {
             match self.text.get(self.at) {
@@ -167,7 +166,7 @@ impl Tabs<'_> {
         Ok(())
     }
 
-    /// Goes on to what breaks the grammar, perhaps because a tab in it became a space.
+    /// Continues to the grammar error, which may be caused by a replaced tab.
     fn before_error(&mut self) -> Result<(), Misplaced> {
         self.between(self.text.len())?;
         match self.text.get(self.at) {
@@ -176,12 +175,12 @@ impl Tabs<'_> {
         }
     }
 
-    /// Goes over a scalar without quotes and the white space behind it, which its lines are looked
-    /// for in.
+    /// Skips a plain scalar and the whitespace after it, in which it looks for further lines.
     fn plain(&mut self, start: usize) -> Result<(), Misplaced> {
         let end = std::mem::replace(&mut self.at, start);
         let indent = self.indent();
-        // Where the line begins, once it is not the first one and nothing but space came so far.
+        // The start of the current line, if it is not the first line and only whitespace came so
+        // far.
         let mut line = None;
         while let Some(&b) = self.text.get(self.at) {
             match (b, line) {
@@ -201,7 +200,7 @@ impl Tabs<'_> {
         Ok(())
     }
 
-    /// Goes over a block scalar, from its header on.
+    /// Skips a block scalar, from its header on.
     fn block(&mut self) -> Result<(), Misplaced> {
         let header = self.at;
         self.at = self.line_end(header);
@@ -237,7 +236,7 @@ impl Tabs<'_> {
         Ok(())
     }
 
-    /// Puts spaces where the further lines of a quoted scalar begin.
+    /// Replaces tabs at the start of further lines of a quoted scalar.
     fn quoted(&mut self, start: usize, end: usize) {
         let mut leading = false;
         for at in start..end {
@@ -250,7 +249,7 @@ impl Tabs<'_> {
         }
     }
 
-    /// How far to the right further lines of a scalar must stand.
+    /// The indentation that further lines of a scalar need.
     fn indent(&self) -> usize {
         self.indents.last().map_or(0, |column| column + 1)
     }
@@ -266,7 +265,7 @@ impl Tabs<'_> {
         from + rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len())
     }
 
-    /// Where the line below begins, for whoever is at the end of a line.
+    /// The start of the next line, if the cursor is at the end of a line.
     fn next_line(&self) -> Option<usize> {
         match self.text.get(self.at..)? {
             [b'\r', b'\n', _, ..] => Some(self.at + 2),

@@ -1,8 +1,8 @@
-//! What go-yaml says about a text that cannot be read. Tools and people know its words.
+//! go-yaml's messages about texts that cannot be read. Tools and users know these messages.
 //!
-//! Its parser complains about the same things at the same places, with few exceptions. Its count of
-//! lines is its own: what the scanner finds is told by the line, what the parser finds by the line
-//! before, and nothing is said about the first line.
+//! With few exceptions, go-yaml's parser reports the same errors at the same locations as ours. It
+//! counts lines in its own way: the scanner reports the line, the parser reports the line before,
+//! and neither reports the first line.
 
 use granit_parser::ErrorKind;
 
@@ -13,7 +13,7 @@ const KEY: &str = "did not find expected key";
 const NODE: &str = "did not find expected node content";
 const NAME: &str = "did not find expected alphabetic or numeric character";
 
-/// The words for what the parser found at a place, counted from 1.
+/// The message for an error of the parser at a location, counted from 1.
 pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Words {
     use ErrorKind as Kind;
     const TOKEN: &str = "found character that cannot start any token";
@@ -50,7 +50,7 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         }
         Kind::ExpectedFlowSequenceSeparator | Kind::InvalidColonPlacement => parser(separator('[')),
         Kind::MismatchedFlowCollectionEnd { open, close } => {
-            // Told where the bracket opens or where it closes.
+            // Reported where the bracket opens or where it closes.
             let rest = lines::line(text, line).chars().skip(column.saturating_sub(1));
             let on = rest.take_while(|c| c != close).count();
             parser(if wants_value(text, line, column + on) { NODE } else { separator(*open) })
@@ -60,7 +60,7 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
         }
         Kind::UnclosedFlowCollection { open } => {
             let words = if ends_in_want(text) { NODE } else { separator(*open) };
-            // A last line without an end is ended first.
+            // go-yaml first adds a line break to a last line without one.
             Words::parsed(words, text.lines().count() + 1)
         }
         Kind::BlockEntryInFlowCollection
@@ -77,20 +77,20 @@ pub(super) fn of(kind: &ErrorKind, text: &str, line: usize, column: usize) -> Wo
     }
 }
 
-/// What the parser takes and go-yaml does not.
+/// Something that our parser accepts and go-yaml does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A tag that something other than white space follows.
+    /// A tag that is followed by something other than whitespace.
     TagEnd,
-    /// A word within brackets that begins with a colon.
+    /// A plain scalar within brackets that begins with a colon.
     LeadingColon,
-    /// A word within brackets that has a question mark in it.
+    /// A plain scalar within brackets that contains a question mark.
     QuestionMark,
-    /// An anchor with more in its name than letters, digits and dashes.
+    /// An anchor whose name contains more than letters, digits and dashes.
     AnchorName,
 }
 
-/// The words for it, at a place counted from 1.
+/// The message for it, at a location counted from 1.
 pub(super) fn of_found(found: Found, text: &str, line: usize, column: usize) -> Words {
     match found {
         Found::TagEnd => Words::scanned("did not find expected whitespace or line break", line),
@@ -102,7 +102,7 @@ pub(super) fn of_found(found: Found, text: &str, line: usize, column: usize) -> 
     }
 }
 
-/// The words for what is wrong with a document that breaks no rule of grammar.
+/// The message for a document that is valid YAML but cannot be read.
 pub(super) fn of_problem(problem: &Problem) -> Words {
     match problem {
         Problem::UnsupportedKey(_) => Words::plain(format!("invalid map key: {problem}")),
@@ -119,14 +119,14 @@ pub(super) fn of_problem(problem: &Problem) -> Words {
     }
 }
 
-/// The words for a colon at a place, if that is what stands there, with no key before it.
+/// The message for a colon at a location, if there is one without a key before it.
 pub(super) fn of_missing_key(text: &str, line: usize, column: usize) -> Option<Words> {
     let at = lines::line(text, line).chars().nth(column.checked_sub(1)?);
     let words = open_bracket(text, line, column).map_or(KEY, |_| NODE);
     (at == Some(':')).then(|| Words::parsed(words, line))
 }
 
-/// Whether the name of an anchor may have this in it.
+/// Whether the name of an anchor may contain this byte.
 pub(super) fn is_of_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')
 }
@@ -139,8 +139,8 @@ fn separator(open: char) -> &'static str {
     }
 }
 
-/// The line of what follows a key that should have had a colon. A key without quotes goes on in lines
-/// that are indented further, up to a comment or a colon.
+/// The line of the token that follows a key without a colon. A plain key continues on lines that
+/// are indented further, up to a comment or a colon.
 fn next_token(text: &str, line: usize, column: usize) -> usize {
     let total = text.lines().count();
     let is_comment = |line: &str| line.trim_start().starts_with('#');
@@ -162,14 +162,14 @@ fn next_token(text: &str, line: usize, column: usize) -> usize {
     below.unwrap_or(total + 1)
 }
 
-/// The bracket that is still open before a place, as far as can be told without reading it all: what
-/// looks like one in a block of text counts, too.
+/// The bracket that is open at a location. This is an estimate without parsing: brackets in block
+/// scalars also count.
 fn open_bracket(text: &str, line: usize, column: usize) -> Option<char> {
     let above = (1..line).map(|above| lines::line(text, above));
     let last: String = lines::line(text, line).chars().take(column.saturating_sub(1)).collect();
     let (mut open, mut quote) = (Vec::new(), None);
     for line in above.chain([last.as_str()]) {
-        // The last character, and the last that is no space.
+        // The last character, and the last one that is not a space.
         let (mut before, mut word) = (' ', '-');
         for c in line.chars() {
             let spaced = matches!(before, ' ' | '\t');
@@ -192,7 +192,7 @@ fn open_bracket(text: &str, line: usize, column: usize) -> Option<char> {
     open.pop()
 }
 
-/// Whether what stands before a place still wants a value.
+/// Whether the text before a location still needs a value.
 fn wants_value(text: &str, line: usize, column: usize) -> bool {
     let before: String = lines::line(text, line).chars().take(column.saturating_sub(1)).collect();
     let before = before.trim_end();

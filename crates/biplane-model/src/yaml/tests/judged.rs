@@ -1,15 +1,15 @@
-//! Texts on which YAML 1.2 and go-yaml differ, with the verdicts of sigs.k8s.io/yaml 1.6.0, which
-//! kubectl shares.
+//! Texts on which YAML 1.2 and go-yaml differ, with the results of sigs.k8s.io/yaml 1.6.0, which
+//! kubectl also uses.
 //!
-//! - `tabs`: tabs in every place;
-//! - `flow`: words, tags and aliases within brackets and around them, and keys that are numbers.
+//! - `tabs`: tabs in every position;
+//! - `flow`: words, tags and aliases within brackets and around them, and numeric keys.
 
 use serde_json::{Value, json};
 
 use super::recorded::assert_same;
 use crate::yaml::{parse_documents, parse_one};
 
-/// Reads each text and compares what it says, or what is said about it.
+/// Reads each text and compares the value or the error.
 fn assert_judged(recorded: &str) -> [usize; 2] {
     let cases: Vec<Value> = serde_json::from_str(recorded).expect("recorded JSON");
     let mut counts = [0, 0];
@@ -23,7 +23,7 @@ fn assert_judged(recorded: &str) -> [usize; 2] {
                 assert_same(&format!("{text:?}: "), &document.value, &case["json"]);
             }
             (Err(error), Some(words)) => {
-                // What there is to say about keys is our own.
+                // The messages about keys are our own.
                 let theirs = format!("error converting YAML to JSON: {words}");
                 let same = error.reference() == theirs || words.starts_with("unsupported map key");
                 assert!(same, "{text:?}: {} for {words}", error.reference());
@@ -64,7 +64,7 @@ fn tabs_may_follow_separators_but_not_indent_what_is_below() {
 fn a_misplaced_tab_is_shown_where_it_stands() {
     let error = parse_one("f", "é: [\n  \"x\", # \t\n]\nb: |\n  c\n \td\n").unwrap_err();
     assert_eq!((error.line, error.column, &*error.source_line), (6, 2, " \td"));
-    // What is wrong above it is told first.
+    // An error above the tab is reported first.
     let error = parse_one("f", "a: \"b\" c\n\td: e\n").unwrap_err();
     assert_eq!((error.line, error.column), (1, 8));
 }

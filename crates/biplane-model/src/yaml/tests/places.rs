@@ -1,4 +1,4 @@
-//! Where parts of documents stand.
+//! Tests of finding parts of documents.
 
 use crate::yaml::Place;
 
@@ -32,9 +32,9 @@ fn a_part_is_found_by_keys_and_numbers() {
         (0, &["kind"][..], 3, 7),
         (1, &["kind"], 7, 7),
         (1, &["metadata", "labels", "x"], 8, 33),
-        // Of what begins below its key, the key is shown.
+        // If a value begins below its key, the key is shown.
         (1, &["spec"], 9, 1),
-        // Of two keys of a name, the later one counts.
+        // If a key is given twice, the later one counts.
         (1, &["spec", "steps", "0", "name"], 17, 11),
     ] {
         assert_eq!(found(document, path), Some((document + 1, line, column)), "{path:?}");

@@ -1,4 +1,4 @@
-//! What holds for every value: it survives, and libyaml would lay it out in the same way.
+//! Property tests: every printed value reads back, and libyaml prints the same layout.
 
 use libyaml_safer::{Emitter, Encoding, Event, MappingStyle, ScalarStyle, SequenceStyle};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Map, Number, Value};
 use crate::yaml::resolve::{Meaning, meaning};
 use crate::yaml::{order, parse_one, to_string};
 
-/// Pieces that mean something to YAML, or fold, or need an escape.
+/// Fragments that are special in YAML, are folded, or need an escape.
 const PIECES: &[&str] = &[
     "a",
     "word",
@@ -62,7 +62,7 @@ const PIECES: &[&str] = &[
     "\u{1b}",
     "some more words that will need folding",
 ];
-/// Where libyaml and what became of it in Go part: both read back well.
+/// Strings that libyaml and its Go port print differently. Both read back correctly.
 const GO_ONLY: &[&str] = &["<<", "😀", "\u{85}", "\u{2028}", "\u{2029}", "\u{feff}", "\u{7f}"];
 
 fn text(pieces: Vec<&'static str>) -> impl Strategy<Value = String> {
@@ -88,7 +88,7 @@ fn value(pieces: Vec<&'static str>) -> impl Strategy<Value = Value> {
     })
 }
 
-/// A whole double prints without a fraction and comes back as an integer.
+/// A whole double prints without a fraction and reads back as an integer.
 fn whole_doubles_as_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => {
@@ -118,7 +118,7 @@ fn libyaml(value: &Value) -> String {
     emit(Event::stream_end());
     drop(emitter);
     let printed = String::from_utf8(out).expect("UTF-8");
-    // The C library marks the end of a document that a block with trailing line breaks leaves open.
+    // The C library ends a document with `...` if it ends in a block with trailing line breaks.
     printed.strip_suffix("\n...\n").map(|rest| rest.to_owned() + "\n").unwrap_or(printed)
 }
 
@@ -155,7 +155,7 @@ fn emit_text(text: &str, emit: &mut impl FnMut(Event)) {
     } else if meaning(text) == Meaning::Text && !text.contains(':') {
         ScalarStyle::Plain
     } else {
-        // Whether a colon makes a number of base 60 is not libyaml's concern.
+        // libyaml does not quote strings that look like base 60 numbers.
         match to_string(&Value::from(text)).as_bytes() {
             [b'"', ..] => ScalarStyle::DoubleQuoted,
             _ => ScalarStyle::Plain,

@@ -1,4 +1,4 @@
-//! LOAD-1, LOAD-2 and the meaning of scalars.
+//! Tests of LOAD-1, LOAD-2 and the meaning of scalars.
 
 use serde_json::json;
 
@@ -49,7 +49,7 @@ fn one_document_is_the_first_and_later_ones_are_not_looked_at() {
     assert_eq!(error.to_string(), "cannot read YAML of xr.yaml: there is no document in it");
 }
 
-/// LOAD-2: of a single object, the grammar's directives belong to it.
+/// LOAD-2: the directives above a single object belong to it.
 #[test]
 fn one_document_may_stand_below_directives() {
     for text in [
@@ -63,7 +63,7 @@ fn one_document_may_stand_below_directives() {
     }
     let error = parse_one("test.yaml", "%YAML 1.1\n---\na: [\n").unwrap_err();
     assert!(error.line > 2, "{error}");
-    // What is no directive is a document.
+    // Text that is not a directive is a document.
     assert_eq!(parse_one("test.yaml", "a: 1\n---\nb: 2\n").unwrap().value, json!({"a": 1}));
 }
 
@@ -226,7 +226,7 @@ fn directives_belong_to_the_document_below_them() {
         let document = parse_one("xr.yaml", text).expect("readable");
         assert_eq!(document.value, json!({"a": 1}), "{text}");
     }
-    // A stream is cut before anyone looks for directives.
+    // A stream is split before directives are parsed.
     assert!(matches!(problem("%YAML 1.1\n---\na: 1\n"), Problem::Syntax(_)));
 }
 

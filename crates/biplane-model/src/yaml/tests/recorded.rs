@@ -1,15 +1,15 @@
-//! Inputs and what `kubectl patch --local` made of them, `-o json` and `-o yaml`.
+//! Recorded inputs and the output of `kubectl patch --local` with `-o json` and `-o yaml`.
 //!
-//! - `scalars`: one object, every value an awkward scalar;
-//! - `strings`: objects full of strings, keys and long lines that are hard to print;
-//! - `documents`: a stream of documents in every layout people use;
-//! - `refused`: texts that are no YAML, or none that JSON can hold.
+//! - `scalars`: one object, every value an unusual scalar;
+//! - `strings`: objects with strings, keys and long lines that are hard to print;
+//! - `documents`: a stream of documents in every common layout;
+//! - `refused`: texts that are not YAML, or cannot be JSON.
 
 use serde_json::Value;
 
 use crate::yaml::{parse_documents, write_documents};
 
-/// Reads a stream, leaving out where its documents stand.
+/// Reads a stream, without the locations of its documents.
 fn read(name: &str, text: &str) -> Vec<Value> {
     let documents = parse_documents(name, text).expect("readable");
     documents.into_iter().map(|document| document.value).collect()
@@ -22,7 +22,7 @@ fn json(text: &str) -> Vec<Value> {
     }
 }
 
-/// JSON text does not tell `1.0` from `1`, so both count as the same.
+/// JSON does not distinguish `1.0` from `1`, so both are equal.
 pub(super) fn assert_same(path: &str, ours: &Value, theirs: &Value) {
     match (ours, theirs) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
@@ -49,7 +49,7 @@ fn assert_all_same(ours: &[Value], theirs: &[Value]) {
     }
 }
 
-/// Compares line by line, for the sake of whoever reads the failure.
+/// Compares line by line, for readable failures.
 fn assert_prints(values: &[Value], printed: &str) {
     let ours = write_documents(values);
     for (number, (ours, theirs)) in ours.lines().zip(printed.lines()).enumerate() {

@@ -1,4 +1,4 @@
-//! What is said about broken texts, as go-yaml says it.
+//! Tests that error messages equal go-yaml's.
 
 use crate::yaml::{parse_documents, parse_one};
 
@@ -38,7 +38,7 @@ fn broken_texts_are_called_what_go_calls_them() {
         ("<<: 5\n", "yaml: map merge requires map or sequence of maps as the value"),
         ("a: !!int x\n", "yaml: cannot decode !!str `x` as a !!int"),
         ("a: &a [*a]\n", "yaml: anchor 'a' value contains itself"),
-        // What follows a key that goes on in further lines, or does not.
+        // The token after a key that continues on further lines, or does not.
         ("a:\n  b: |\n  c d\n    e\n  f: 1\n", "yaml: line 5: could not find expected ':'"),
         ("a: 1\nb # x\n# y\nc: 2\n", "yaml: line 4: could not find expected ':'"),
         ("a: 1\n\"b\"\n# y\nc: 2\n", "yaml: line 4: could not find expected ':'"),
@@ -46,14 +46,14 @@ fn broken_texts_are_called_what_go_calls_them() {
         ("x: 1\n: b\n", "yaml: line 1: did not find expected key"),
         ("x: 1\n: b: c\n", "yaml: line 1: did not find expected key"),
         ("x: 1\na: {: b}\n", "yaml: line 1: did not find expected node content"),
-        // Inside brackets and outside.
+        // Inside and outside of brackets.
         ("x: 1\na: {b: \"c\" d}\n", "yaml: line 1: did not find expected ',' or '}'"),
         ("x: 1\na: [\"c\" d]\n", "yaml: line 1: did not find expected ',' or ']'"),
         ("a: 1\nb {c: \"d\" e}\n", "yaml: line 1: did not find expected key"),
         ("a: 'b [' \"c\"\n", "yaml: did not find expected key"),
         ("a: {b: c, # {\n  d: \"e\" f}\n", "yaml: line 1: did not find expected ',' or '}'"),
         ("a: {b:\n", "yaml: line 1: did not find expected node content"),
-        // The grammar comes first.
+        // Grammar errors come first.
         ("x: 1\n<<: a: b\n", "yaml: line 2: mapping values are not allowed in this context"),
         ("? [a]\n: b\nc: d: e\n", "yaml: line 3: mapping values are not allowed in this context"),
         (
@@ -78,7 +78,7 @@ fn lines_are_those_of_the_document_in_a_stream_and_of_the_file_elsewhere() {
     for (before, in_stream, in_file) in [
         ("", Some(2), Some(2)),
         ("# one\n---\n", Some(2), Some(4)),
-        // A separator that nothing stands before belongs to what follows.
+        // A separator with nothing before it belongs to the text after it.
         ("---\n", Some(3), Some(3)),
         ("---\n---\n", Some(3), Some(4)),
     ] {

@@ -1,4 +1,4 @@
-//! YAML-1 to YAML-6.
+//! Tests of YAML-1 to YAML-6.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn keys_are_in_natural_order_at_every_level() {
     assert_eq!(to_string(&value), expected);
 }
 
-/// YAML-2: the order is not transitive for these, which must not matter.
+/// YAML-2: the order is not transitive for these keys, but all are printed.
 #[test]
 fn keys_whose_order_has_cycles_are_printed_all() {
     let keys: Vec<String> =
@@ -95,7 +95,7 @@ fn values_of_any_depth_are_printed_on_a_small_stack() {
     assert_eq!(to_string(&value).lines().count(), 1000);
 }
 
-/// Where upstream's output would be read as something else, ours is not the same.
+/// Our output differs where upstream's would be read as something else.
 #[test]
 fn text_that_would_not_survive_is_escaped() {
     let value = json!({"<<": "<<", "a": "x\u{2028}y", "b": "x\u{85}y", "c": "\u{2029}\ny"});

@@ -1,4 +1,4 @@
-//! Points in time and lengths of it.
+//! Functions of timestamps and durations.
 
 use biplane_go::time::{GoDuration, civil, strict_instant};
 
@@ -11,7 +11,7 @@ const SECOND: i128 = 1_000_000_000;
 const TIMES: std::ops::RangeInclusive<i128> =
     -62_135_596_800 * SECOND..=253_402_300_800 * SECOND - 1;
 
-/// Conversions from and to text.
+/// Conversions from and to strings.
 pub(super) fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
     match (function, value) {
         ("timestamp", Value::Text(text)) => match strict_instant(text) {
@@ -55,7 +55,7 @@ pub(super) fn arithmetic<'a>(function: &str, left: &Value<'a>, right: &Value<'a>
     }
 }
 
-/// `getHours` and the like, in the zone named or in UTC.
+/// `getHours` and similar functions, in the given time zone or in UTC.
 pub(super) fn get<'a>(function: &str, value: &Value<'a>, zone: Option<&Value<'a>>) -> Outcome<'a> {
     if let (Value::Duration(nanos), None) = (value, zone) {
         let seconds = nanos / 1_000_000_000;
@@ -89,7 +89,7 @@ pub(super) fn get<'a>(function: &str, value: &Value<'a>, zone: Option<&Value<'a>
     }))
 }
 
-/// A moment, if it is one that the language has.
+/// A timestamp, if it is in the range of CEL.
 fn timestamp<'a>(nanos: i128) -> Outcome<'a> {
     if TIMES.contains(&nanos) { Ok(Value::Timestamp(nanos)) } else { Err(out_of_range()) }
 }
@@ -103,7 +103,7 @@ fn seconds(nanos: i128) -> i64 {
     nanos.div_euclid(SECOND) as i64
 }
 
-/// Seconds east of Greenwich. Zones have to be given as an offset.
+/// Seconds east of Greenwich. Time zones must be given as an offset.
 fn offset(zone: &str) -> Result<i64, String> {
     if matches!(zone, "UTC" | "") {
         return Ok(0);

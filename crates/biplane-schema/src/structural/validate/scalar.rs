@@ -1,4 +1,4 @@
-//! Checks on types, text and numbers.
+//! Checks types, strings and numbers.
 
 use biplane_go::num::format_general;
 use serde_json::{Number, Value};
@@ -36,14 +36,14 @@ pub(super) fn check_type(value: &Value, node: &Node, place: Place<'_>) -> Option
             return Some(place.wrong_type(&format.name, representation));
         }
         if open && !wants("number") && !wants("integer") {
-            // Whether text has its format is checked elsewhere.
+            // The format of strings is checked elsewhere.
             return None;
         }
     }
     (!fits).then(|| place.wrong_type(&node.types.join(","), kind))
 }
 
-/// The first of length and pattern that is broken.
+/// Reports the first of length and pattern that is violated.
 pub(super) fn check_text(text: &str, node: &Node, place: Place<'_>) -> Option<FieldError> {
     let path = place.path;
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
@@ -90,7 +90,7 @@ pub(super) fn check_number(
         }
     }
     let value = || Value::Number(number.clone());
-    // Whole numbers are compared as such, and bounds are then shown without their fraction.
+    // Integers are compared as integers, and bounds are then shown without their fraction.
     let int = number.as_i64();
     let shown = |bound: f64| match int {
         Some(_) => (bound as i64).to_string(),
@@ -102,7 +102,7 @@ pub(super) fn check_number(
             Some(int) => int.checked_rem(cut) == Some(0),
             None => (float / factor).fract() == 0.0,
         };
-        // A factor below one is cut to nothing where the value is whole: the server's own slip.
+        // For integers, a factor below one is cut to zero. The API server has the same bug.
         if factor <= 0.0 || (int.is_some() && cut <= 0) {
             let shown = shown(factor);
             let detail = format!("factor MultipleOf declared for {path} must be positive: {shown}");

@@ -1,4 +1,4 @@
-//! `biplane` with the function in the box.
+//! A `biplane` program with the function built in.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What the quick reader reads, the parser reads in the same way.
+//! Tests that the fast path reads everything in the same way as the full parser.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::super::{LastLine, Root, parse_one, read_text};
 use super::read;
 use crate::Value;
 
-/// What the parser of the whole grammar makes of a text.
+/// The result of the full parser.
 fn parsed(text: &str, last_line: LastLine) -> Option<(Option<Value>, usize)> {
     read_text(text, last_line).ok().map(|Root { value, line }| (value, line))
 }
@@ -16,7 +16,7 @@ fn quickly(text: &str) -> Option<(Option<Value>, usize)> {
     read(text).map(|Root { value, line }| (value, line))
 }
 
-/// Lines as people write them, and pieces that make nonsense of them.
+/// Typical lines, and fragments that break them.
 fn line() -> impl Strategy<Value = String> {
     const BEGINNINGS: &[&str] = &["", "", "- ", "- - ", "-   ", "-", "-\t", "\t"];
     const KEYS: &[&str] = &[
@@ -184,7 +184,7 @@ fn lines() -> impl Strategy<Value = String> {
     })
 }
 
-/// Lines that fit together, so that most of them are for the quick reader.
+/// Lines that fit together, so that the fast path reads most of them.
 fn ordinary() -> impl Strategy<Value = String> {
     const LEAVES: &[&str] = &[
         "x",
@@ -241,7 +241,7 @@ fn ordinary() -> impl Strategy<Value = String> {
     })
 }
 
-/// The same with tabs for some of the spaces.
+/// The same lines with some spaces replaced by tabs.
 fn tabbed() -> impl Strategy<Value = String> {
     let places = proptest::collection::vec(any::<proptest::sample::Index>(), 1..4);
     (ordinary(), places).prop_map(|(text, places)| {
@@ -255,12 +255,12 @@ fn tabbed() -> impl Strategy<Value = String> {
     })
 }
 
-/// A value with spaces for tabs.
+/// A value with tabs replaced by spaces.
 fn spaced(value: &Value) -> Value {
     serde_json::from_str(&value.to_string().replace("\\t", " ")).expect("JSON")
 }
 
-/// The same with something put in, or taken out, somewhere.
+/// The same lines with a fragment inserted or removed.
 fn disturbed() -> impl Strategy<Value = String> {
     const PIECES: &[&str] = &[
         " ", "  ", "\n", "\n\n", ":", ": ", "-", "- ", "#", " #", "'", "\"", "\\", "|", ">", "{",
