@@ -29,9 +29,10 @@ use biplane_model::pipeline::CompositionSpec;
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use tokio::time::Instant;
 
-use crate::failure::{Attempted, Class, Failure, join, quoted};
+use crate::failure::{Attempted, Class, Failure, join};
 use crate::pipeline::{Ports, RECONCILE_TIMEOUT};
 use crate::sources::{Clock, Ids};
+use biplane_go::fmt::quote;
 pub use biplane_model::layout::Layout;
 use compose::Outcome;
 pub use finalizer::{Finalizer, NoFinalizer, RealFinalizer};
@@ -405,7 +406,7 @@ async fn settle(
             [(composed.synced, "valid", &mut unsynced), (composed.ready, "ready", &mut unready)]
         {
             if !fine {
-                let text = format!("Composed resource {} is not yet {what}", quoted(&id));
+                let text = format!("Composed resource {} is not yet {what}", quote(&id));
                 event(deps, &xr, EventType::Normal, "ComposeResources", &text).await;
                 list.push(id.clone());
             }

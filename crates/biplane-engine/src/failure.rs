@@ -81,8 +81,3 @@ pub fn join(texts: &[String]) -> String {
         several => format!("[{}]", several.join(", ")),
     }
 }
-
-/// Quotes a string like Go.
-pub fn quoted(text: &str) -> String {
-    biplane_go::fmt::quote(text)
-}

@@ -21,9 +21,10 @@ use tokio::time::Instant;
 
 use crate::composite::ReconcileError;
 use crate::composite::outcome::Fatal;
-use crate::failure::{Failure, quoted};
+use crate::failure::Failure;
 use crate::pipeline::{self, Flow, Ports, RECONCILE_TIMEOUT, Run};
 use crate::sources::{Clock, Ids};
+use biplane_go::fmt::quote;
 
 /// The API version of Operation, CronOperation and WatchOperation.
 pub const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
@@ -172,7 +173,7 @@ async fn run(deps: &Deps, operation: &mut Object, deadline: Instant) -> Result<(
         let request = request(deps, step, flow).await?;
         let response = pipeline::call(&deps.ports, &pipeline_run, index, step, request).await;
         let response = response.map_err(|f| {
-            let text = format!("failed to invoke pipeline step {}", quoted(&step.step));
+            let text = format!("failed to invoke pipeline step {}", quote(&step.step));
             Failed::new(INVOCATION, f.wrap(text))
         })?;
         flow = Flow { desired: response.desired, context: response.context };
@@ -190,7 +191,7 @@ async fn request(deps: &Deps, step: &Step, flow: Flow) -> Result<RunFunctionRequ
     let ports = &deps.ports;
     let input = pipeline::input(step).map_err(|f| {
         let text =
-            format!("cannot unmarshal input for operation pipeline step {}", quoted(&step.step));
+            format!("cannot unmarshal input for operation pipeline step {}", quote(&step.step));
         Outcome::Hopeless(failed(text.clone()), f.wrap(text))
     })?;
     let credentials = pipeline::credentials(ports, step, "operation").await;
@@ -215,7 +216,7 @@ async fn tell(
     result: &biplane_proto::function::v1::Result,
 ) -> Result<(), Failed> {
     let message = &result.message;
-    let said = format!("Pipeline step {}: {message}", quoted(step));
+    let said = format!("Pipeline step {}: {message}", quote(step));
     let (r#type, message) = match result.severity() {
         Severity::Fatal => {
             let fatal = Fatal { step: step.to_owned(), message: message.clone() };
@@ -228,7 +229,7 @@ async fn tell(
             EventType::Warning,
             format!(
                 "Pipeline step {} returned a result of unknown severity (assuming warning): {message}",
-                quoted(step)
+                quote(step)
             ),
         ),
     };

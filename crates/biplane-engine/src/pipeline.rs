@@ -19,8 +19,9 @@ use biplane_proto::function::v1::{
 use biplane_runner::{Call, FunctionRunner, Requirements};
 use tokio::time::Instant;
 
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
 use crate::requirements::{schema_selector, selector};
+use biplane_go::fmt::quote;
 
 /// The capabilities that requests advertise to functions.
 const CAPABILITIES: [Capability; 5] = [
@@ -97,8 +98,8 @@ pub async fn credentials(
         };
         let data = secret(&*ports.cluster, reference).await.attempted(format_args!(
             "cannot get {whose} pipeline step {} credential {} from Secret",
-            quoted(&step.step),
-            quoted(&credential.name)
+            quote(&step.step),
+            quote(&credential.name)
         ))?;
         let source = Some(credentials::Source::CredentialData(CredentialData { data }));
         all.insert(credential.name.clone(), Credentials { source });
@@ -137,7 +138,7 @@ pub async fn bootstrap_resources(
         let found = ports.requirements.resources(&selector(required)).await.map_err(|e| {
             Failure::new(e.to_string()).wrap(format_args!(
                 "cannot fetch bootstrap required resources for requirement {}",
-                quoted(&required.requirement_name)
+                quote(&required.requirement_name)
             ))
         })?;
         all.insert(required.requirement_name.clone(), found.unwrap_or_default());
@@ -155,7 +156,7 @@ pub async fn bootstrap_schemas(
         let schema = ports.requirements.schema(&schema_selector(required)).await.map_err(|e| {
             Failure::new(e.to_string()).wrap(format_args!(
                 "cannot fetch bootstrap required schema for requirement {}",
-                quoted(&required.requirement_name)
+                quote(&required.requirement_name)
             ))
         })?;
         all.insert(required.requirement_name.clone(), schema);

@@ -23,8 +23,8 @@ use biplane_runner::named::Named;
 use biplane_runner::{Call, FunctionRunner, RunError, Status};
 
 use crate::composite::outcome::Fatal;
-use crate::failure::quoted;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
+use biplane_go::fmt::quote;
 
 pub use composite::composite_uid;
 
@@ -168,8 +168,8 @@ pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
             };
             RenderError::Failed(format!(
                 "{attempted}: cannot connect to functions: cannot connect to function {} at {}: {e}",
-                quoted(&function.name),
-                quoted(&function.address)
+                quote(&function.name),
+                quote(&function.address)
             ))
         })?;
         all.insert(&function.name, runner);

@@ -81,10 +81,16 @@ pub(crate) type Say<'a> = &'a mut dyn FnMut(&str);
 impl CompositionRender {
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
+        let documents = self.documents(streams)?;
+        print::write(&documents, self.output.format, streams.stdout)
+    }
+
+    /// Renders. When this returns, the functions have ended.
+    pub fn documents(&self, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
         let deadline = Deadline::after(self.timeout);
         let mut runners = Runners::none(&streams.progress)?;
         let (mut inputs, composites) = self.load(&mut Loader::new(streams, deadline))?;
-        // Functions must be dropped before the runtime that they run on.
+        // Functions must end before the runtime that they run on.
         let runtime = asynchronous(composites.len() > 1)?;
         let provide = |inputs: &Inputs, streams: &mut Streams<'_>| {
             runners = runtime.block_on(self.start(inputs, deadline, runners.clone(), streams))?;
@@ -96,7 +102,7 @@ impl CompositionRender {
         runtime.block_on(runners.end());
         let documents = rendered?;
         interrupts.iter().for_each(Interrupts::end_at_once);
-        print::write(&documents, self.output.format, streams.stdout)
+        Ok(documents)
     }
 
     /// Renders and prints, now and whenever one of the files changes.

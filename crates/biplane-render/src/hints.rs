@@ -16,16 +16,22 @@ pub(crate) fn explain(
 ) -> Error {
     let steps = pipeline.at(&["spec", "pipeline"]).and_then(Value::as_array);
     let steps = || steps.into_iter().flatten();
-    let mut hints: Vec<String> =
-        steps().flat_map(|step| missing_secrets(step, credentials)).collect();
-    hints.extend(steps().flat_map(|step| missing_environment_configs(step, required)));
-    hints.dedup();
+    let secrets = steps().flat_map(|step| missing_secrets(step, credentials));
+    let configs = steps().flat_map(|step| missing_environment_configs(step, required));
+    let mut hints: Vec<String> = Vec::new();
+    for hint in secrets.chain(configs) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
     if hints.is_empty() { error } else { anyhow!("{error:#}\n{}", hints.join("\n")) }
 }
 
 fn missing_secrets(step: &Value, credentials: &[Object]) -> Vec<String> {
     let named = step.get("credentials").and_then(Value::as_array);
-    let refs = named.into_iter().flatten().filter_map(|credential| credential.get("secretRef"));
+    let of_secrets = |credential: &&Value| text(credential, "source") == "Secret";
+    let named = named.into_iter().flatten().filter(of_secrets);
+    let refs = named.filter_map(|credential| credential.get("secretRef"));
     let missing = refs.filter_map(|secret| {
         let (namespace, name) = (text(secret, "namespace"), text(secret, "name"));
         let is_given = |one: &Object| one.name() == name && one.namespace() == namespace;
@@ -39,7 +45,8 @@ fn missing_secrets(step: &Value, credentials: &[Object]) -> Vec<String> {
 
 fn missing_environment_configs(step: &Value, required: &[Object]) -> Vec<String> {
     let Some(input) = step.get("input") else { return Vec::new() };
-    if !text(input, "apiVersion").starts_with(ENVIRONMENT_INPUT) {
+    let resolution = input.pointer("/spec/policy/resolution").and_then(Value::as_str);
+    if !text(input, "apiVersion").starts_with(ENVIRONMENT_INPUT) || resolution == Some("Optional") {
         return Vec::new();
     }
     let sources = input.pointer("/spec/environmentConfigs").and_then(Value::as_array);
@@ -73,10 +80,16 @@ mod tests {
         let pipeline = json!([
             {"step": "a", "credentials": [
                 {"name": "c", "source": "Secret", "secretRef": {"namespace": "n", "name": "s"}},
-                {"name": "none", "source": "None"},
+                {"name": "none", "source": "None", "secretRef": {"namespace": "n", "name": "x"}},
+            ]},
+            {"step": "again", "credentials": [
+                {"name": "c", "source": "Secret", "secretRef": {"namespace": "n", "name": "s"}},
             ]},
             {"step": "b", "input": {"apiVersion": "environmentconfigs.fn.crossplane.io/v1beta1",
                 "spec": {"environmentConfigs": [{"type": "Reference", "ref": {"name": "e"}}]}}},
+            {"step": "d", "input": {"apiVersion": "environmentconfigs.fn.crossplane.io/v1beta1",
+                "spec": {"policy": {"resolution": "Optional"},
+                    "environmentConfigs": [{"type": "Reference", "ref": {"name": "f"}}]}}},
             {"step": "c", "input": {"apiVersion": "example.org/v1",
                 "spec": {"environmentConfigs": [{"ref": {"name": "other"}}]}}},
         ]);

@@ -13,11 +13,11 @@ mod functions;
 mod hints;
 pub mod operation;
 pub mod options;
-mod print;
+pub mod print;
 mod summary;
 mod v1;
 mod warm;
-pub mod watch_files;
+mod watch_files;
 
 pub use options::{Format, FunctionOptions, OutputOptions};
 pub use watch_files::Watched;

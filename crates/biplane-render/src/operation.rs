@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+use biplane_console::deadline::DeadlineExceeded;
 use biplane_console::{Deadline, Interrupted, Interrupts, Streams};
 use biplane_engine::operation::watch_operation::require_watched;
 use biplane_manifest::Loader;
@@ -93,10 +94,16 @@ impl Repeatable for OperationRender {
 impl OperationRender {
     /// Renders and prints.
     pub fn run(&self, streams: &mut Streams<'_>) -> Result<()> {
+        let documents = self.documents(streams)?;
+        print::write(&documents, self.output.format, streams.stdout)
+    }
+
+    /// Renders. When this returns, the functions have ended.
+    pub fn documents(&self, streams: &mut Streams<'_>) -> Result<Vec<Value>> {
         let deadline = Deadline::after(self.timeout);
         let none = Runners::none(&streams.progress)?;
         let inputs = self.load(&mut Loader::new(streams, deadline))?;
-        // Functions must be dropped before the runtime that they run on.
+        // Functions must end before the runtime that they run on.
         let runtime = asynchronous(false)?;
         let runners = runtime.block_on(self.start(&inputs, deadline, none, streams))?;
         let rendered = runtime.block_on(self.render(inputs, &runners, deadline, streams));
@@ -104,7 +111,7 @@ impl OperationRender {
         runtime.block_on(runners.end());
         let documents = rendered?;
         interrupts.iter().for_each(Interrupts::end_at_once);
-        print::write(&documents, self.output.format, streams.stdout)
+        Ok(documents)
     }
 
     /// Renders and prints, now and whenever one of the files changes.
@@ -196,7 +203,7 @@ impl OperationRender {
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));
         let response = response.map_err(|error| {
-            if error.is::<Interrupted>() {
+            if error.is::<Interrupted>() || error.is::<DeadlineExceeded>() {
                 return error;
             }
             hints::explain(error, &operation, &given.0, &given.1)
@@ -209,7 +216,7 @@ impl OperationRender {
                 streams.say(&line);
             }
         }
-        self.documents(output, &operation, inputs.helper.and_then(|helper| helper.captured()))
+        self.to_documents(output, &operation, inputs.helper.and_then(|helper| helper.captured()))
     }
 
     /// The Operation itself, or the one that a CronOperation or WatchOperation would create.
@@ -244,7 +251,7 @@ impl OperationRender {
         Ok(operation)
     }
 
-    fn documents(
+    fn to_documents(
         &self,
         output: OperationOutput,
         input: &Object,

@@ -30,7 +30,6 @@ pub(crate) fn fix_times(object: &mut Object) {
 pub(crate) fn fix_conditions(object: &mut Object) {
     let conditions = match object.at(&["status"]) {
         Some(Value::Object(status)) => status.get("conditions").cloned().unwrap_or_default(),
-        Some(Value::Null) => Value::Null,
         _ => return,
     };
     let fixed = match conditions {
@@ -42,9 +41,6 @@ pub(crate) fn fix_conditions(object: &mut Object) {
         }
         _ => return,
     };
-    if object.at(&["status"]) == Some(&Value::Null) {
-        object.set_at(&["status"], Map::new());
-    }
     object.set_at(&["status", "conditions"], fixed);
 }
 
@@ -103,7 +99,7 @@ pub(crate) fn result(event: &Event) -> Value {
 }
 
 /// Writes documents.
-pub(crate) fn write(documents: &[Value], format: Format, out: &mut dyn Write) -> Result<()> {
+pub fn write(documents: &[Value], format: Format, out: &mut dyn Write) -> Result<()> {
     let text = match format {
         Format::Json => documents.iter().map(|document| json::to_string(document) + "\n").collect(),
         Format::Yaml => yaml::write_documents(documents),
@@ -152,7 +148,6 @@ mod tests {
         for (before, after) in [
             (json!({"phase": "x"}), json!({"phase": "x", "conditions": null})),
             (json!({}), json!({"conditions": null})),
-            (json!(null), json!({"conditions": null})),
             (json!({"conditions": null}), json!({"conditions": null})),
             (json!({"conditions": []}), json!({"conditions": []})),
             (json!({"conditions": [{}, null]}), json!({"conditions": [bare, bare]})),
@@ -169,6 +164,7 @@ mod tests {
         }
         for unfit in [
             json!("ready"),
+            json!(null),
             json!({"conditions": "none"}),
             json!({"conditions": ["none"]}),
             json!({"conditions": [{"type": 1}]}),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use biplane_console::{Interrupted, Interrupts, Progress, interrupt};
 use biplane_runner::{Named, supervised};
-use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::docker::Session;
@@ -104,15 +103,6 @@ impl Runners {
             session.keep(names).await;
         }
         self
-    }
-
-    /// Runs `work`, which may block forever, for example on a write. If the command is interrupted
-    /// in the meantime, the functions are stopped and the process ends.
-    pub fn run_interruptible<T>(self, runtime: &Runtime, work: impl FnOnce() -> T) -> (T, Self) {
-        match self.interrupted.clone() {
-            Some(interrupted) => interrupted.run_interruptible(runtime, self, Self::end, work),
-            None => (work(), self),
-        }
     }
 
     /// Runs some work unless the command is interrupted.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use biplane_function::Registry;
+use biplane_runtime::docker;
 
 /// The part of the environment that affects the program itself.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Environment {
     pub shell: Option<PathBuf>,
     /// The user's own functions, which run in process like the built-in ones.
     pub own: Registry,
+    /// Docker's variables.
+    pub docker: docker::Environment,
 }
 
 impl Environment {
@@ -34,6 +37,7 @@ impl Environment {
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             shell: path("SHELL"),
             own: Registry::default(),
+            docker: docker::Environment::of_process(),
         }
     }
 

@@ -41,7 +41,10 @@ fn lines_with_tabs_hold_the_fields_as_json() {
 #[test]
 fn other_formats_are_those_of_function_programs() {
     let text = logged(Log { level: LevelFilter::DEBUG, format: Format::Text }, events);
-    assert_eq!(text[1], "INFO biplane::logging::tests: serving count=2 done=true change=-1");
+    assert_eq!(
+        text[1],
+        "INFO biplane_console::logging::tests: serving count=2 done=true change=-1"
+    );
     let json = logged(Log { level: LevelFilter::INFO, format: Format::Json }, events);
     let lines: Vec<Value> = json.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 2);

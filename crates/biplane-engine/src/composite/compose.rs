@@ -12,9 +12,10 @@ use super::outcome::{ComposeError, Composed};
 use super::report::Report;
 use super::tracker::{Requirement, Tracked};
 use super::{Deps, desired, observe, write};
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
 use crate::pipeline::{self, Flow, Run};
 use crate::requirements::selector;
+use biplane_go::fmt::quote;
 
 /// The result of composing.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +101,7 @@ async fn run_pipeline(
     for (index, step) in revision.pipeline.iter().enumerate() {
         let request = request(deps, xr, step, observed, flow, &mut requirements).await?;
         let response = pipeline::call(&deps.ports, run, index, step, request).await.attempted(
-            format_args!("cannot run Composition pipeline step {}", quoted(&step.step)),
+            format_args!("cannot run Composition pipeline step {}", quote(&step.step)),
         )?;
         if let Some(required) = &response.requirements {
             #[allow(deprecated)] // existing functions still use it
@@ -137,7 +138,7 @@ async fn request(
 ) -> Result<RunFunctionRequest, Failure> {
     let input = pipeline::input(step).attempted(format_args!(
         "cannot unmarshal input for Composition pipeline step {}",
-        quoted(&step.step)
+        quote(&step.step)
     ))?;
     let credentials = pipeline::credentials(&deps.ports, step, "Composition").await?;
     let mut required_resources = pipeline::bootstrap_resources(&deps.ports, step).await?;

@@ -13,8 +13,9 @@ use biplane_proto::function::v1::{Ready, Resource};
 use super::observe::Observed;
 use super::outcome::ComposeError;
 use super::report::Report;
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
 use crate::sources::Ids;
+use biplane_go::fmt::quote;
 use biplane_model::labels;
 
 /// A composed resource that should exist.
@@ -49,12 +50,11 @@ pub(super) async fn load(
         check_namespace(cluster, xr, &name, &object, report).await?;
         marks.put_on(&name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
-            quoted(&name)
+            quote(&name)
         ))?;
         if object.name().is_empty() {
             generate_name(cluster, ids, &mut object).await.map_err(|failure| {
-                let text =
-                    format!("cannot generate a name for composed resource {}", quoted(&name));
+                let text = format!("cannot generate a name for composed resource {}", quote(&name));
                 ComposeError::resource(failure.wrap(text), &object)
             })?;
         }
@@ -62,8 +62,8 @@ pub(super) async fn load(
         if !names::is_valid_for(object.name(), &gvk.group, &gvk.kind) {
             return Err(Failure::new(format!(
                 "cannot apply composed resource {} because it has an invalid name {}. Must be a valid RFC 1123 subdomain name.",
-                quoted(&name),
-                quoted(object.name())
+                quote(&name),
+                quote(object.name())
             ))
             .into());
         }
@@ -89,11 +89,11 @@ async fn check_namespace(
     if xr.namespace().is_empty() || object.namespace() == xr.namespace() {
         return Ok(());
     }
-    let described = || format!("{} (a {} named {})", quoted(name), object.kind(), object.name());
+    let described = || format!("{} (a {} named {})", quote(name), object.kind(), object.name());
     if object.namespace().is_empty() {
         let namespaced = cluster.is_namespaced(&object.gvk()).await.attempted(format_args!(
             "cannot check if composed resource {} is namespaced (a {} named {})",
-            quoted(name),
+            quote(name),
             object.kind(),
             object.name()
         ))?;
@@ -109,9 +109,9 @@ async fn check_namespace(
         "NamespaceOverridden",
         format!(
             "cannot create composed resource {} in namespace {}, using XR namespace {} instead",
-            quoted(name),
-            quoted(object.namespace()),
-            quoted(xr.namespace())
+            quote(name),
+            quote(object.namespace()),
+            quote(xr.namespace())
         ),
     );
     Ok(())

@@ -10,8 +10,9 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{Resource, State};
 
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
 use crate::pipeline::secret_data;
+use biplane_go::fmt::quote;
 use biplane_model::labels;
 use biplane_model::layout::Layout;
 
@@ -59,7 +60,7 @@ pub(super) async fn composed(
         }
         let details = details(cluster, &object).await.attempted(format_args!(
             "cannot fetch connection details for composed resource {} (a {} named {})",
-            quoted(&name),
+            quote(&name),
             object.kind(),
             object.name()
         ))?;

@@ -3,7 +3,8 @@
 use biplane_model::{Gvk, Object};
 
 use super::report::Report;
-use crate::failure::{Failure, quoted};
+use crate::failure::Failure;
+use biplane_go::fmt::quote;
 
 /// The result for one composed resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub struct Fatal {
 
 impl std::fmt::Display for Fatal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "pipeline step {} returned a fatal result: {}", quoted(&self.step), self.message)
+        write!(f, "pipeline step {} returned a fatal result: {}", quote(&self.step), self.message)
     }
 }
 

@@ -13,7 +13,8 @@ use biplane_model::{Gvk, Map, Object, ObjectId, Value};
 use serde_json::json;
 
 use super::observe::Details;
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
+use biplane_go::fmt::quote;
 use biplane_model::layout::Layout;
 
 const SECRET_TYPE: &str = "connection.crossplane.io/v1alpha1";
@@ -92,13 +93,13 @@ impl SecretPublisher {
             None if current.str_at(&["type"]) != SECRET_TYPE => {
                 return Err(Failure::new(format!(
                     "refusing to modify uncontrolled secret of type {}",
-                    quoted(current.str_at(&["type"]))
+                    quote(current.str_at(&["type"]))
                 )));
             }
             Some(controller) if controller.uid != xr.uid() => {
                 return Err(Failure::new(format!(
                     "existing secret is not controlled by UID {}",
-                    quoted(xr.uid())
+                    quote(xr.uid())
                 )));
             }
             _ => {}

@@ -8,7 +8,7 @@ use biplane_model::condition::{Condition, SYSTEM_TYPES, set_conditions};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{self as fnv1, Severity, Status, Target};
 
-use crate::failure::quoted;
+use biplane_go::fmt::quote;
 use biplane_model::layout::Layout;
 
 /// An event to record, collected while composing.
@@ -78,7 +78,7 @@ impl Report {
                 reason => reason,
             };
             let claim = result.target() == Target::CompositeAndClaim;
-            let detail = format!("Pipeline step {}", quoted(step));
+            let detail = format!("Pipeline step {}", quote(step));
             let event = |r#type, message: String, detail, claim| TargetedEvent {
                 r#type,
                 reason: reason.to_owned(),

@@ -15,7 +15,8 @@ use super::desired::Desired;
 use super::observe::Observed;
 use super::outcome::{ComposeError, Composed};
 use super::report::Report;
-use crate::failure::{Attempted, Failure, quoted};
+use crate::failure::{Attempted, Failure};
+use biplane_go::fmt::quote;
 use biplane_model::labels;
 use biplane_model::layout::{Layout, Reference};
 
@@ -43,9 +44,9 @@ pub(super) async fn collect_garbage(
         if controller.uid != xr.uid() {
             return Err(Failure::new(format!(
                 "refusing to delete composed resource {} that is controlled by {} {}",
-                quoted(name),
+                quote(name),
                 controller.kind,
-                quoted(&controller.name)
+                quote(&controller.name)
             )));
         }
         let mut object = existing.object.clone();
@@ -55,8 +56,7 @@ pub(super) async fn collect_garbage(
             }
             object.set_at(&["metadata", "labels"], labels);
         }
-        let described =
-            || format!("{} (a {} named {})", quoted(name), object.kind(), object.name());
+        let described = || format!("{} (a {} named {})", quote(name), object.kind(), object.name());
         cluster.update(&object).await.optional().attempted(format_args!(
             "cannot cleanup composed resource labels of resource {}",
             described()
@@ -118,7 +118,7 @@ pub(super) async fn apply_composed(
     let how = Apply::forced(composed_manager(xr));
     let mut all = Vec::with_capacity(desired.len());
     for (name, Desired { object, ready }) in desired {
-        let text = || format!("cannot apply composed resource {}", quoted(name));
+        let text = || format!("cannot apply composed resource {}", quote(name));
         let synced = match cluster.apply(object, &how).await {
             Ok(_) => true,
             Err(WriteError::Invalid(why)) => {

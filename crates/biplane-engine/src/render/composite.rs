@@ -22,7 +22,8 @@ use crate::composite::select::{NoSelection, Revision, Revisions, Select};
 use crate::composite::tracker::NoTracker;
 use crate::composite::upgrade::NoUpgrade;
 use crate::composite::{self, Deps, Layout, NoFinalizer, XR};
-use crate::failure::{Failure, join, quoted};
+use crate::failure::{Failure, join};
+use biplane_go::fmt::quote;
 use biplane_model::labels;
 use biplane_model::layout::Reference;
 
@@ -134,14 +135,14 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else { return Ok(Layout::Modern) };
-    let name = quoted(definition.name());
+    let name = quote(definition.name());
     let version = match definition.api_version() {
         V1 => "v1",
         V2 => "v2",
         other => {
             return Err(format!(
                 "CompositeResourceDefinition {name} has unrecognized apiVersion {} (expected one of [{V1} {V2}])",
-                quoted(other)
+                quote(other)
             ));
         }
     };

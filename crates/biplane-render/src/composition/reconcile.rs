@@ -2,6 +2,7 @@
 //! response into documents.
 
 use anyhow::{Error, Result, anyhow, bail};
+use biplane_console::deadline::DeadlineExceeded;
 use biplane_console::{Deadline, Interrupted};
 use biplane_manifest::Line;
 use biplane_model::object::overlay;
@@ -63,7 +64,7 @@ impl CompositionRender {
         for line in &lines {
             say(&format!("{prefix}{line}"));
         }
-        self.documents(answer, &composite)
+        self.to_documents(answer, &composite)
     }
 
     /// Calls the engine to reconcile a composite resource once. Call durations are printed if that
@@ -120,7 +121,7 @@ impl CompositionRender {
 
     /// Adds advice to an error of the engine.
     fn explain_failure(&self, error: Error, inputs: &Inputs) -> Error {
-        if error.is::<Interrupted>() {
+        if error.is::<Interrupted>() || error.is::<DeadlineExceeded>() {
             return error;
         }
         let nests = self.until_stable.is_some();
@@ -128,7 +129,7 @@ impl CompositionRender {
         hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
     }
 
-    fn documents(&self, answer: RenderedXr, input: &Object) -> Result<Vec<Value>> {
+    fn to_documents(&self, answer: RenderedXr, input: &Object) -> Result<Vec<Value>> {
         let RenderedXr { output, context, .. } = answer;
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =

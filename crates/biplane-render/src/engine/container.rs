@@ -20,7 +20,7 @@ pub(super) async fn render(
     let session = runners.session.clone().ok_or_else(|| anyhow!("there is no Docker engine"))?;
     let network = runners.network.as_deref().unwrap_or_default();
     // On all interfaces, because a container has its own network.
-    let functions = foreign::addresses(runners, "0.0.0.0:0").await?;
+    let (functions, _served) = foreign::addresses(runners, "0.0.0.0:0").await?;
     let host = session.host().await;
     let functions = functions.into_iter().map(|function| reachable(function, host));
     foreign::set_functions(&mut request, functions.collect());

@@ -20,6 +20,7 @@ use biplane_runtime::Runners;
 use biplane_runtime::process_group::ProcessGroup;
 use prost::Message;
 use tokio::io::AsyncWriteExt;
+use tokio::sync::oneshot;
 use tonic::Status;
 
 /// The command of an engine, as errors name it.
@@ -36,7 +37,7 @@ pub(in crate::engine) async fn render(
     runners: &Runners,
     deadline: Deadline,
 ) -> Result<RenderResponse> {
-    let functions = addresses(runners, "127.0.0.1:0").await?;
+    let (functions, _served) = addresses(runners, "127.0.0.1:0").await?;
     set_functions(&mut request, functions);
     let run = run(binary, request.encode_to_vec());
     let output = tokio::select! {
@@ -52,21 +53,28 @@ pub(in crate::engine) async fn render(
     answer(INTERNAL_RENDER, output.status.code(), &output.stdout, &output.stderr, &status)
 }
 
+/// Functions that are served to another engine. The servers stop when this is dropped.
+#[derive(Default)]
+pub(in crate::engine) struct ServedFunctions(Vec<oneshot::Sender<()>>);
+
 /// The addresses of the functions. Functions without an address are served at `listen`, on a local
 /// port.
 pub(in crate::engine) async fn addresses(
     runners: &Runners,
     listen: &str,
-) -> Result<Vec<FunctionInput>> {
-    let mut inputs = Vec::new();
+) -> Result<(Vec<FunctionInput>, ServedFunctions)> {
+    let (mut inputs, mut served) = (Vec::new(), ServedFunctions::default());
     for (name, running) in runners.iter() {
-        let address = match &running.target {
-            Some(target) => target.clone(),
-            None => serve(name, running.runner.clone(), listen).await?,
+        let address = if let Some(target) = &running.target {
+            target.clone()
+        } else {
+            let (stop, stopped) = oneshot::channel();
+            served.0.push(stop);
+            serve(name, running.runner.clone(), listen, stopped).await?
         };
         inputs.push(FunctionInput { name: name.clone(), address });
     }
-    Ok(inputs)
+    Ok((inputs, served))
 }
 
 pub(in crate::engine) fn set_functions(request: &mut RenderRequest, functions: Vec<FunctionInput>) {
@@ -136,8 +144,13 @@ pub(in crate::engine) fn answer(
     }
 }
 
-/// Serves an in-process function and returns its local address.
-async fn serve(name: &str, runner: Arc<dyn FunctionRunner>, listen: &str) -> Result<String> {
+/// Serves an in-process function until `stopped` and returns its local address.
+async fn serve(
+    name: &str,
+    runner: Arc<dyn FunctionRunner>,
+    listen: &str,
+    stopped: oneshot::Receiver<()>,
+) -> Result<String> {
     let config = Config {
         address: listen.to_owned(),
         insecure: true,
@@ -146,7 +159,8 @@ async fn serve(name: &str, runner: Arc<dyn FunctionRunner>, listen: &str) -> Res
         ..Config::default()
     };
     let function = Arc::new(Served { name: name.to_owned(), runner });
-    let running = serve::start(function, config, std::future::pending()).await;
+    let stop = async move { drop(stopped.await) };
+    let running = serve::start(function, config, stop).await;
     let attempted = if name == context::FUNCTION {
         "cannot start context function".to_owned()
     } else {

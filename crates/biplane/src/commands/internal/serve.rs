@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use biplane_engine::failure::quoted;
 use biplane_engine::render::{RenderError, Settings, functions, render, runner};
+use biplane_go::fmt::quote;
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
 use biplane_runner::{FunctionRunner, Named};
@@ -162,8 +162,8 @@ impl Engine {
                 let runner = runner(&function.address).map_err(|e| {
                     Status::invalid_argument(format!(
                         "cannot connect to functions: cannot connect to function {} at {}: {e}",
-                        quoted(&function.name),
-                        quoted(&function.address)
+                        quote(&function.name),
+                        quote(&function.address)
                     ))
                 })?;
                 if known.len() >= MAX_RUNNERS {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use biplane_render::{FunctionOptions, OutputOptions};
-use biplane_runtime::docker::{self, PullPolicy};
+use biplane_runtime::docker::PullPolicy;
 use biplane_runtime::{Engine, EngineOptions, Subject};
 use clap::{ArgAction, Args, ValueEnum};
 
@@ -142,7 +142,7 @@ impl FunctionFlags {
                 max_concurrency: self.max_concurrency,
                 cache_dir: cache_dir.map(PathBuf::from).or_else(|| environment.package_cache()),
                 project_file: self.project_file.clone(),
-                docker: docker::Environment::of_process(),
+                docker: environment.docker.clone(),
             },
             annotations: values::list(&self.function_annotations),
             context_files,
