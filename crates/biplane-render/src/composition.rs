@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use biplane_console::{Deadline, Interrupted, Interrupts, Streams};
+use biplane_console::{Deadline, Interrupted, Streams};
 use biplane_manifest::{Line, Loader};
 use biplane_model::{Object, Value};
 use biplane_runtime::{Engine, Runners, Subject};
@@ -24,7 +24,7 @@ use tokio::runtime::Runtime;
 
 use crate::options::{FunctionOptions, OutputOptions};
 use crate::watch_files::{self, Repeatable as _, Watched};
-use crate::{asynchronous, print};
+use crate::{asynchronous, end_functions, print};
 
 use inputs::Inputs;
 
@@ -98,11 +98,7 @@ impl CompositionRender {
         };
         let rendered =
             self.render_reachable(&runtime, &mut inputs, &composites, deadline, provide, streams);
-        let interrupts = runners.interrupted.clone();
-        runtime.block_on(runners.end());
-        let documents = rendered?;
-        interrupts.iter().for_each(Interrupts::end_at_once);
-        Ok(documents)
+        end_functions(&runtime, runners, rendered)
     }
 
     /// Renders and prints, now and whenever one of the files changes.

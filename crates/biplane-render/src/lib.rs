@@ -23,9 +23,10 @@ pub use options::{Format, FunctionOptions, OutputOptions};
 pub use watch_files::Watched;
 
 use anyhow::Context as _;
-use biplane_console::logging;
+use biplane_console::{Interrupts, logging};
 use biplane_model::Object;
 use biplane_proto::Struct;
+use biplane_runtime::Runners;
 
 /// The current time of every render, so that the output is the same every time.
 const RENDER_TIME: &str = "2024-01-01T00:00:00Z";
@@ -50,4 +51,18 @@ fn asynchronous(threads: bool) -> anyhow::Result<tokio::runtime::Runtime> {
         .enable_all()
         .build()
         .context("cannot start the asynchronous runtime")
+}
+
+/// Ends the functions and returns what was rendered with them. From then on there is nothing to clean
+/// up, so that a signal ends the process.
+fn end_functions<T>(
+    runtime: &tokio::runtime::Runtime,
+    runners: Runners,
+    rendered: anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let interrupts = runners.interrupted.clone();
+    runtime.block_on(runners.end());
+    let rendered = rendered?;
+    interrupts.iter().for_each(Interrupts::end_at_once);
+    Ok(rendered)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use biplane_console::deadline::DeadlineExceeded;
-use biplane_console::{Deadline, Interrupted, Interrupts, Streams};
+use biplane_console::{Deadline, Interrupted, Streams};
 use biplane_engine::operation::watch_operation::require_watched;
 use biplane_manifest::Loader;
 use biplane_manifest::loader::{self, quoted};
@@ -23,7 +23,9 @@ use biplane_runtime::{Engine, Function, Runners, Running, Subject};
 use crate::options::{Format, FunctionOptions, OutputOptions};
 use crate::warm::WarmFunctions;
 use crate::watch_files::{self, Repeatable, Sources, Watched};
-use crate::{asynchronous, context, engine, functions, hints, print, structs, summary};
+use crate::{
+    asynchronous, context, end_functions, engine, functions, hints, print, structs, summary,
+};
 
 const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
 
@@ -107,11 +109,7 @@ impl OperationRender {
         let runtime = asynchronous(false)?;
         let runners = runtime.block_on(self.start(&inputs, deadline, none, streams))?;
         let rendered = runtime.block_on(self.render(inputs, &runners, deadline, streams));
-        let interrupts = runners.interrupted.clone();
-        runtime.block_on(runners.end());
-        let documents = rendered?;
-        interrupts.iter().for_each(Interrupts::end_at_once);
-        Ok(documents)
+        end_functions(&runtime, runners, rendered)
     }
 
     /// Renders and prints, now and whenever one of the files changes.
