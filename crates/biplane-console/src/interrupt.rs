@@ -83,6 +83,9 @@ impl Interrupts {
     /// From now on a signal ends the process again, because there is nothing left to clean up. If a
     /// signal has already arrived, the process ends now.
     pub fn end_at_once(&self) {
+        // Signal handlers stay installed for the life of the process, so the listener must too:
+        // without it, signals would be lost once the last clone is dropped.
+        std::mem::forget(Arc::clone(&self.shared));
         let mut at_once = self.shared.at_once();
         *at_once = true;
         if *self.asked.borrow() {
