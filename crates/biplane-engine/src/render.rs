@@ -12,19 +12,14 @@ mod output;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::{
     CronOperationOutput, FunctionInput, RenderRequest, RenderResponse, ResponseMeta,
     WatchOperationOutput, render_request::Input, render_response::Output,
 };
-use biplane_runner::grpc::{GrpcRunner, Security, TargetError};
-use biplane_runner::named::Named;
-use biplane_runner::{Call, FunctionRunner, RunError, Status};
+use biplane_runner::{ConnectError, Connections, FunctionRunner, Named};
 
 use crate::composite::outcome::Fatal;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
-use biplane_go::fmt::quote;
 
 pub use composite::composite_uid;
 
@@ -97,27 +92,28 @@ pub async fn render(
     runner: Arc<dyn FunctionRunner>,
     settings: &Settings,
 ) -> Result<RenderResponse, RenderError> {
+    let attempted = attempted(&request);
     match request.input {
         Some(Input::Composite(input)) => finish(
             composite::render(input, runner, settings).await,
-            "cannot render composite resource",
+            attempted,
             Output::Composite,
         ),
         Some(Input::Operation(input)) => finish(
             operation::render(input, runner, settings).await,
-            "cannot render operation",
+            attempted,
             Output::Operation,
         ),
         Some(Input::CronOperation(input)) => finish(
             operation::from_cron(input, settings)
                 .map(|operation| CronOperationOutput { operation: Some(operation) }),
-            "cannot render cron operation",
+            attempted,
             Output::CronOperation,
         ),
         Some(Input::WatchOperation(input)) => finish(
             operation::from_watch(input)
                 .map(|operation| WatchOperationOutput { operation: Some(operation) }),
-            "cannot render watch operation",
+            attempted,
             Output::WatchOperation,
         ),
         None => Err(RenderError::Failed(
@@ -144,60 +140,22 @@ fn finish<T>(
     }
 }
 
-/// Returns the functions that a request lists.
-pub fn functions(request: &RenderRequest) -> &[FunctionInput] {
-    match &request.input {
+/// Connects to the functions of a request at the addresses that it lists.
+pub fn connect(request: &RenderRequest, connections: &Connections) -> Result<Named, ConnectError> {
+    let functions: &[FunctionInput] = match &request.input {
         Some(Input::Composite(input)) => &input.functions,
         Some(Input::Operation(input)) => &input.functions,
         _ => &[],
-    }
+    };
+    connections.named(functions.iter().map(|f| (f.name.as_str(), f.address.as_str())))
 }
 
-/// Connects to functions at the addresses of the request, without TLS. The first entry of a name
-/// wins.
-pub fn dial(request: &RenderRequest) -> Result<Named, RenderError> {
-    let mut all = Named::default();
-    for function in functions(request) {
-        if all.contains(&function.name) {
-            continue;
-        }
-        let runner = runner(&function.address).map_err(|e| {
-            let attempted = match &request.input {
-                Some(Input::Operation(_)) => "cannot render operation",
-                _ => "cannot render composite resource",
-            };
-            RenderError::Failed(format!(
-                "{attempted}: cannot connect to functions: cannot connect to function {} at {}: {e}",
-                quote(&function.name),
-                quote(&function.address)
-            ))
-        })?;
-        all.insert(&function.name, runner);
-    }
-    Ok(all)
-}
-
-/// Connects to the function at an address, without TLS.
-pub fn runner(address: &str) -> Result<Arc<dyn FunctionRunner>, TargetError> {
-    if address.is_empty() {
-        return Ok(Arc::new(Nowhere));
-    }
-    Ok(Arc::new(GrpcRunner::new(address, Security::Plaintext)?))
-}
-
-/// A function without an address. It is an error only when the function is called.
-struct Nowhere;
-
-#[async_trait]
-impl FunctionRunner for Nowhere {
-    async fn run(
-        &self,
-        _call: &Call,
-        _request: RunFunctionRequest,
-    ) -> Result<RunFunctionResponse, RunError> {
-        // Other clients report this after they have waited for an address.
-        Err(RunError::Status(Status::deadline_exceeded(
-            "latest balancer error: delegating_resolver: invalid target address \"\": missing address",
-        )))
+/// What a request attempts, in the words of an error.
+pub fn attempted(request: &RenderRequest) -> &'static str {
+    match &request.input {
+        Some(Input::Operation(_)) => "cannot render operation",
+        Some(Input::CronOperation(_)) => "cannot render cron operation",
+        Some(Input::WatchOperation(_)) => "cannot render watch operation",
+        Some(Input::Composite(_)) | None => "cannot render composite resource",
     }
 }

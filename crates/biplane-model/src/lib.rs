@@ -12,6 +12,7 @@ pub mod names;
 pub mod object;
 pub mod owner;
 pub mod pipeline;
+pub mod selection;
 pub mod typed;
 pub mod yaml;
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow};
 use biplane_go::fmt::quote;
 use biplane_manifest::{Loader, loader};
-use biplane_model::{Map, Value, yaml};
+use biplane_model::{Map, Object, Value, yaml};
 use biplane_runner::ContextHelper;
-use biplane_runtime::Engine;
+use biplane_runner::context::FUNCTION;
+use biplane_runtime::{Engine, Runners, Running};
 use serde_json::json;
 
 use crate::API_VERSION;
@@ -30,6 +31,17 @@ pub(crate) fn helper(
     let texts = unparsed(options, loader).context("cannot build context data")?;
     let seed = parse(texts, loader).context("cannot parse context data")?;
     Ok(Some(Arc::new(ContextHelper::new(seed))))
+}
+
+/// Adds the helper to the pipeline of an object, and to the functions that can be called.
+pub(crate) fn add(
+    helper: &Arc<ContextHelper>,
+    object: &mut Object,
+    output: OutputOptions,
+    runners: &mut Runners,
+) {
+    helper.wrap(object, output.context);
+    runners.insert(FUNCTION.to_owned(), Running::in_process(helper.clone()));
 }
 
 /// A Context document.

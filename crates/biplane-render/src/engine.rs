@@ -18,6 +18,7 @@ use biplane_runner::FunctionRunner;
 use biplane_runtime::{Engine, Runners, Subject};
 
 use crate::RENDER_TIME;
+use crate::summary::Timing;
 
 /// Renders with an engine before a deadline.
 pub(crate) async fn render(
@@ -26,12 +27,12 @@ pub(crate) async fn render(
     request: RenderRequest,
     runners: &Runners,
     deadline: Deadline,
-    wrap: impl FnOnce(Arc<dyn FunctionRunner>) -> Arc<dyn FunctionRunner>,
+    timing: &Timing,
 ) -> Result<RenderResponse> {
     deadline.check().context(subject.attempted())?;
     match engine {
         Engine::BuiltIn => {
-            let render = built_in(request, wrap(Arc::new(runners.named())), deadline);
+            let render = built_in(request, timing.runner(runners.named()), deadline);
             runners.unless_interrupted(render).await
         }
         Engine::Binary(binary) => {

@@ -17,8 +17,7 @@ use biplane_proto::render::v1alpha1::{
     OperationInput, OperationOutput, RenderRequest, RequestMeta, render_request, render_response,
 };
 use biplane_runner::ContextHelper;
-use biplane_runner::context::FUNCTION;
-use biplane_runtime::{Engine, Function, Runners, Running, Subject};
+use biplane_runtime::{Engine, Function, Runners, Subject};
 
 use crate::options::{Format, FunctionOptions, OutputOptions};
 use crate::warm::WarmFunctions;
@@ -177,9 +176,7 @@ impl OperationRender {
         let (mut operation, mut runners) = (inputs.operation, runners.clone());
         let given = (inputs.credentials.clone(), inputs.required.clone());
         if let Some(helper) = &inputs.helper {
-            helper.wrap(&mut operation, self.output.context);
-            let helper = Running::in_process(helper.clone());
-            runners.insert(FUNCTION.to_owned(), helper);
+            context::add(helper, &mut operation, self.output, &mut runners);
         }
         let request = RenderRequest {
             meta: Some(RequestMeta {}),
@@ -194,10 +191,9 @@ impl OperationRender {
         let rendered = operation.id();
         let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
         let timing = summary::Timing::new(self.output.timing);
-        let wrap = |runner| timing.wrap(runner);
         let subject = Subject::Operation;
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, wrap).await;
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing).await;
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));
         let response = response.map_err(|error| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use biplane_model::labels::RESOURCE_NAME;
 use biplane_model::{Object, Value};
 use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
-use biplane_runner::{Call, FunctionRunner, Timed, Timings, context};
+use biplane_runner::{Call, FunctionRunner, Named, Timings, context, stack};
 
 use crate::apply;
 
@@ -99,12 +99,9 @@ impl Timing {
         Self(report.then(Timings::default))
     }
 
-    /// Measures the calls that go through a runner.
-    pub(crate) fn wrap(&self, inner: Arc<dyn FunctionRunner>) -> Arc<dyn FunctionRunner> {
-        match &self.0 {
-            Some(timings) => Arc::new(Timed::new(inner, timings.clone())),
-            None => inner,
-        }
+    /// Calls functions, and measures the calls if requested.
+    pub(crate) fn runner(&self, functions: Named) -> Arc<dyn FunctionRunner> {
+        stack::of_command(functions, self.0.as_ref())
     }
 
     /// One line per call, without the helper that seeds and captures context.

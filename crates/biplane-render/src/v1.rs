@@ -53,7 +53,7 @@ impl V1Render<'_> {
         let output = self.output;
         let timing = summary::Timing::new(output.timing);
         let functions = runners.named();
-        let runner = timing.wrap(Arc::new(functions.clone()));
+        let runner = timing.runner(functions.clone());
         let steps = Pipeline { inputs: self, functions, runner, deadline };
         let run = runners.unless_interrupted(steps.run()).await;
         timing.report().iter().for_each(|line| say(line));

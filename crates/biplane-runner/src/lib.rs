@@ -2,6 +2,7 @@
 //! an installed package. Wrappers are runners that add a feature to another runner.
 
 pub mod cached;
+pub mod connections;
 pub mod context;
 pub mod fetching;
 pub mod grpc;
@@ -10,11 +11,13 @@ pub mod named;
 pub mod packaged;
 pub mod reported;
 pub mod runner;
+pub mod stack;
 pub mod supervised;
 pub mod timed;
 pub mod tls;
 
 pub use cached::Cached;
+pub use connections::{ConnectError, Connections};
 pub use context::ContextHelper;
 pub use fetching::Fetching;
 pub use grpc::GrpcRunner;

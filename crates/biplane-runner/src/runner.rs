@@ -98,7 +98,7 @@ impl fmt::Display for Required {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// No runner has a function with that name.
-    #[error("unknown function {0:?}")]
+    #[error("unknown function {0:?} - is it listed in the render input?")]
     Unlisted(String),
     /// There is no client for an installed function.
     #[error("cannot get gRPC client connection for Function {function:?}: {source}")]

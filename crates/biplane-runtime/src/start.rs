@@ -13,7 +13,7 @@ use biplane_go::fmt::quote;
 use biplane_model::Object;
 use biplane_model::pipeline::function_names;
 use biplane_runner::grpc::Security;
-use biplane_runner::{Call, Direct, GrpcRunner, Reported};
+use biplane_runner::{Call, Direct, GrpcRunner, stack};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -110,7 +110,7 @@ fn show_progress(runners: &mut Runners, progress: &Progress) {
         let progress = progress.clone();
         let report =
             move |call: &Call| progress.wait(|| format!("{} in step {}", call.function, call.step));
-        running.runner = Arc::new(Reported::new(running.runner.clone(), report));
+        running.runner = stack::reported(running.runner.clone(), report);
     }
 }
 

@@ -4,6 +4,7 @@
 //! Everything here is a pure function of its arguments.
 
 pub mod cel;
+pub mod definition;
 pub mod merge;
 pub mod structural;
 pub mod value;

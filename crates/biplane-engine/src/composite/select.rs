@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use biplane_cluster::{Cluster, Event, EventType, ListQuery, Source};
 use biplane_model::owner::controller_of;
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
-use biplane_model::{Gvk, Object, ObjectId, Value};
+use biplane_model::{Gvk, Object, ObjectId};
 
 use super::XR;
 use crate::failure::{Attempted, Failure};
 use crate::sources::Ids;
 use biplane_model::labels;
 use biplane_model::layout::Layout;
+use biplane_model::selection::{Selection, composes};
 
 const GROUP: &str = "apiextensions.crossplane.io/v1";
 
@@ -108,38 +109,28 @@ impl Select for CompositionSelector {
         let Self(live) = self;
         let layout = live.layout;
         let definition = live.definition().await?;
-        let named = |field| definition.str_at(&["spec", field, "name"]);
-        let current = layout.composition(&xr.object).map(|r| r.name);
-        let enforced = named("enforcedCompositionRef");
-        if definition.at(&["spec", "enforcedCompositionRef"]).is_some_and(Value::is_object)
-            && current.as_deref() != Some(enforced)
-        {
-            layout.set_composition(&mut xr.object, enforced);
-            live.say(xr, "Enforced composition has been selected").await;
-            xr.changed();
-        }
-        if layout.composition(&xr.object).is_some() {
-            return Ok(());
-        }
-        let selector = layout.composition_selector(&xr.object);
-        let default = named("defaultCompositionRef");
-        if selector.is_none() && !default.is_empty() {
-            layout.set_composition(&mut xr.object, default);
-            live.say(xr, "Default composition has been selected").await;
-            xr.changed();
-            return Ok(());
-        }
-        let query = ListQuery { labels: selector.unwrap_or_default(), ..ListQuery::default() };
+        let labels = match Selection::of(&xr.object, layout, Some(&definition)) {
+            Selection::Enforced(name) => {
+                if layout.composition(&xr.object).is_none_or(|current| current.name != name) {
+                    layout.set_composition(&mut xr.object, &name);
+                    live.say(xr, "Enforced composition has been selected").await;
+                    xr.changed();
+                }
+                return Ok(());
+            }
+            Selection::Named(_) => return Ok(()),
+            Selection::Default(name) => {
+                layout.set_composition(&mut xr.object, &name);
+                live.say(xr, "Default composition has been selected").await;
+                xr.changed();
+                return Ok(());
+            }
+            Selection::Labels(labels) => labels,
+        };
+        let query = ListQuery { labels, ..ListQuery::default() };
         let all = live.cluster.list(&Gvk::new(GROUP, "Composition"), &query).await;
-        let (version, kind) = (xr.object.api_version(), xr.object.kind());
-        let mut fitting: Vec<_> = all
-            .attempted("cannot list Compositions")?
-            .into_iter()
-            .filter(|c| {
-                c.str_at(&["spec", "compositeTypeRef", "apiVersion"]) == version
-                    && c.str_at(&["spec", "compositeTypeRef", "kind"]) == kind
-            })
-            .collect();
+        let mut fitting = all.attempted("cannot list Compositions")?;
+        fitting.retain(|composition| composes(composition, &xr.object));
         if fitting.is_empty() {
             return Err(Failure::new("no compatible Compositions found"));
         }

@@ -3,12 +3,10 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use biplane_cluster::{MemoryCluster, WritePolicy};
 use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
-use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_runner::{Call, Fetching, FunctionRunner, RunError};
+use biplane_runner::{FunctionRunner, stack};
 
 use super::output::{self, Outcome};
 use crate::pipeline::Ports;
@@ -52,7 +50,7 @@ impl RenderEnvironment {
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
         let ports = Ports {
             cluster: cluster.clone(),
-            runner: Arc::new(Fetching::new(Listed(runner), requirements.clone())),
+            runner: stack::of_reconciler(runner, requirements.clone()),
             requirements: requirements.clone(),
         };
         Self { cluster, requirements, ports }
@@ -63,25 +61,6 @@ impl RenderEnvironment {
     pub(super) fn outcome(&self, main: &ObjectId) -> (Outcome, Vec<Struct>, Vec<Struct>) {
         let (resources, schemas) = output::selectors(&self.requirements.log());
         (output::outcome(self.cluster.journal(), main), resources, schemas)
-    }
-}
-
-/// Adds a hint to the error about a function that the request does not list.
-struct Listed(Arc<dyn FunctionRunner>);
-
-#[async_trait]
-impl FunctionRunner for Listed {
-    async fn run(
-        &self,
-        call: &Call,
-        request: RunFunctionRequest,
-    ) -> Result<RunFunctionResponse, RunError> {
-        self.0.run(call, request).await.map_err(|error| match &error {
-            RunError::Unlisted(_) => {
-                RunError::Other(format!("{error} - is it listed in the render input?"))
-            }
-            _ => error,
-        })
     }
 }
 

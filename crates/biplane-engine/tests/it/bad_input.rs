@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use biplane_engine::render::{RenderError, Settings, dial, render};
+use biplane_engine::render::{RenderError, Settings, connect, render};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
-use biplane_runner::{InProcess, Named};
+use biplane_runner::{Connections, InProcess, Named};
 use serde_json::{Value, json};
 
 async fn run(request: Value) -> Result<RenderResponse, String> {
@@ -159,8 +159,8 @@ async fn an_address_that_is_none_is_refused_before_anything_runs() {
     let request =
         composite(|input| input["functions"] = json!([{"name": "f", "address": "dns:///"}]));
     let request: RenderRequest = serde_json::from_value(request).unwrap();
-    let text = dial(&request).unwrap_err().to_string();
-    assert!(text.starts_with("cannot render composite resource: cannot connect to functions: cannot connect to function \"f\" at \"dns:///\": "), "{text}");
+    let text = connect(&request, &Connections::default()).unwrap_err().to_string();
+    assert!(text.starts_with(r#"cannot connect to function "f" at "dns:///": "#), "{text}");
 }
 
 #[tokio::test]
@@ -184,7 +184,7 @@ async fn a_function_without_an_address_matters_once_it_is_called() {
             input["functions"] = json!([{"name": "f", "address": ""}]);
         });
         let request: RenderRequest = serde_json::from_value(request).unwrap();
-        let functions = Arc::new(dial(&request).unwrap());
+        let functions = Arc::new(connect(&request, &Connections::default()).unwrap());
         let answer = render(request, functions, &Settings::default()).await;
         assert_eq!(answer.map_err(|e| e.to_string()).err().as_deref(), error);
     }
@@ -199,7 +199,7 @@ async fn a_function_that_cannot_be_reached_runs_into_the_deadline() {
         input["functions"] = json!([{"name": "f", "address": "unix:///nonexistent/socket"}]);
     });
     let request: RenderRequest = serde_json::from_value(request).unwrap();
-    let functions = Arc::new(dial(&request).unwrap());
+    let functions = Arc::new(connect(&request, &Connections::default()).unwrap());
     let text = render(request, functions, &Settings::default()).await.unwrap_err().to_string();
     assert!(text.contains("rpc error: code = DeadlineExceeded desc = "), "{text}");
 }

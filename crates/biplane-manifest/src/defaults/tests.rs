@@ -1,6 +1,9 @@
 //! Tests that defaults are applied as in the API server.
 #![allow(clippy::needless_pass_by_value)] // literals read better
 
+use biplane_model::Value;
+use serde_json::json;
+
 use super::*;
 
 fn object(value: Value) -> Object {

@@ -6,7 +6,8 @@ use anyhow::{Result, bail};
 use biplane_go::fmt::quote;
 use biplane_manifest::Loader;
 use biplane_model::layout::Layout;
-use biplane_model::{Gvk, Object, Value};
+use biplane_model::selection::{Selection, composes};
+use biplane_model::{Gvk, Object};
 
 /// The given Compositions and definitions.
 #[derive(Clone, Debug, Default)]
@@ -40,27 +41,25 @@ impl Nested {
             return Ok(None);
         }
         let definition = self.definition(&object.gvk());
-        let of_definition = |key: &str| {
-            definition.map_or("", |definition| definition.str_at(&["spec", key, "name"]))
-        };
-        let at = definition.map_or(Layout::Modern, Layout::of_definition).machinery();
-        let chosen = object.str_at(&[at, &["compositionRef", "name"]].concat());
-        let wanted = [of_definition("enforcedCompositionRef"), chosen];
-        if let Some(name) = wanted.into_iter().find(|name| !name.is_empty()) {
-            let found = fitting.into_iter().find(|composition| composition.name() == name);
-            let Some(found) = found else {
-                bail!("{} uses Composition {}, which is not given", object.id(), quote(name));
-            };
-            return Ok(Some(found));
-        }
-        let labels = object.at(&[at, &["compositionSelector", "matchLabels"]].concat());
-        for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
-            let value = value.as_str().unwrap_or_default();
-            fitting.retain(|composition| composition.label(key) == value);
-        }
-        let default = of_definition("defaultCompositionRef");
-        if labels.is_none() && fitting.iter().any(|composition| composition.name() == default) {
-            fitting.retain(|composition| composition.name() == default);
+        let layout = definition.map_or(Layout::Modern, Layout::of_definition);
+        let named = |name: &str| fitting.iter().find(|composition| composition.name() == name);
+        match Selection::of(object, layout, definition) {
+            Selection::Enforced(name) | Selection::Named(name) => {
+                let Some(found) = named(&name) else {
+                    bail!("{} uses Composition {}, which is not given", object.id(), quote(&name));
+                };
+                return Ok(Some(found));
+            }
+            // Without the default, the one that fits is good enough for a render.
+            Selection::Default(name) => {
+                if let Some(found) = named(&name) {
+                    return Ok(Some(found));
+                }
+            }
+            Selection::Labels(labels) => {
+                let labels = || labels.iter().map(|(key, value)| (&**key, &**value));
+                fitting.retain(|composition| composition.has_labels(labels()));
+            }
         }
         match fitting.as_slice() {
             [one] => Ok(Some(one)),
@@ -83,15 +82,11 @@ pub(super) fn defines(definition: &Object, gvk: &Gvk) -> bool {
         && definition.str_at(&["spec", "group"]) == gvk.group
 }
 
-fn composes(composition: &Object, object: &Object) -> bool {
-    let type_ref = |key: &str| composition.str_at(&["spec", "compositeTypeRef", key]);
-    type_ref("kind") == object.kind() && type_ref("apiVersion") == object.api_version()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::needless_pass_by_value)] // literals are easier to read
 
+    use biplane_model::Value;
     use serde_json::json;
 
     use super::*;

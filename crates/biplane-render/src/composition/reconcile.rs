@@ -11,8 +11,7 @@ use biplane_proto::Struct;
 use biplane_proto::render::v1alpha1::{
     CompositeInput, CompositeOutput, RenderRequest, RequestMeta, render_request, render_response,
 };
-use biplane_runner::context::FUNCTION;
-use biplane_runtime::{Runners, Running, Subject};
+use biplane_runtime::{Runners, Subject};
 
 use super::{CompositionRender, Inputs, Say, foreign_owner};
 use crate::{context, engine, hints, print, structs, summary, v1};
@@ -82,9 +81,7 @@ impl CompositionRender {
         let mut runners = runners.clone();
         let mut composition = inputs.composition;
         if let Some(helper) = &inputs.context {
-            helper.wrap(&mut composition, self.output.context);
-            let helper = Running::in_process(helper.clone());
-            runners.insert(FUNCTION.to_owned(), helper);
+            context::add(helper, &mut composition, self.output, &mut runners);
         }
         let request = RenderRequest {
             meta: Some(RequestMeta {}),
@@ -104,10 +101,9 @@ impl CompositionRender {
             })),
         };
         let timing = summary::Timing::new(self.output.timing);
-        let wrap = |runner| timing.wrap(runner);
         let subject = Subject::Composite;
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, wrap).await;
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing).await;
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }

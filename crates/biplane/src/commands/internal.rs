@@ -9,6 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use biplane_engine::FixedClock;
 use biplane_engine::render::{self, RenderError, Settings};
 use biplane_proto::render::v1alpha1::RenderRequest;
+use biplane_runner::Connections;
 use clap::{Args, Subcommand};
 use prost::Message;
 
@@ -90,15 +91,15 @@ impl Render {
         // One request needs one thread, and starting more would take longer than the request.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let settings = self.common.settings();
-        let rendered =
-            render::dial(&request).map(Arc::new).map_err(|e| anyhow!(e)).and_then(|functions| {
-                match runtime.block_on(render::render(request, functions, &settings)) {
-                    Ok(response) => Ok((response, None)),
-                    Err(RenderError::Fatal { text, partial, .. }) => Ok((*partial, Some(text))),
-                    Err(error) => Err(error.into()),
-                }
-            });
-        let (response, fatal) = rendered?;
+        let functions = render::connect(&request, &Connections::default())
+            .context("cannot connect to functions")
+            .context(render::attempted(&request))?;
+        let rendered = runtime.block_on(render::render(request, Arc::new(functions), &settings));
+        let (response, fatal) = match rendered {
+            Ok(response) => (response, None),
+            Err(RenderError::Fatal { text, partial, .. }) => (*partial, Some(text)),
+            Err(error) => return Err(error.into()),
+        };
         let written = streams
             .stdout
             .write_all(&response.encode_to_vec())

@@ -1,15 +1,13 @@
 //! `internal serve`: the render engine as a gRPC server, for callers that render many times.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use biplane_engine::render::{RenderError, Settings, functions, render, runner};
-use biplane_go::fmt::quote;
+use biplane_engine::render::{RenderError, Settings, connect, render};
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
-use biplane_runner::{FunctionRunner, Named};
+use biplane_runner::Connections;
 use clap::Args;
 use prost::Message;
 use prost_types::Any;
@@ -56,7 +54,8 @@ impl Serve {
         // Before listening, so that a program that finds the socket can also stop the server.
         let stop = signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
         let (health, health_service) = tonic_health::server::health_reporter();
-        let engine = Engine { settings: self.common.settings(), runners: Arc::default() };
+        let engine =
+            Engine { settings: self.common.settings(), connections: Connections::default() };
         let service = RenderServiceServer::new(engine)
             .max_decoding_message_size(self.max_recv_message_size.saturating_mul(1024 * 1024))
             .max_encoding_message_size(usize::MAX);
@@ -144,38 +143,7 @@ impl Socket {
 #[derive(Clone)]
 struct Engine {
     settings: Settings,
-    runners: Arc<Mutex<BTreeMap<String, Arc<dyn FunctionRunner>>>>,
-}
-
-/// How many connections to functions are kept. Batch callers use a handful, and a caller that makes
-/// up addresses must not use more and more memory.
-const MAX_RUNNERS: usize = 256;
-
-impl Engine {
-    fn dial(&self, request: &RenderRequest) -> Result<Named, Status> {
-        let mut known = self.runners.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Named::default();
-        for function in functions(request) {
-            let runner = if let Some(runner) = known.get(&function.address) {
-                runner.clone()
-            } else {
-                let runner = runner(&function.address).map_err(|e| {
-                    Status::invalid_argument(format!(
-                        "cannot connect to functions: cannot connect to function {} at {}: {e}",
-                        quote(&function.name),
-                        quote(&function.address)
-                    ))
-                })?;
-                if known.len() >= MAX_RUNNERS {
-                    known.clear();
-                }
-                known.insert(function.address.clone(), runner.clone());
-                runner
-            };
-            all.insert(&function.name, runner);
-        }
-        Ok(all)
-    }
+    connections: Connections,
 }
 
 #[tonic::async_trait]
@@ -186,7 +154,10 @@ impl RenderService for Engine {
     ) -> Result<Response<RenderResponse>, Status> {
         let request = request.into_inner();
         tracing::debug!(bytes = request.encoded_len(), "read render request");
-        let functions: Arc<dyn FunctionRunner> = Arc::new(self.dial(&request)?);
+        let functions = connect(&request, &self.connections).map_err(|error| {
+            Status::invalid_argument(format!("cannot connect to functions: {error}"))
+        })?;
+        let functions = Arc::new(functions);
         let settings = self.settings.clone();
         // A panic affects only its own render, and a caller that disconnects cancels only its own.
         let mut tasks = JoinSet::new();

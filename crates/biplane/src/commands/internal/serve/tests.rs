@@ -3,9 +3,8 @@
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use biplane_engine::render::functions;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_runner::{Call, RunError};
+use biplane_runner::{Call, FunctionRunner, RunError};
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio_stream::StreamExt as _;
@@ -71,11 +70,9 @@ fn logged(flags: &[&str]) -> Vec<String> {
     serve(flags).log(false).during(&Stderr::to(out.clone()), &Progress::default(), || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.worker_threads(1).enable_all()).build().unwrap();
-        let engine = Engine { settings: Settings::default(), runners: Arc::default() };
+        let engine = Engine { settings: Settings::default(), connections: Connections::default() };
         let request = request("dns:///dying:9443");
-        assert_eq!(functions(&request).len(), 1);
-        let dying: Arc<dyn FunctionRunner> = Arc::new(Dying);
-        engine.runners.lock().unwrap().insert("dns:///dying:9443".to_owned(), dying);
+        engine.connections.replace("dns:///dying:9443", Arc::new(Dying));
         // On a thread of the runtime, as in the server.
         let answer = async move { engine.render(Request::new(request)).await };
         let status = runtime.block_on(runtime.spawn(answer)).unwrap().unwrap_err();
