@@ -27,7 +27,7 @@ tidy:
 # Rewrite snapshots, help texts and recordings from what the code does now; then read the diff. Tests that
 # record fail once, so the result counts only when the tests are run again.
 bless *args:
-    BIPLANE_BLESS=1 RECORD_KUBECTL=1 cargo test --workspace --no-fail-fast {{args}}
+    INSTA_UPDATE=always RECORD_APISERVER=1 RECORD_KUBECTL=1 cargo test --workspace --no-fail-fast {{args}}
 
 # Measure.
 bench *args:

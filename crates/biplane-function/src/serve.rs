@@ -1,5 +1,6 @@
 //! A gRPC server for functions: both protocol versions, reflection, health checks, metrics.
 
+mod authority;
 mod handler;
 mod listen;
 mod metrics;
@@ -23,6 +24,7 @@ use handler::{Dialect, Handler, Runs};
 use listen::Listener;
 use words::Words;
 
+pub use authority::SocketAuthority;
 pub use listen::Network;
 pub use metrics::ServerMetrics;
 

@@ -3,7 +3,7 @@
 //!
 //! `tests/ssa/sequences` contains the sequences, and `tests/ssa/recorded` the recorded responses of
 //! an API server. The memory cluster is always compared with the recording. A real server is also
-//! compared with it, and rewrites it when `BIPLANE_BLESS` is set.
+//! compared with it, and rewrites it when `RECORD_APISERVER` is set.
 
 mod memory;
 mod normal;
@@ -205,7 +205,7 @@ fn the_memory_cluster_answers_as_an_api_server_did() {
 fn an_api_server_answers_as_recorded() {
     let world = server::Server::start(&definitions());
     #[allow(clippy::disallowed_methods)] // set by the developer who runs the test
-    if std::env::var("BIPLANE_BLESS").is_ok() {
+    if std::env::var("RECORD_APISERVER").is_ok() {
         for sequence in sequences() {
             let answers = serde_json::to_string_pretty(&play(&world, &sequence)).unwrap();
             fs::write(recorded(&sequence), answers + "\n").unwrap();

@@ -17,6 +17,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
 use super::ServeError;
+use super::authority::SocketAuthority;
 
 /// The type of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +99,13 @@ impl Listener {
         }
     }
 
+    fn network(&self) -> Network {
+        match self {
+            Self::Tcp(..) => Network::Tcp,
+            Self::Unix(..) => Network::Unix,
+        }
+    }
+
     async fn accept(&self) -> io::Result<Box<dyn Io>> {
         Ok(match self {
             Self::Tcp(listener, _) => Box::new(accept_tcp(listener).await?),
@@ -111,6 +119,7 @@ impl Listener {
         tls: Option<Arc<rustls::ServerConfig>>,
     ) -> ReceiverStream<io::Result<Connection>> {
         let (sender, receiver) = mpsc::channel(1);
+        let admission = Admission { tls, network: self.network() };
         tokio::spawn(async move {
             loop {
                 let accepted = tokio::select! {
@@ -119,7 +128,7 @@ impl Listener {
                 };
                 match accepted {
                     // A slow handshake does not delay other connections.
-                    Ok(io) => drop(tokio::spawn(admit(io, tls.clone(), sender.clone()))),
+                    Ok(io) => drop(tokio::spawn(admit(io, admission.clone(), sender.clone()))),
                     // For example too many open files, which is temporary.
                     Err(error) => {
                         tracing::info!(%error, "cannot accept a connection");
@@ -143,12 +152,19 @@ async fn accept_tcp(listener: &TcpListener) -> io::Result<TcpStream> {
 /// The time limit of the TLS handshake. It is the same as in Go's servers.
 const HANDSHAKE_LIMIT: Duration = Duration::from_mins(2);
 
+/// What connections go through before they are served.
+#[derive(Clone)]
+struct Admission {
+    tls: Option<Arc<rustls::ServerConfig>>,
+    network: Network,
+}
+
 async fn admit(
     io: Box<dyn Io>,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    admission: Admission,
     sender: mpsc::Sender<io::Result<Connection>>,
 ) {
-    let io = match tls {
+    let io = match admission.tls {
         None => io,
         Some(config) => {
             let handshake = tokio_rustls::TlsAcceptor::from(config).accept(io);
@@ -164,6 +180,10 @@ async fn admit(
                 }
             }
         }
+    };
+    let io = match admission.network {
+        Network::Tcp => io,
+        Network::Unix => Box::new(SocketAuthority::new(io)),
     };
     let _ = sender.send(Ok(Connection(io))).await;
 }
@@ -256,7 +276,12 @@ mod tests {
             .with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
         let (mut client, server) = tokio::io::duplex(64);
         let (sender, mut receiver) = mpsc::channel(1);
-        admit(Box::new(server), Some(Arc::new(config)), sender).await;
+        admit(
+            Box::new(server),
+            Admission { tls: Some(Arc::new(config)), network: Network::Tcp },
+            sender,
+        )
+        .await;
         assert!(receiver.recv().await.is_none(), "it was let in");
         assert_eq!(client.read(&mut [0; 8]).await.unwrap(), 0);
     }

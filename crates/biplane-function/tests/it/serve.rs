@@ -320,3 +320,45 @@ async fn a_metrics_address_that_is_taken_stops_nothing() {
     assert_eq!(running.metrics_address(), None);
     assert!(call(running.target()).await.is_ok());
 }
+
+/// Clients on gRPC's C core send the path of the socket.
+#[tokio::test]
+async fn a_path_as_the_authority_is_no_reason_to_refuse_a_call() {
+    const HEADERS: u8 = 1;
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("fn.sock");
+    let address = socket.display().to_string();
+    let config = Config { network: Network::Unix, address, ..config() };
+    let _running =
+        serve::start(Arc::new(Echo::default()), config, std::future::pending()).await.unwrap();
+    let mut stream = tokio::net::UnixStream::connect(&socket).await.unwrap();
+    let frame = |r#type: u8, flags: u8, stream: u8, payload: &[u8]| {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, r#type, flags, 0, 0, 0, stream], payload].concat()
+    };
+    // POST, http, and as text the path, the authority and the content type.
+    let mut fields = vec![0x83, 0x86];
+    for (first, value) in [(0x44, "/x/Y"), (0x41, "tmp%2Ffn.sock"), (0x5f, "application/grpc")] {
+        fields.extend([first, u8::try_from(value.len()).unwrap()]);
+        fields.extend(value.as_bytes());
+    }
+    let sent = [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        frame(4, 0, 0, b""),
+        frame(HEADERS, 5, 1, &fields),
+    ];
+    stream.write_all(&sent.concat()).await.unwrap();
+    let answer = tokio::time::timeout(PATIENCE, async {
+        loop {
+            let mut header = [0; 9];
+            stream.read_exact(&mut header).await.unwrap();
+            let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
+            let mut payload = vec![0; length as usize];
+            stream.read_exact(&mut payload).await.unwrap();
+            if header[8] == 1 {
+                return header[3];
+            }
+        }
+    });
+    assert_eq!(answer.await.unwrap(), HEADERS, "the call was reset");
+}

@@ -72,5 +72,6 @@ async fn a_call_is_over_at_its_deadline() {
 #[tokio::test]
 async fn an_unlisted_function_is_named() {
     let error = run("other").await.unwrap_err();
-    assert_eq!(error.to_string(), r#"unknown function "other""#);
+    let expected = r#"unknown function "other" - is it listed in the render input?"#;
+    assert_eq!(error.to_string(), expected);
 }

@@ -27,25 +27,22 @@ fn commands() -> Vec<(Vec<String>, clap::Command)> {
     found
 }
 
-/// Rewrites the files when `BIPLANE_BLESS` is set.
 #[test]
 fn help_reads_as_it_is_written_down() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/help");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(&folder);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
     let mut expected = Vec::new();
     for (words, mut command) in commands() {
         let name = words.join("-");
         let help = command.render_long_help().to_string();
         let lines: Vec<_> = help.lines().map(str::trim_end).collect();
         let help = lines.join("\n") + "\n";
-        let file = folder.join(format!("{name}.txt"));
-        #[allow(clippy::disallowed_methods)] // set by `just bless`
-        if std::env::var_os("BIPLANE_BLESS").is_some() {
-            std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(&file, &help).unwrap();
-        }
-        assert_eq!(help, std::fs::read_to_string(&file).unwrap(), "{name}");
+        settings.bind(|| insta::assert_snapshot!(name.as_str(), help));
         assert!(help.contains("Examples:\n"), "{name} has no examples");
-        expected.push(file);
+        expected.push(folder.join(format!("{name}.snap")));
     }
     let stray: Vec<PathBuf> = std::fs::read_dir(&folder)
         .unwrap()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use biplane_engine::render::{RenderError, Settings, connect, render};
+use biplane_function::serve::SocketAuthority;
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
 use biplane_runner::Connections;
@@ -13,6 +14,7 @@ use prost::Message;
 use prost_types::Any;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinSet;
+use tokio_stream::StreamExt as _;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -74,6 +76,7 @@ impl Serve {
             let socket = Socket::bind(Path::new(path)).with_context(cannot)?;
             streams.say(&format!("listening on unix://{path}"));
             let incoming = UnixListenerStream::new(socket.listener);
+            let incoming = incoming.map(|accepted| accepted.map(SocketAuthority::new));
             let served = router.serve_with_incoming_shutdown(incoming, stop).await;
             // New connections must be refused from now on.
             let _ = std::fs::remove_file(&socket.path);

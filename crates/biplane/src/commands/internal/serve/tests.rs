@@ -7,7 +7,6 @@ use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, FunctionRunner, RunError};
 use serde_json::json;
 use tokio::net::TcpStream;
-use tokio_stream::StreamExt as _;
 
 use super::*;
 use biplane_console::Progress;
