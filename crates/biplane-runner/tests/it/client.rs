@@ -63,7 +63,10 @@ async fn errors_of_the_function_are_told_in_the_words_of_go() {
     );
     let call = Call { function: "other".into(), ..Call::default() };
     let failed = runner.run(&call, request("t", &Value::Null)).await;
-    assert_eq!(failed.unwrap_err().to_string(), "unknown function \"other\"");
+    assert_eq!(
+        failed.unwrap_err().to_string(),
+        "unknown function \"other\" - is it listed in the render input?"
+    );
 }
 
 /// FN-P3
