@@ -1,35 +1,192 @@
-//! The `Cluster` trait: the operations that a reconciler can perform on a cluster, their options
-//! and their errors.
+//! The `Cluster` trait: the operations that a reconciler can perform on a cluster, and their
+//! options and answers.
+//!
+//! Every call has a deadline, `by`. A cluster gives up at that time at the latest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use biplane_model::{Gvk, Object, ObjectId, Value};
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::Instant;
+
+use crate::error::{ReadError, WriteError};
+use crate::watch::Subscription;
 
 /// Where a read is served from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// The watch cache, which may be slightly out of date.
+    /// From a watch if one is running, else from the API server. The answer is never older than
+    /// what this process has read or written before.
+    #[default]
     Cache,
     /// From the API server.
     Live,
 }
 
-/// Which objects of a kind to list.
+/// How much of an object to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its `apiVersion`, `kind` and `metadata`.
+    Metadata,
+}
+
+/// Which objects of a kind to list or watch. The default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListQuery {
-    /// Empty for all namespaces.
+pub struct Query {
+    /// Only this namespace. Empty for all namespaces.
     pub namespace: String,
+    /// Only the object with this name. Empty for all names.
+    pub name: String,
     /// Labels that must all be present with these values.
     pub labels: BTreeMap<String, String>,
+    /// Labels that must all be present, with any value.
+    pub labelled: BTreeSet<String>,
+}
+
+impl Query {
+    /// Objects that have all of these labels.
+    pub fn labels(labels: BTreeMap<String, String>) -> Self {
+        Self { labels, ..Self::default() }
+    }
+
+    /// Whether an object matches.
+    pub fn matches(&self, object: &Object) -> bool {
+        let has = |label: &String| object.at(&["metadata", "labels", label]).is_some();
+        (self.namespace.is_empty() || object.namespace() == self.namespace)
+            && (self.name.is_empty() || object.name() == self.name)
+            && (self.labels.is_empty()
+                || object.has_labels(self.labels.iter().map(|(key, value)| (&**key, &**value))))
+            && self.labelled.iter().all(has)
+    }
+}
+
+/// Options of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List {
+    /// Where it is served from.
+    pub source: Source,
+    /// How much of each object is returned.
+    pub form: Form,
+    /// The largest number of objects to return. Zero for all.
+    pub limit: usize,
+    /// Where to continue: [`Page::next`] of the page before. Empty to begin.
+    pub next: String,
+}
+
+impl List {
+    /// All objects, as [`Source::Cache`] has them.
+    pub fn cached() -> Self {
+        Self::default()
+    }
+
+    /// All objects, as the API server has them now.
+    pub fn live() -> Self {
+        Self { source: Source::Live, ..Self::default() }
+    }
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The objects, ordered by namespace and name.
+    pub objects: Vec<Object>,
+    /// The version of the list. Empty if the cluster has no versions.
+    pub version: String,
+    /// Where the next page continues. Empty if this is the last page.
+    pub next: String,
+}
+
+/// Options of a subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subscribe {
+    /// How much of each object is reported.
+    pub form: Form,
+    /// How many changed objects wait for a slow reader. With more, the reader is told that
+    /// something was missed, and then everything anew.
+    pub capacity: usize,
+}
+
+impl Default for Subscribe {
+    fn default() -> Self {
+        Self { form: Form::Whole, capacity: 1024 }
+    }
+}
+
+/// Which part of an object a request writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// Everything but the status, if the kind has a status subresource.
+    Main,
+    /// The status subresource.
+    Status,
+}
+
+impl Part {
+    /// The name of the subresource. Empty for the object itself.
+    pub fn subresource(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+        }
+    }
+}
+
+/// What must be true of the stored object, or the write is a conflict.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Precondition {
+    /// Its UID. Empty for any.
+    pub uid: String,
+    /// Its version. Empty for any.
+    pub resource_version: String,
+}
+
+impl Precondition {
+    /// It is the object that was read, and nobody has changed it since.
+    pub fn unchanged(object: &Object) -> Self {
+        Self {
+            uid: object.uid().to_owned(),
+            resource_version: object.resource_version().to_owned(),
+        }
+    }
+
+    /// It is the object that was read, perhaps changed.
+    pub fn same(object: &Object) -> Self {
+        Self { uid: object.uid().to_owned(), ..Self::default() }
+    }
+}
+
+/// Options of every write but a delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Write {
+    /// The field manager.
+    pub manager: String,
+    /// Check and answer, but store nothing.
+    pub dry_run: bool,
+    /// What must be true of the stored object.
+    pub only_if: Precondition,
+}
+
+impl Write {
+    /// Writes as `manager`.
+    pub fn by(manager: impl Into<String>) -> Self {
+        Self { manager: manager.into(), ..Self::default() }
+    }
+
+    /// Writes only if the precondition holds.
+    #[must_use]
+    pub fn only_if(self, only_if: Precondition) -> Self {
+        Self { only_if, ..self }
+    }
 }
 
 /// Options of a server-side apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Apply {
-    /// The field manager.
-    pub manager: String,
+    /// The options that all writes have.
+    pub write: Write,
     /// Take fields over from other managers instead of failing.
     pub force: bool,
 }
@@ -37,7 +194,42 @@ pub struct Apply {
 impl Apply {
     /// Applies as `manager` and takes over fields that other managers own.
     pub fn forced(manager: impl Into<String>) -> Self {
-        Self { manager: manager.into(), force: true }
+        Self { write: Write::by(manager), force: true }
+    }
+
+    /// Applies only if the precondition holds.
+    #[must_use]
+    pub fn only_if(self, only_if: Precondition) -> Self {
+        Self { write: self.write.only_if(only_if), ..self }
+    }
+}
+
+/// The answer to an apply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Applied {
+    /// The object as it is stored.
+    pub object: Object,
+    /// What the apply did.
+    pub effect: Effect,
+}
+
+/// What an apply did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The object was created.
+    Created,
+    /// The object was changed.
+    Changed,
+    /// The request was sent and changed nothing.
+    Unchanged,
+    /// The request was not sent, because it would have changed nothing.
+    Skipped,
+}
+
+impl Effect {
+    /// Whether the stored object is another one than before.
+    pub fn is_news(self) -> bool {
+        matches!(self, Self::Created | Self::Changed)
     }
 }
 
@@ -67,139 +259,26 @@ pub enum Propagation {
 pub struct Delete {
     /// What happens to the dependents.
     pub propagation: Propagation,
-    /// Delete only the object with this UID; empty for any.
-    pub uid: String,
+    /// Check and answer, but delete nothing.
+    pub dry_run: bool,
+    /// What must be true of the stored object.
+    pub only_if: Precondition,
 }
 
-/// The severity of an event.
+impl Delete {
+    /// Deletes the object, after or before its dependents or without them.
+    pub fn with(propagation: Propagation) -> Self {
+        Self { propagation, ..Self::default() }
+    }
+}
+
+/// The answer to a delete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// Expected behaviour.
-    Normal,
-    /// A problem that a user should look at.
-    Warning,
-}
-
-impl EventType {
-    /// The spelling of the Kubernetes API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-/// A Kubernetes event about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// The object.
-    pub regarding: ObjectId,
-    /// The severity.
-    pub r#type: EventType,
-    /// A machine-readable reason.
-    pub reason: String,
-    /// A human-readable message.
-    pub message: String,
-    /// Additional annotations on the event.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// A change reported by a watch.
-#[derive(Clone, Debug, PartialEq)]
-pub enum WatchEvent {
-    /// The object is new, or existed when the watch began.
-    Added(Object),
-    /// The object changed.
-    Modified(Object),
-    /// The object was deleted. This is its last state.
-    Deleted(Object),
-}
-
-/// Why a read failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
-    /// The object does not exist.
-    #[error("{0}")]
-    NotFound(String),
-    /// The cluster does not know the kind.
-    #[error("{0}")]
-    UnknownKind(String),
-    /// Reading is not permitted.
-    #[error("{0}")]
-    Forbidden(String),
-    /// The cluster could not be reached. A retry may succeed.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl ReadError {
-    /// Whether the object does not exist.
-    pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound(_))
-    }
-}
-
-/// Why a write failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WriteError {
-    /// The object does not exist.
-    #[error("{0}")]
-    NotFound(String),
-    /// The object changed since it was read, or another manager owns a field.
-    #[error("{0}")]
-    Conflict(String),
-    /// An object of that name already exists.
-    #[error("{0}")]
-    AlreadyExists(String),
-    /// The object violates its schema or an API rule. A retry cannot succeed.
-    #[error("{0}")]
-    Invalid(String),
-    /// The API server does not understand the request.
-    #[error("{0}")]
-    BadRequest(String),
-    /// The cluster does not know the kind.
-    #[error("{0}")]
-    UnknownKind(String),
-    /// Writing is not permitted.
-    #[error("{0}")]
-    Forbidden(String),
-    /// The cluster could not be reached. A retry may succeed.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl WriteError {
-    /// Whether the object does not exist.
-    pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound(_))
-    }
-}
-
-/// Turns a not-found error into `Ok(None)`.
-pub trait Optional<T, E> {
-    /// Returns `Ok(None)` when the object does not exist.
-    fn optional(self) -> Result<Option<T>, E>;
-}
-
-impl<T> Optional<T, ReadError> for Result<T, ReadError> {
-    fn optional(self) -> Result<Option<T>, ReadError> {
-        match self {
-            Ok(value) => Ok(Some(value)),
-            Err(ReadError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-impl<T> Optional<T, WriteError> for Result<T, WriteError> {
-    fn optional(self) -> Result<Option<T>, WriteError> {
-        match self {
-            Ok(value) => Ok(Some(value)),
-            Err(WriteError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
+pub enum Deleted {
+    /// The object does not exist any more.
+    Gone,
+    /// The object exists until its last finalizer is removed.
+    Terminating,
 }
 
 /// The result of an access review.
@@ -209,43 +288,78 @@ pub struct Access {
     pub allowed: bool,
     /// The resource in the API: `plural.group/version`, or `plural/version` for the core group.
     pub resource: String,
-    /// The name of the current user.
-    pub user: String,
 }
 
 /// Access to a cluster. Every reconciler uses the cluster through this trait.
 #[async_trait]
 pub trait Cluster: Send + Sync {
     /// Returns the object, or [`ReadError::NotFound`].
-    async fn get(&self, id: &ObjectId, source: Source) -> Result<Object, ReadError>;
-    /// Returns the objects of a kind that match the query, ordered by namespace and name.
-    async fn list(&self, gvk: &Gvk, query: &ListQuery) -> Result<Vec<Object>, ReadError>;
-    /// Sends an `Added` for each matching object, then every change, until the receiver is dropped.
-    async fn watch(
+    async fn get(&self, id: &ObjectId, source: Source, by: Instant) -> Result<Object, ReadError>;
+    /// Returns the objects of a kind that match the query.
+    async fn list(
         &self,
         gvk: &Gvk,
-        query: &ListQuery,
-    ) -> Result<UnboundedReceiver<WatchEvent>, ReadError>;
+        query: &Query,
+        how: &List,
+        by: Instant,
+    ) -> Result<Page, ReadError>;
+    /// Reports the objects of a kind that match the query, then every change of them, until the
+    /// subscription is dropped. The deadline is that of the first list.
+    async fn subscribe(
+        &self,
+        gvk: &Gvk,
+        query: &Query,
+        how: &Subscribe,
+        by: Instant,
+    ) -> Result<Subscription, ReadError>;
     /// Creates an object and returns the stored object.
-    async fn create(&self, object: Object) -> Result<Object, WriteError>;
-    /// Replaces an object, except its status, and returns the stored object.
-    async fn update(&self, object: &Object) -> Result<Object, WriteError>;
-    /// Replaces the status of an object and returns the stored object.
-    async fn update_status(&self, object: &Object) -> Result<Object, WriteError>;
-    /// Server-side applies a fully specified intent and returns the stored object.
-    async fn apply(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError>;
-    /// Server-side applies a fully specified intent to the status and returns the stored object.
-    async fn apply_status(&self, intent: &Object, how: &Apply) -> Result<Object, WriteError>;
-    /// Patches an object and returns the stored object.
-    async fn patch(&self, id: &ObjectId, patch: &Patch) -> Result<Object, WriteError>;
+    async fn create(&self, object: Object, how: &Write, by: Instant) -> Result<Object, WriteError>;
+    /// Replaces a part of an object and returns the stored object.
+    async fn update(
+        &self,
+        object: &Object,
+        part: Part,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError>;
+    /// Patches a part of an object and returns the stored object.
+    async fn patch(
+        &self,
+        id: &ObjectId,
+        part: Part,
+        patch: &Patch,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError>;
+    /// Server-side applies a fully specified intent to a part of an object.
+    ///
+    /// `known` is the object as the caller has just read it. With it, the cluster may find out that
+    /// the apply would change nothing and skip it.
+    async fn apply(
+        &self,
+        intent: &Object,
+        part: Part,
+        known: Option<&Object>,
+        how: &Apply,
+        by: Instant,
+    ) -> Result<Applied, WriteError>;
     /// Deletes an object.
-    async fn delete(&self, id: &ObjectId, how: &Delete) -> Result<(), WriteError>;
-    /// Records an event. This never fails, because a lost event must not fail a reconcile.
-    async fn record(&self, event: Event);
+    async fn delete(
+        &self,
+        id: &ObjectId,
+        how: &Delete,
+        by: Instant,
+    ) -> Result<Deleted, WriteError>;
     /// Whether a kind is namespaced.
-    async fn is_namespaced(&self, gvk: &Gvk) -> Result<bool, ReadError>;
-    /// Returns the OpenAPI v3 document of a group and version, if the cluster serves one.
-    async fn openapi(&self, group: &str, version: &str) -> Result<Option<Object>, ReadError>;
+    async fn is_namespaced(&self, gvk: &Gvk, by: Instant) -> Result<bool, ReadError>;
+    /// Returns the OpenAPI v3 schema of a kind with all references inlined, if the cluster has one.
+    async fn schema(&self, gvk: &Gvk, by: Instant) -> Result<Option<Object>, ReadError>;
     /// Whether the current user may perform `verb` on objects of a kind in a namespace.
-    async fn access(&self, gvk: &Gvk, namespace: &str, verb: &str) -> Result<Access, ReadError>;
+    async fn access(
+        &self,
+        gvk: &Gvk,
+        namespace: &str,
+        verb: &str,
+        by: Instant,
+    ) -> Result<Access, ReadError>;
 }

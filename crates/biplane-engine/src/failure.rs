@@ -1,58 +1,173 @@
-//! Errors of the reconcilers, with Crossplane's messages, and their classes, which decide how the
-//! reconciler reacts.
+//! Errors of the reconcilers. The cause is typed and decides how a reconciler reacts. The message
+//! has Crossplane's words, because users search for them.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use biplane_cluster::{ReadError, WriteError};
+use biplane_go::fmt::quote;
+use biplane_model::object::Occupied;
+use biplane_runner::{FetchError, RunError};
 
-/// The class of a failure. Wrapping a failure keeps its class.
+/// How a reconciler and its queue react to a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Another write happened first. Retry immediately, without a report.
     Conflict,
     /// The API server refused the content. Its message may change from call to call.
     Invalid,
+    /// The API server asks for fewer requests, and for this delay.
+    Throttled(Duration),
+    /// The API server cannot be reached or did not answer in time. All reconciles are affected.
+    Unavailable,
     /// Anything else.
     Other,
 }
 
-/// A failure with the messages of all its causes, outermost first.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
+/// A fatal result, which ended the pipeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    /// The step.
+    pub step: String,
+    /// The function's message.
+    pub message: String,
+}
+
+impl fmt::Display for Fatal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pipeline step {} returned a fatal result: {}", quote(&self.step), self.message)
+    }
+}
+
+/// The innermost cause of a failure.
+#[derive(Clone, Debug)]
+pub enum Cause {
+    /// A read failed.
+    Read(ReadError),
+    /// A write failed.
+    Write(WriteError),
+    /// A function could not be run.
+    Run(Arc<RunError>),
+    /// A requirement of a step could not be fetched.
+    Fetch(Arc<FetchError>),
+    /// A function returned a fatal result.
+    Fatal(Fatal),
+    /// A rule of the reconciler.
+    Rule(String),
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => error.fmt(f),
+            Self::Write(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::Fetch(error) => error.fmt(f),
+            Self::Fatal(fatal) => fatal.fmt(f),
+            Self::Rule(text) => f.write_str(text),
+        }
+    }
+}
+
+/// A failure: its cause, and what was attempted.
+#[derive(Clone, Debug, thiserror::Error)]
 pub struct Failure {
-    /// The message.
-    pub text: String,
-    /// The class.
-    pub class: Class,
+    /// What was attempted, innermost first.
+    attempted: Vec<String>,
+    cause: Cause,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for attempted in self.attempted.iter().rev() {
+            write!(f, "{attempted}: ")?;
+        }
+        self.cause.fmt(f)
+    }
 }
 
 impl Failure {
-    /// Creates a failure without a cause.
+    /// A rule of the reconciler is broken.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), class: Class::Other }
+        Cause::Rule(text.into()).into()
     }
 
     /// Prefixes the message with the operation that failed.
     #[must_use]
-    pub fn wrap(self, attempted: impl fmt::Display) -> Self {
-        Self { text: format!("{attempted}: {}", self.text), class: self.class }
+    pub fn wrap(mut self, attempted: impl fmt::Display) -> Self {
+        self.attempted.push(attempted.to_string());
+        self
+    }
+
+    /// The innermost cause.
+    pub fn cause(&self) -> &Cause {
+        &self.cause
+    }
+
+    /// The fatal result that caused the failure.
+    pub fn fatal(&self) -> Option<&Fatal> {
+        match &self.cause {
+            Cause::Fatal(fatal) => Some(fatal),
+            _ => None,
+        }
+    }
+
+    /// How to react.
+    pub fn class(&self) -> Class {
+        match &self.cause {
+            Cause::Write(WriteError::Conflict(_)) => Class::Conflict,
+            Cause::Write(WriteError::Invalid(_)) => Class::Invalid,
+            Cause::Write(WriteError::Throttled { after, .. })
+            | Cause::Read(ReadError::Throttled { after, .. }) => Class::Throttled(*after),
+            Cause::Write(WriteError::Unavailable(_) | WriteError::TimedOut(_))
+            | Cause::Read(ReadError::Unavailable(_) | ReadError::TimedOut(_)) => {
+                Class::Unavailable
+            }
+            _ => Class::Other,
+        }
+    }
+}
+
+impl From<Cause> for Failure {
+    fn from(cause: Cause) -> Self {
+        Self { attempted: Vec::new(), cause }
     }
 }
 
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
-        Self::new(error.to_string())
+        Cause::Read(error).into()
     }
 }
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        let class = match error {
-            WriteError::Conflict(_) => Class::Conflict,
-            WriteError::Invalid(_) => Class::Invalid,
-            _ => Class::Other,
-        };
-        Self { text: error.to_string(), class }
+        Cause::Write(error).into()
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Cause::Run(Arc::new(error)).into()
+    }
+}
+
+impl From<FetchError> for Failure {
+    fn from(error: FetchError) -> Self {
+        Cause::Fetch(Arc::new(error)).into()
+    }
+}
+
+impl From<Occupied> for Failure {
+    fn from(error: Occupied) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<Fatal> for Failure {
+    fn from(fatal: Fatal) -> Self {
+        Cause::Fatal(fatal).into()
     }
 }
 

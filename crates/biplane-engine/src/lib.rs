@@ -1,16 +1,20 @@
 //! The reconcilers, the pipeline that they run, and `render`, which runs them on an in-memory
 //! cluster.
 //!
-//! The reconcilers do not know which cluster they use. Rendering differs only in the values of the
-//! reconciler's dependencies: see [`render`].
+//! The reconcilers do not know which cluster they use. Rendering differs only in the reconciler's
+//! [`Context`] and in its behaviour, which is data: see [`render`].
 
 pub mod composite;
+pub mod context;
 pub mod failure;
 pub mod operation;
 pub mod pipeline;
+pub mod reconcile;
 pub mod render;
 pub mod requirements;
 pub mod sources;
 
-pub use failure::Failure;
+pub use context::Context;
+pub use failure::{Failure, Fatal};
+pub use reconcile::{ReconcileError, Requeue};
 pub use sources::{Clock, FixedClock, Ids, SystemClock, SystemIds};

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Apply, Event, EventType, Source};
+use biplane_cluster::{Apply, Event, EventType, Optional, Part, Source, Write};
 use biplane_model::condition::{Condition, condition, set_conditions};
 use biplane_model::object::integer;
 use biplane_model::pipeline::{Step, operation_steps};
@@ -19,16 +18,17 @@ use biplane_proto::function::v1::{RunFunctionRequest, Severity, State};
 use serde_json::json;
 use tokio::time::Instant;
 
-use crate::composite::ReconcileError;
-use crate::composite::outcome::Fatal;
-use crate::failure::Failure;
-use crate::pipeline::{self, Flow, Ports, RECONCILE_TIMEOUT, Run};
-use crate::sources::{Clock, Ids};
+use crate::context::Context;
+use crate::failure::{Failure, Fatal};
+use crate::pipeline::{self, Flow, Run};
+use crate::reconcile::{GRACE, ReconcileError, TIMEOUT};
 use biplane_go::fmt::quote;
 
 /// The API version of Operation, CronOperation and WatchOperation.
 pub const API_VERSION: &str = "ops.crossplane.io/v1alpha1";
 const MANAGER: &str = "ops.crossplane.io/operation/";
+/// The controller name on every event.
+const CONTROLLER: &str = "operation/operation.ops.crossplane.io";
 /// The default number of failures after which an Operation is not retried.
 const RETRY_LIMIT: i64 = 5;
 
@@ -50,41 +50,50 @@ impl Capabilities for Unchecked {
     }
 }
 
-/// The dependencies of the reconciler.
+/// Reconciles Operations.
 #[derive(Clone)]
 #[allow(missing_debug_implementations)] // trait objects without Debug
-pub struct Deps {
-    /// The cluster, the functions and their requirements.
-    pub ports: Ports,
-    /// The source of the current time.
-    pub clock: Arc<dyn Clock>,
-    /// The source of unique ids.
-    pub ids: Arc<dyn Ids>,
+pub struct Reconciler {
+    /// What it works with.
+    pub context: Context,
     /// Checks functions before they run.
     pub capabilities: Arc<dyn Capabilities>,
     /// The time limit of one reconcile.
     pub timeout: Duration,
 }
 
+/// One pass over one Operation.
+struct Pass<'a> {
+    reconciler: &'a Reconciler,
+    context: &'a Context,
+    by: Instant,
+}
+
+impl Reconciler {
+    /// Runs an Operation that is not complete yet.
+    pub async fn reconcile(&self, namespace: &str, name: &str) -> Result<(), ReconcileError> {
+        let by = Instant::now() + self.timeout.min(TIMEOUT);
+        let pass = Pass { reconciler: self, context: &self.context, by };
+        reconcile(&pass, namespace, name).await
+    }
+}
+
 /// Why a pipeline run failed.
 struct Failed {
     failure: Failure,
     reason: &'static str,
-    fatal: Option<Fatal>,
 }
 
 impl Failed {
     fn new(reason: &'static str, failure: Failure) -> Self {
-        Self { failure, reason, fatal: None }
+        Self { failure, reason }
     }
 }
 
-/// Runs an Operation that is not complete yet.
-pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), ReconcileError> {
-    let cluster = &deps.ports.cluster;
-    let deadline = Instant::now() + deps.timeout.min(RECONCILE_TIMEOUT);
+async fn reconcile(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<(), ReconcileError> {
+    let cluster = &pass.context.cluster;
     let id = ObjectId::new(Gvk::new(API_VERSION, "Operation"), namespace, name);
-    let found = cluster.get(&id, Source::Cache).await.optional();
+    let found = cluster.get(&id, Source::Cache, pass.by).await.optional();
     let found = found.map_err(|e| Failure::from(e).wrap("cannot get Operation"))?;
     let Some(found) = found else { return Ok(()) };
     typed::restored(&found, tables::OPERATION)
@@ -97,42 +106,36 @@ pub async fn reconcile(deps: &Deps, namespace: &str, name: &str) -> Result<(), R
     let limit = operation.at(&["spec", "retryLimit"]).and_then(integer).unwrap_or(RETRY_LIMIT);
     if failures(&operation) >= limit {
         let text = format!("failure limit of {limit} reached");
-        mark(deps, &mut operation, [Condition::reconcile_success(), failed(text)]);
-        return write_status(deps, &mut operation).await;
+        mark(pass, &mut operation, [Condition::reconcile_success(), failed(text)]);
+        return write_status(pass, &mut operation).await;
     }
     // This write also detects a stale read, before anything else has happened.
-    mark(deps, &mut operation, [Condition::new("Succeeded", "Unknown", "PipelineRunning")]);
-    write_status(deps, &mut operation).await?;
+    mark(pass, &mut operation, [Condition::new("Succeeded", "Unknown", "PipelineRunning")]);
+    write_status(pass, &mut operation).await?;
 
-    match run(deps, &mut operation, deadline).await {
+    match run(pass, &mut operation).await {
         Ok(()) => {
             let done = Condition::new("Succeeded", "True", "PipelineSuccess");
-            mark(deps, &mut operation, [Condition::reconcile_success(), done]);
-            write_status(deps, &mut operation).await
+            mark(pass, &mut operation, [Condition::reconcile_success(), done]);
+            write_status(pass, &mut operation).await
         }
         Err(Outcome::Hopeless(condition, failure)) => {
-            mark(deps, &mut operation, [Condition::reconcile_success(), condition]);
-            write_status_if_possible(deps, &mut operation).await;
+            mark(pass, &mut operation, [Condition::reconcile_success(), condition]);
+            write_status_if_possible(pass, &mut operation).await;
             Err(failure.into())
         }
-        Err(Outcome::Failed(Failed { failure, reason, fatal })) => {
-            operation.set_at(&["status", "failures"], failures(&operation) + 1);
-            let event = Event {
-                regarding: operation.id(),
-                r#type: EventType::Warning,
-                reason: reason.into(),
-                message: failure.text.clone(),
-                annotations: std::collections::BTreeMap::new(),
-            };
-            cluster.record(event).await;
-            let mut conditions = vec![Condition::reconcile_error(&failure.text)];
+        Err(Outcome::Failed(Failed { failure, reason })) => {
+            let text = failure.to_string();
+            operation.set_at_or_ignore(&["status", "failures"], failures(&operation) + 1);
+            record(pass, &operation, EventType::Warning, reason, &text);
+            let mut conditions = vec![Condition::reconcile_error(&text)];
             if reason == INVALID_PIPELINE {
                 let missing = Condition::new("ValidPipeline", "False", "MissingCapabilities");
-                conditions.push(missing.with_message(&failure.text));
+                conditions.push(missing.with_message(&text));
             }
-            mark(deps, &mut operation, conditions);
-            write_status_if_possible(deps, &mut operation).await;
-            Err(ReconcileError { fatal, ..failure.into() })
+            mark(pass, &mut operation, conditions);
+            write_status_if_possible(pass, &mut operation).await;
+            Err(failure.into())
         }
     }
 }
@@ -155,49 +158,50 @@ impl From<Failed> for Outcome {
     }
 }
 
-async fn run(deps: &Deps, operation: &mut Object, deadline: Instant) -> Result<(), Outcome> {
+async fn run(pass: &Pass<'_>, operation: &mut Object) -> Result<(), Outcome> {
     let steps = operation_steps(operation).map_err(|e| {
         let failure = Failure::new(format!("cannot get Operation: {e}"));
-        Outcome::Hopeless(failed(failure.text.clone()), failure)
+        Outcome::Hopeless(failed(failure.to_string()), failure)
     })?;
     let functions: Vec<_> = steps.iter().map(|s| s.function_ref.name.as_str()).collect();
-    deps.capabilities
+    pass.reconciler
+        .capabilities
         .check(&functions)
         .await
         .map_err(|f| Failed::new(INVALID_PIPELINE, f.wrap("function capability check failed")))?;
-    mark(deps, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
+    mark(pass, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
 
     let mut flow = Flow::default();
-    let pipeline_run = Run { trace: deps.ids.uuid(), deadline };
+    let pipeline_run = Run { trace: pass.context.ids.uuid(), deadline: pass.by, step_timeout: None };
     for (index, step) in steps.iter().enumerate() {
-        let request = request(deps, step, flow).await?;
-        let response = pipeline::call(&deps.ports, &pipeline_run, index, step, request).await;
+        let request = request(pass, step, flow).await?;
+        let response = pipeline::call(pass.context, &pipeline_run, index, step, request).await;
         let response = response.map_err(|f| {
             let text = format!("failed to invoke pipeline step {}", quote(&step.step));
             Failed::new(INVOCATION, f.wrap(text))
         })?;
         flow = Flow { desired: response.desired, context: response.context };
         for result in &response.results {
-            tell(deps, operation, &step.step, result).await?;
+            tell(pass, operation, &step.step, result)?;
         }
         if let Some(output) = response.output {
             add_output(operation, &step.step, output.into_object());
         }
     }
-    apply(deps, operation, flow.desired.as_ref()).await
+    apply(pass, operation, flow.desired.as_ref()).await
 }
 
-async fn request(deps: &Deps, step: &Step, flow: Flow) -> Result<RunFunctionRequest, Outcome> {
-    let ports = &deps.ports;
+async fn request(pass: &Pass<'_>, step: &Step, flow: Flow) -> Result<RunFunctionRequest, Outcome> {
+    let context = pass.context;
     let input = pipeline::input(step).map_err(|f| {
         let text =
             format!("cannot unmarshal input for operation pipeline step {}", quote(&step.step));
         Outcome::Hopeless(failed(text.clone()), f.wrap(text))
     })?;
-    let credentials = pipeline::credentials(ports, step, "operation").await;
+    let credentials = pipeline::credentials(context, step, "operation", pass.by).await;
     let credentials = credentials.map_err(|f| Failed::new(INVOCATION, f))?;
-    let resources = pipeline::bootstrap_resources(ports, step).await;
-    let schemas = pipeline::bootstrap_schemas(ports, step);
+    let resources = pipeline::bootstrap_resources(context, step).await;
+    let schemas = pipeline::bootstrap_schemas(context, step);
     Ok(RunFunctionRequest {
         desired: flow.desired,
         context: flow.context,
@@ -209,8 +213,8 @@ async fn request(deps: &Deps, step: &Step, flow: Flow) -> Result<RunFunctionRequ
     })
 }
 
-async fn tell(
-    deps: &Deps,
+fn tell(
+    pass: &Pass<'_>,
     operation: &Object,
     step: &str,
     result: &biplane_proto::function::v1::Result,
@@ -220,8 +224,7 @@ async fn tell(
     let (r#type, message) = match result.severity() {
         Severity::Fatal => {
             let fatal = Fatal { step: step.to_owned(), message: message.clone() };
-            let failure = Failure::new(fatal.to_string());
-            return Err(Failed { failure, reason: INVOCATION, fatal: Some(fatal) });
+            return Err(Failed::new(INVOCATION, fatal.into()));
         }
         Severity::Warning => (EventType::Warning, said),
         Severity::Normal => (EventType::Normal, said),
@@ -233,29 +236,35 @@ async fn tell(
             ),
         ),
     };
-    let event = Event {
-        regarding: operation.id(),
-        r#type,
-        reason: "RunPipelineStep".into(),
-        message,
-        annotations: std::collections::BTreeMap::new(),
-    };
-    deps.ports.cluster.record(event).await;
+    record(pass, operation, r#type, "RunPipelineStep", &message);
     Ok(())
 }
 
+fn record(pass: &Pass<'_>, operation: &Object, r#type: EventType, reason: &str, message: &str) {
+    pass.context.events.record(Event {
+        regarding: operation.into(),
+        r#type,
+        reason: reason.into(),
+        message: message.into(),
+        component: CONTROLLER.into(),
+        annotations: std::collections::BTreeMap::new(),
+        count: 1,
+    });
+}
+
 async fn apply(
-    deps: &Deps,
+    pass: &Pass<'_>,
     operation: &mut Object,
     desired: Option<&State>,
 ) -> Result<(), Outcome> {
     let how = Apply::forced(format!("{MANAGER}{}", operation.uid()));
     for resource in desired.iter().flat_map(|state| state.resources.values()) {
         let object = resource.resource.as_ref().map(|s| s.object().clone()).unwrap_or_default();
-        let applied = deps.ports.cluster.apply(&object, &how).await.map_err(|e| {
+        let applied = pass.context.cluster.apply(&object, Part::Main, None, &how, pass.by).await;
+        let applied = applied.map_err(|e| {
             Failed::new(INVALID_RESOURCE, Failure::from(e).wrap("cannot apply desired resource"))
         })?;
-        add_reference(operation, &applied);
+        add_reference(operation, &applied.object);
     }
     Ok(())
 }
@@ -279,7 +288,7 @@ fn add_reference(operation: &mut Object, applied: &Object) {
     }
     all.push(reference);
     all.sort_by_cached_key(|reference| keys.map(|key| text(reference, key)).concat());
-    operation.set_at(&path, all);
+    operation.set_at_or_ignore(&path, all);
 }
 
 fn add_output(operation: &mut Object, step: &str, output: Object) {
@@ -290,7 +299,7 @@ fn add_output(operation: &mut Object, step: &str, output: Object) {
         Some(same) => *same = entry,
         None => all.push(entry),
     }
-    operation.set_at(&path, all);
+    operation.set_at_or_ignore(&path, all);
 }
 
 fn failures(operation: &Object) -> i64 {
@@ -301,14 +310,16 @@ fn failed(message: impl Into<String>) -> Condition {
     Condition::new("Succeeded", "False", "PipelineError").with_message(message)
 }
 
-fn mark(deps: &Deps, operation: &mut Object, new: impl IntoIterator<Item = Condition>) {
-    let (now, generation) = (deps.clock.now(), operation.generation());
+fn mark(pass: &Pass<'_>, operation: &mut Object, new: impl IntoIterator<Item = Condition>) {
+    let (now, generation) = (pass.context.clock.now(), operation.generation());
     let new: Vec<_> = new.into_iter().map(|c| c.at(now).observed(generation)).collect();
     set_conditions(operation, new);
 }
 
-async fn write_status(deps: &Deps, operation: &mut Object) -> Result<(), ReconcileError> {
-    match deps.ports.cluster.update_status(operation).await {
+async fn write_status(pass: &Pass<'_>, operation: &mut Object) -> Result<(), ReconcileError> {
+    let how = Write::by("crossplane");
+    let written = pass.context.cluster.update(operation, Part::Status, &how, pass.by + GRACE);
+    match written.await {
         Ok(stored) => {
             *operation = stored;
             Ok(())
@@ -318,8 +329,8 @@ async fn write_status(deps: &Deps, operation: &mut Object) -> Result<(), Reconci
 }
 
 /// Writes the status and ignores errors: the failure that is being reported matters more.
-async fn write_status_if_possible(deps: &Deps, operation: &mut Object) {
-    if let Err(error) = write_status(deps, operation).await {
+async fn write_status_if_possible(pass: &Pass<'_>, operation: &mut Object) {
+    if let Err(error) = write_status(pass, operation).await {
         tracing::debug!(operation = operation.name(), %error, "cannot update Operation status");
     }
 }

@@ -2,7 +2,6 @@
 //! step, with its credentials and required resources.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::{Cluster, Source};
@@ -16,9 +15,10 @@ use biplane_proto::function::v1::{
     Capability, CredentialData, Credentials, RequestMeta, Resources, RunFunctionRequest,
     RunFunctionResponse, Schema, State, credentials,
 };
-use biplane_runner::{Call, FunctionRunner, Requirements};
+use biplane_runner::Call;
 use tokio::time::Instant;
 
+use crate::context::Context;
 use crate::failure::{Attempted, Failure};
 use crate::requirements::{schema_selector, selector};
 use biplane_go::fmt::quote;
@@ -31,26 +31,6 @@ const CAPABILITIES: [Capability; 5] = [
     Capability::Conditions,
     Capability::RequiredSchemas,
 ];
-
-/// The time limit of one reconcile.
-pub const RECONCILE_TIMEOUT: Duration = Duration::from_mins(2);
-
-/// The dependencies of a pipeline.
-#[derive(Clone)]
-pub struct Ports {
-    /// The cluster that stores secrets.
-    pub cluster: Arc<dyn Cluster>,
-    /// Runs functions, with all wrappers.
-    pub runner: Arc<dyn FunctionRunner>,
-    /// Fetches the resources that steps require up front.
-    pub requirements: Arc<dyn Requirements>,
-}
-
-impl std::fmt::Debug for Ports {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ports")
-    }
-}
 
 /// The desired state and context that steps pass on.
 #[derive(Clone, Debug)]
@@ -86,9 +66,10 @@ pub fn input(step: &Step) -> Result<Option<Struct>, Failure> {
 /// Returns the credentials of a step. Entries that are not from a Secret are skipped. `whose` is
 /// the name of the pipeline in error messages.
 pub async fn credentials(
-    ports: &Ports,
+    context: &Context,
     step: &Step,
     whose: &str,
+    by: Instant,
 ) -> Result<BTreeMap<String, Credentials>, Failure> {
     let mut all = BTreeMap::new();
     for credential in &step.credentials {
@@ -96,7 +77,7 @@ pub async fn credentials(
         else {
             continue;
         };
-        let data = secret(&*ports.cluster, reference).await.attempted(format_args!(
+        let data = secret(&*context.cluster, reference, by).await.attempted(format_args!(
             "cannot get {whose} pipeline step {} credential {} from Secret",
             quote(&step.step),
             quote(&credential.name)
@@ -110,9 +91,10 @@ pub async fn credentials(
 async fn secret(
     cluster: &dyn Cluster,
     reference: &SecretReference,
+    by: Instant,
 ) -> Result<BTreeMap<String, Vec<u8>>, Failure> {
     let id = ObjectId::new(Gvk::new("v1", "Secret"), &reference.namespace, &reference.name);
-    secret_data(&cluster.get(&id, Source::Live).await?)
+    secret_data(&cluster.get(&id, Source::Cache, by).await?)
 }
 
 /// Decodes the `data` of a Secret. An error message never contains a value.
@@ -130,13 +112,13 @@ pub fn secret_data(secret: &Object) -> Result<BTreeMap<String, Vec<u8>>, Failure
 
 /// Fetches the resources that a step requires up front. A missing named resource is an empty entry.
 pub async fn bootstrap_resources(
-    ports: &Ports,
+    context: &Context,
     step: &Step,
 ) -> Result<BTreeMap<String, Resources>, Failure> {
     let mut all = BTreeMap::new();
     for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
-        let found = ports.requirements.resources(&selector(required)).await.map_err(|e| {
-            Failure::new(e.to_string()).wrap(format_args!(
+        let found = context.requirements.resources(&selector(required)).await.map_err(|e| {
+            Failure::from(e).wrap(format_args!(
                 "cannot fetch bootstrap required resources for requirement {}",
                 quote(&required.requirement_name)
             ))
@@ -148,13 +130,13 @@ pub async fn bootstrap_resources(
 
 /// Fetches the schemas that a step requires up front.
 pub async fn bootstrap_schemas(
-    ports: &Ports,
+    context: &Context,
     step: &Step,
 ) -> Result<BTreeMap<String, Schema>, Failure> {
     let mut all = BTreeMap::new();
     for required in step.requirements.iter().flat_map(|r| &r.required_schemas) {
-        let schema = ports.requirements.schema(&schema_selector(required)).await.map_err(|e| {
-            Failure::new(e.to_string()).wrap(format_args!(
+        let schema = context.requirements.schema(&schema_selector(required)).await.map_err(|e| {
+            Failure::from(e).wrap(format_args!(
                 "cannot fetch bootstrap required schema for requirement {}",
                 quote(&required.requirement_name)
             ))
@@ -171,11 +153,13 @@ pub struct Run {
     pub trace: String,
     /// The deadline.
     pub deadline: Instant,
+    /// The time limit of one step.
+    pub step_timeout: Option<Duration>,
 }
 
 /// Sets the tag of the request and calls the function of the step.
 pub async fn call(
-    ports: &Ports,
+    context: &Context,
     run: &Run,
     index: usize,
     step: &Step,
@@ -185,13 +169,14 @@ pub async fn call(
     let tag = deterministic::tag(&request);
     let capabilities = CAPABILITIES.map(i32::from).to_vec();
     request.meta = Some(RequestMeta { tag, capabilities });
+    let limit = run.step_timeout.map(|limit| Instant::now() + limit);
     let call = Call {
         function: step.function_ref.name.clone(),
         step: step.step.clone(),
         index,
         trace: run.trace.clone(),
         iteration: 0,
-        deadline: Some(run.deadline),
+        deadline: Some(limit.map_or(run.deadline, |limit| limit.min(run.deadline))),
     };
-    ports.runner.run(&call, request).await.map_err(|e| Failure::new(e.to_string()))
+    Ok(context.runner.run(&call, request).await?)
 }

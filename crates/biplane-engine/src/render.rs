@@ -18,7 +18,7 @@ use biplane_proto::render::v1alpha1::{
 };
 use biplane_runner::{ConnectError, Connections, FunctionRunner, Named};
 
-use crate::composite::outcome::Fatal;
+use crate::failure::Fatal;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 
 pub use composite::composite_uid;
@@ -46,7 +46,7 @@ impl Default for Settings {
         Self {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
-            timeout: crate::pipeline::RECONCILE_TIMEOUT,
+            timeout: crate::reconcile::TIMEOUT,
         }
     }
 }

@@ -1,12 +1,9 @@
 //! Fetches the requirements of functions from a cluster.
 
-mod openapi;
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Cluster, ListQuery, Source};
+use biplane_cluster::{Cluster, List, Optional, Query, ReadError, Source};
 use biplane_model::pipeline::{RequiredResource, RequiredSchema};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::Struct;
@@ -15,6 +12,9 @@ use biplane_proto::function::v1::{
     resource_selector::Match,
 };
 use biplane_runner::{FetchError, Requirements};
+use tokio::time::Instant;
+
+use crate::reconcile::TIMEOUT;
 
 /// Fetches requirements from a cluster.
 #[derive(Clone)]
@@ -37,16 +37,16 @@ impl Requirements for ClusterRequirements {
         let labels = match &selector.r#match {
             Some(Match::MatchName(name)) => {
                 let id = ObjectId::new(gvk, namespace, name);
-                let found = self.0.get(&id, Source::Cache).await.optional();
+                let found = self.0.get(&id, Source::Cache, deadline()).await.optional();
                 let found = found.map_err(|e| FetchError::Get(e.into()))?;
                 return Ok(found.map(|object| Resources { items: vec![resource(object)] }));
             }
             Some(Match::MatchLabels(labels)) => labels.labels.clone(),
             None => std::collections::BTreeMap::new(),
         };
-        let query = ListQuery { namespace: namespace.to_owned(), labels };
-        let mut found =
-            (self.0.list(&gvk, &query).await).map_err(|e| FetchError::List(e.into()))?;
+        let query = Query { namespace: namespace.to_owned(), ..Query::labels(labels) };
+        let found = self.0.list(&gvk, &query, &List::cached(), deadline()).await;
+        let mut found = found.map_err(|e| FetchError::List(e.into()))?.objects;
         found.sort_by_cached_key(|object| format!("{}/{}", object.namespace(), object.name()));
         Ok(Some(Resources { items: found.into_iter().map(resource).collect() }))
     }
@@ -56,23 +56,21 @@ impl Requirements for ClusterRequirements {
             0..=2 => Gvk::new(&selector.api_version, &selector.kind),
             _ => return Err(FetchError::ApiVersion(selector.api_version.clone())),
         };
-        let document = (self.0.openapi(&gvk.group, &gvk.version).await)
-            .map_err(|e| FetchError::OpenApi(e.into()))?;
-        let Some(document) = document else { return Ok(Schema::default()) };
-        let flat =
-            openapi::schema_of(&document, &gvk).map_err(|e| FetchError::References(e.into()))?;
+        let flat = self.0.schema(&gvk, deadline()).await.map_err(|error| match error {
+            ReadError::Malformed(_) => FetchError::References(error.into()),
+            error => FetchError::OpenApi(error.into()),
+        })?;
         Ok(Schema { openapi_v3: flat.map(Struct::from) })
     }
 }
 
-fn resource(object: Object) -> Resource {
-    Resource { resource: Some(object.into()), ..Resource::default() }
+/// Fetching takes no longer than a reconcile may.
+fn deadline() -> Instant {
+    Instant::now() + TIMEOUT
 }
 
-/// Returns the groups and versions that an OpenAPI document serves: those of schemas that have
-/// exactly one kind.
-pub fn served_by(document: &Object) -> Vec<(String, String)> {
-    openapi::served_by(document)
+fn resource(object: Object) -> Resource {
+    Resource { resource: Some(object.into()), ..Resource::default() }
 }
 
 /// Logs all requirements that are fetched through it.

@@ -45,9 +45,9 @@ impl PureFunction for Greeting {
         let text = format!("{}, {whom}!", input.salutation);
 
         let mut config_map = Object::new();
-        config_map.set_at(&["apiVersion"], "v1");
-        config_map.set_at(&["kind"], "ConfigMap");
-        config_map.set_at(&["data", "text"], text.as_str());
+        config_map.set_at_or_ignore(&["apiVersion"], "v1");
+        config_map.set_at_or_ignore(&["kind"], "ConfigMap");
+        config_map.set_at_or_ignore(&["data", "text"], text.as_str());
         // A ConfigMap is ready as soon as it exists.
         let exists = request::observed_composed(&request).contains_key("greeting");
         let ready = if exists { Ready::True } else { Ready::False };
@@ -55,7 +55,7 @@ impl PureFunction for Greeting {
         response::set_desired_composed(&mut answer, [("greeting".to_owned(), greeting)]);
 
         let mut composite = request::desired_composite(&request);
-        composite.resource.set_at(&["status", "greeting"], text.as_str());
+        composite.resource.set_at_or_ignore(&["status", "greeting"], text.as_str());
         response::set_desired_composite(&mut answer, composite);
 
         response::normal(&mut answer, format!("greeted {whom}")).with_reason("Greeted");

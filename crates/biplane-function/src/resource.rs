@@ -106,8 +106,8 @@ pub fn desired_from<T: Serialize>(
     if object.get("metadata").is_some_and(is_nothing) {
         object.make_mut().remove("metadata");
     }
-    object.set_at(&["apiVersion"], api_version);
-    object.set_at(&["kind"], kind);
+    object.set_at_or_ignore(&["apiVersion"], api_version);
+    object.set_at_or_ignore(&["kind"], kind);
     Ok(object)
 }
 

@@ -53,17 +53,17 @@ pub fn composite(claim: &Object, definition: &Object) -> Result<Object, ClaimErr
         namespace => namespace,
     };
     let mut xr = Object::new();
-    xr.set_at(&["apiVersion"], claim.api_version());
-    xr.set_at(&["kind"], definition.str_at(&["spec", "names", "kind"]));
+    xr.set_at_or_ignore(&["apiVersion"], claim.api_version());
+    xr.set_at_or_ignore(&["kind"], definition.str_at(&["spec", "names", "kind"]));
     xr.set_meta("name", &name(claim, namespace));
     let annotations = copied(claim, "annotations");
     if !annotations.is_empty() {
-        xr.set_at(&["metadata", "annotations"], annotations);
+        xr.set_at_or_ignore(&["metadata", "annotations"], annotations);
     }
     let mut labels = copied(claim, "labels");
     labels.insert(CLAIM_NAME.to_owned(), claim.name().into());
     labels.insert(CLAIM_NAMESPACE.to_owned(), namespace.into());
-    xr.set_at(&["metadata", "labels"], labels);
+    xr.set_at_or_ignore(&["metadata", "labels"], labels);
 
     let enforced = definition.at(&["spec", "enforcedCompositionRef"]).is_some();
     let is_dropped = |key: &str| NOT_COPIED.contains(&key) || (enforced && key == "compositionRef");
@@ -78,7 +78,7 @@ pub fn composite(claim: &Object, definition: &Object) -> Result<Object, ClaimErr
             "name": claim.name(),
         }),
     );
-    xr.set_at(&["spec"], spec);
+    xr.set_at_or_ignore(&["spec"], spec);
     Ok(xr)
 }
 

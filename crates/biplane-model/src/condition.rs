@@ -229,7 +229,7 @@ pub fn set_conditions(object: &mut Object, new: impl IntoIterator<Item = Conditi
 /// Replaces all conditions of an object.
 pub fn replace_conditions(object: &mut Object, all: &[Condition]) {
     let value = serde_json::to_value(all).unwrap_or(Value::Null);
-    object.set_at(&["status", "conditions"], value);
+    object.set_at_or_ignore(&["status", "conditions"], value);
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::object::Occupied;
 use crate::{Map, Object, Value};
 
 /// The layout of a composite resource.
@@ -77,7 +78,7 @@ impl Layout {
         }
     }
 
-    fn set(self, xr: &mut Object, field: &str, value: Value) {
+    fn set(self, xr: &mut Object, field: &str, value: Value) -> Result<(), Occupied> {
         match self {
             Self::Legacy => xr.set_at(&["spec", field], value),
             Self::Modern => xr.set_at(&["spec", "crossplane", field], value),
@@ -89,8 +90,13 @@ impl Layout {
         self.at(xr, field).and_then(|value| T::deserialize(value).ok())
     }
 
-    fn write(self, xr: &mut Object, field: &str, value: impl Serialize) {
-        self.set(xr, field, serde_json::to_value(value).unwrap_or(Value::Null));
+    fn write(
+        self,
+        xr: &mut Object,
+        field: &str,
+        value: impl Serialize,
+    ) -> Result<(), Occupied> {
+        self.set(xr, field, serde_json::to_value(value).unwrap_or(Value::Null))
     }
 
     /// The Composition in use.
@@ -99,8 +105,8 @@ impl Layout {
     }
 
     /// Sets the Composition to use.
-    pub fn set_composition(self, xr: &mut Object, name: &str) {
-        self.write(xr, "compositionRef", Reference::named(name));
+    pub fn set_composition(self, xr: &mut Object, name: &str) -> Result<(), Occupied> {
+        self.write(xr, "compositionRef", Reference::named(name))
     }
 
     /// Labels that the Composition must have.
@@ -114,8 +120,8 @@ impl Layout {
     }
 
     /// Sets the revision to use.
-    pub fn set_revision(self, xr: &mut Object, name: &str) {
-        self.write(xr, "compositionRevisionRef", Reference::named(name));
+    pub fn set_revision(self, xr: &mut Object, name: &str) -> Result<(), Occupied> {
+        self.write(xr, "compositionRevisionRef", Reference::named(name))
     }
 
     /// Labels that the revision must have.
@@ -124,8 +130,8 @@ impl Layout {
     }
 
     /// Sets the labels that the revision must have.
-    pub fn set_revision_selector(self, xr: &mut Object, selector: &Value) {
-        self.set(xr, "compositionRevisionSelector", selector.clone());
+    pub fn set_revision_selector(self, xr: &mut Object, selector: &Value) -> Result<(), Occupied> {
+        self.set(xr, "compositionRevisionSelector", selector.clone())
     }
 
     /// The update policy: `Automatic`, `Manual` or empty.
@@ -133,15 +139,25 @@ impl Layout {
         self.at(xr, "compositionUpdatePolicy").and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Sets the update policy.
+    pub fn set_update_policy(self, xr: &mut Object, policy: &str) -> Result<(), Occupied> {
+        self.set(xr, "compositionUpdatePolicy", policy.into())
+    }
+
     /// The known composed resources.
     pub fn resources(self, xr: &Object) -> Vec<Reference> {
         self.read(xr, "resourceRefs").unwrap_or_default()
     }
 
+    /// Whether there is a list of known composed resources, even if it is empty.
+    pub fn has_resources(self, xr: &Object) -> bool {
+        self.at(xr, "resourceRefs").is_some_and(Value::is_array)
+    }
+
     /// Sets the known composed resources. Empty references are left out.
-    pub fn set_resources(self, xr: &mut Object, references: &[Reference]) {
+    pub fn set_resources(self, xr: &mut Object, references: &[Reference]) -> Result<(), Occupied> {
         let filled: Vec<_> = references.iter().filter(|r| **r != Reference::default()).collect();
-        self.write(xr, "resourceRefs", filled);
+        self.write(xr, "resourceRefs", filled)
     }
 
     /// The claim. Modern composite resources have none.
@@ -161,10 +177,18 @@ impl Layout {
     }
 
     /// Sets the Secret for connection details, if the layout has one.
-    pub fn set_connection_secret(self, xr: &mut Object, name: &str, namespace: &str) {
-        if self == Self::Legacy {
-            let secret = serde_json::json!({"name": name, "namespace": namespace});
-            self.set(xr, "writeConnectionSecretToRef", secret);
+    pub fn set_connection_secret(
+        self,
+        xr: &mut Object,
+        name: &str,
+        namespace: &str,
+    ) -> Result<(), Occupied> {
+        match self {
+            Self::Legacy => {
+                let secret = serde_json::json!({"name": name, "namespace": namespace});
+                self.set(xr, "writeConnectionSecretToRef", secret)
+            }
+            Self::Modern => Ok(()),
         }
     }
 
@@ -178,7 +202,7 @@ impl Layout {
             xr.at(&path).and_then(|v| Vec::deserialize(v).ok()).unwrap_or_default();
         if !types.iter().any(|t| t == r#type) {
             types.push(r#type.to_owned());
-            xr.set_at(&path, types);
+            xr.set_at_or_ignore(&path, types);
         }
     }
 }

@@ -66,12 +66,20 @@ impl Object {
 
     /// Writes a value at a path of object keys. Missing objects are created. If another value is in
     /// the way, including null, nothing is written.
-    pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
-        let Some((last, parents)) = path.split_last() else { return };
-        let map = parents.iter().try_fold(self.make_mut(), |map, key| object_in(map, key));
-        if let Some(map) = map {
-            put(map, last, value.into());
+    pub fn set_at(&mut self, path: &[&str], value: impl Into<Value>) -> Result<(), Occupied> {
+        let occupied = |depth: usize| Occupied(path[..=depth].join("."));
+        let Some((last, parents)) = path.split_last() else { return Ok(()) };
+        let mut map = self.make_mut();
+        for (depth, key) in parents.iter().enumerate() {
+            map = object_in(map, key).ok_or_else(|| occupied(depth))?;
         }
+        put(map, last, value.into());
+        Ok(())
+    }
+
+    /// Does the same, but ignores a value in the way. For places where Crossplane ignores it too.
+    pub fn set_at_or_ignore(&mut self, path: &[&str], value: impl Into<Value>) {
+        let _ = self.set_at(path, value);
     }
 
     /// Removes the value at a path of object keys and returns it.
@@ -174,7 +182,7 @@ impl Object {
         if value.is_empty() {
             self.remove_at(&["metadata", key]);
         } else {
-            self.set_at(&["metadata", key], value);
+            self.set_at_or_ignore(&["metadata", key], value);
         }
     }
 
@@ -211,6 +219,14 @@ impl Object {
         ObjectId::new(self.gvk(), self.namespace(), self.name())
     }
 }
+
+/// A value that is not an object is in the way of a write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not an object")]
+pub struct Occupied(
+    /// The path of the value.
+    pub String,
+);
 
 /// The object at a key. It is created if the key is absent. `None` if the value is not an object.
 fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {

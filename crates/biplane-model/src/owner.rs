@@ -92,7 +92,7 @@ pub fn set_controller(object: &mut Object, owner: OwnerReference) -> Result<(), 
         None => owners.push(owner),
     }
     let value = serde_json::to_value(owners).unwrap_or(Value::Null);
-    object.set_at(&["metadata", "ownerReferences"], value);
+    object.set_at_or_ignore(&["metadata", "ownerReferences"], value);
     Ok(())
 }
 

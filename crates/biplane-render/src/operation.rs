@@ -239,8 +239,8 @@ impl OperationRender {
         let template = object.at(&["spec", "operationTemplate"]).and_then(Value::as_object);
         let template = template.cloned().unwrap_or_default();
         let mut operation = Object::from(typed::normal(&template, tables::TEMPLATE));
-        operation.set_at(&["apiVersion"], API_VERSION);
-        operation.set_at(&["kind"], "Operation");
+        operation.set_at_or_ignore(&["apiVersion"], API_VERSION);
+        operation.set_at_or_ignore(&["kind"], "Operation");
         operation.set_meta("name", object.name());
         Ok(operation)
     }
@@ -261,7 +261,7 @@ impl OperationRender {
         if self.include_full_operation
             && let Some(spec) = input.get("spec")
         {
-            operation.set_at(&["spec"], spec.clone());
+            operation.set_at_or_ignore(&["spec"], spec.clone());
         }
         print::fix_times(&mut operation);
         let mut documents = vec![operation.into_value()];

@@ -21,7 +21,7 @@ pub(crate) fn fix_times(object: &mut Object) {
             *time = RENDER_TIME.into();
         }
     }
-    object.set_at(&["status", "conditions"], conditions);
+    object.set_at_or_ignore(&["status", "conditions"], conditions);
 }
 
 /// Normalises an object's conditions as upstream prints them: decoded into the Go type, with their
@@ -41,7 +41,7 @@ pub(crate) fn fix_conditions(object: &mut Object) {
         }
         _ => return,
     };
-    object.set_at(&["status", "conditions"], fixed);
+    object.set_at_or_ignore(&["status", "conditions"], fixed);
 }
 
 /// A condition as printed from its Go type; `None` if it cannot be decoded.

@@ -77,7 +77,7 @@ impl V1Render<'_> {
                 let value = value.with_context(|| {
                     format!("cannot get composite resource {key}: {key}: no such field")
                 })?;
-                composite.set_at(&[key], value.clone());
+                composite.set_at_or_ignore(&[key], value.clone());
             }
         }
         let mut documents = vec![composite.into_value()];
@@ -294,8 +294,8 @@ impl Pipeline<'_> {
     ) -> Object {
         let input = self.inputs.composite;
         let mut composite = desired.resource.unwrap_or_default().into_object();
-        composite.set_at(&["apiVersion"], input.api_version());
-        composite.set_at(&["kind"], input.kind());
+        composite.set_at_or_ignore(&["apiVersion"], input.api_version());
+        composite.set_at_or_ignore(&["kind"], input.kind());
         composite.set_meta("name", input.name());
         let ready = if unready.is_empty() {
             Condition::available()

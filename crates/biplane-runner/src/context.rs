@@ -53,7 +53,7 @@ impl ContextHelper {
         if capture {
             steps.push(step(CAPTURE_STEP, "Capture"));
         }
-        object.set_at(&["spec", "pipeline"], steps);
+        object.set_at_or_ignore(&["spec", "pipeline"], steps);
     }
 
     fn answer(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, String> {

@@ -6,5 +6,6 @@
 pub mod cel;
 pub mod definition;
 pub mod merge;
+pub mod openapi;
 pub mod structural;
 pub mod value;

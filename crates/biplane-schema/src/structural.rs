@@ -60,6 +60,23 @@ impl Schema {
         }
     }
 
+    /// Removes unknown fields of the status and returns their paths.
+    pub fn prune_status(&self, object: &mut Object) -> Vec<String> {
+        let node = self.root.properties.get("status");
+        let Some(before) = object.get("status") else { return Vec::new() };
+        if node.is_none() && self.root.preserve_unknown {
+            return Vec::new();
+        }
+        let mut after = before.clone();
+        shape::prune(&mut after, node);
+        let mut removed = Vec::new();
+        shape::removed(before, &after, "status", &mut removed);
+        if !removed.is_empty() {
+            object.make_mut().insert("status".to_owned(), after);
+        }
+        removed
+    }
+
     /// Sets defaults.
     pub fn default(&self, object: &mut Object) {
         let map = object.make_mut();

@@ -1,12 +1,14 @@
 //! Tests of deletion and its effect on dependents.
 
-use biplane_cluster::memory::Counted;
-use biplane_cluster::{Cluster, Delete, MemoryCluster, Propagation, Source};
+use biplane_cluster::memory::ApiServer;
+use biplane_cluster::{Cluster, Delete, Part, Precondition, Propagation, Source, Write};
 use biplane_model::{Gvk, Object, ObjectId};
 use serde_json::{Value, json};
 
+use crate::soon;
+
 /// A cluster with `owner`, `other`, and dependents of them.
-struct World(MemoryCluster);
+struct World(ApiServer);
 
 fn id(name: &str) -> ObjectId {
     ObjectId::new(Gvk::new("example.org/v1", "Thing"), "ns", name)
@@ -14,7 +16,7 @@ fn id(name: &str) -> ObjectId {
 
 impl World {
     fn new() -> Self {
-        Self(MemoryCluster::api_server("test", Counted::default()))
+        Self(ApiServer::default())
     }
 
     async fn add(&self, name: &str, owners: &[&str], finalizers: &[&str]) {
@@ -39,22 +41,22 @@ impl World {
                 "finalizers": finalizers,
             },
         });
-        self.0.create(Object::from_value(object).unwrap()).await.unwrap();
+        let object = Object::from_value(object).unwrap();
+        self.0.create(object, &Write::by("test"), soon()).await.unwrap();
     }
 
     async fn get(&self, name: &str) -> Option<Object> {
-        self.0.get(&id(name), Source::Live).await.ok()
+        self.0.get(&id(name), Source::Live, soon()).await.ok()
     }
 
     async fn delete(&self, name: &str, propagation: Propagation) {
-        let how = Delete { propagation, uid: String::new() };
-        self.0.delete(&id(name), &how).await.unwrap();
+        self.0.delete(&id(name), &Delete::with(propagation), soon()).await.unwrap();
     }
 
     async fn release(&self, name: &str) {
         let mut object = self.get(name).await.unwrap();
         object.remove_at(&["metadata", "finalizers"]);
-        self.0.update(&object).await.unwrap();
+        self.0.update(&object, Part::Main, &Write::by("test"), soon()).await.unwrap();
     }
 
     fn names(&self) -> Vec<String> {
@@ -130,8 +132,9 @@ async fn a_finalizer_holds_an_object_until_it_is_removed() {
 async fn only_the_object_with_the_given_uid_is_deleted() {
     let world = World::new();
     world.add("owner", &[], &[]).await;
-    let how = Delete { propagation: Propagation::Background, uid: "other".into() };
-    let error = world.0.delete(&id("owner"), &how).await.unwrap_err();
+    let only_if = Precondition { uid: "other".into(), ..Precondition::default() };
+    let how = Delete { only_if, ..Delete::default() };
+    let error = world.0.delete(&id("owner"), &how, soon()).await.unwrap_err();
     let uid = world.get("owner").await.unwrap().uid().to_owned();
     assert_eq!(
         error.to_string(),
@@ -152,8 +155,8 @@ async fn names_are_generated() {
         "metadata": {"generateName": "thing-", "namespace": "ns"},
     });
     let object = Object::from_value(object).unwrap();
-    let first = world.0.create(object.clone()).await.unwrap();
-    let second = world.0.create(object).await.unwrap();
+    let first = world.0.create(object.clone(), &Write::by("test"), soon()).await.unwrap();
+    let second = world.0.create(object, &Write::by("test"), soon()).await.unwrap();
     assert_ne!(first.name(), second.name());
     assert!(first.name().starts_with("thing-") && first.name().len() == "thing-".len() + 5);
     assert_ne!(first.uid(), second.uid());

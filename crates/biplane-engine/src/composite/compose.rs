@@ -3,19 +3,22 @@
 
 use std::time::Duration;
 
+use biplane_cluster::{Apply, Part};
+use biplane_go::fmt::quote;
 use biplane_model::Object;
 use biplane_model::pipeline::{CompositionSpec, Step};
 use biplane_proto::function::v1::{Ready, ResourceSelector, RunFunctionRequest, State};
-use tokio::time::Instant;
 
+use super::behaviour::Writing;
+use super::dependencies::{Requirement, Tracked};
 use super::outcome::{ComposeError, Composed};
+use super::pass::{Pass, XR};
+use super::persist::COMPOSITE_MANAGER;
 use super::report::Report;
-use super::tracker::{Requirement, Tracked};
-use super::{Deps, desired, observe, write};
+use super::{Layout, desired, observe, upgrade, write};
 use crate::failure::{Attempted, Failure};
 use crate::pipeline::{self, Flow, Run};
 use crate::requirements::selector;
-use biplane_go::fmt::quote;
 
 /// The result of composing.
 #[derive(Clone, Debug, Default)]
@@ -27,56 +30,61 @@ pub(super) struct Outcome {
     /// How long the result is valid. Zero if no function set a TTL.
     pub(super) ttl: Duration,
     pub(super) report: Report,
+    pub(super) tracked: Tracked,
+    /// Paths of status fields that the definition does not declare.
+    pub(super) undeclared: Vec<String>,
+    /// Whether composed resources were created, changed or deleted.
+    pub(super) wrote: bool,
 }
 
-/// Composes. Afterwards `xr` is the stored object.
+/// Composes. Afterwards the status of `xr` is what the functions desire, with the conditions so
+/// far.
 pub(super) async fn compose(
-    deps: &Deps,
-    xr: &mut Object,
+    pass: &Pass<'_>,
+    xr: &mut XR,
     revision: &CompositionSpec,
-    deadline: Instant,
 ) -> Result<Outcome, ComposeError> {
-    let cluster = &*deps.ports.cluster;
-    let observed = observe::composed(cluster, deps.layout, xr)
+    let observed = observe::composed(pass, &xr.object)
         .await
         .attempted("cannot get existing composed resources")?;
-    let details = match deps.layout {
-        super::Layout::Legacy => observe::details(cluster, xr)
+    let details = match pass.layout() {
+        Layout::Legacy => observe::details(pass, &xr.object)
             .await
             .attempted("cannot fetch composite resource connection details")?,
-        super::Layout::Modern => observe::Details::new(),
+        Layout::Modern => observe::Details::new(),
     };
-    let state = observe::state(xr, details, &observed);
+    let state = observe::state(&xr.object, details, &observed);
 
     let mut outcome = Outcome::default();
-    let run = Run { trace: deps.ids.uuid(), deadline };
-    let (mut flow, requirements) =
-        run_pipeline(deps, xr, revision, &run, &state, &mut outcome).await?;
+    let mut flow = run_pipeline(pass, &xr.object, revision, &state, &mut outcome).await?;
+    drop(state);
 
     // The resources are moved, not copied. They are applied as the functions returned them.
     let resources = flow.desired.as_mut().map(|state| std::mem::take(&mut state.resources));
     let resources = resources.unwrap_or_default();
     let desired =
-        desired::load(cluster, &*deps.ids, xr, resources, &observed, &mut outcome.report).await?;
+        desired::load(pass, &xr.object, resources, &observed, &mut outcome.report).await?;
     let wanted = flow.desired.as_ref();
-    write::collect_garbage(cluster, xr, &observed, &desired)
+    outcome.wrote = write::collect_garbage(pass, &xr.object, &observed, &desired)
         .await
         .attempted("cannot garbage collect composed resources that are no longer desired")?;
-    write::apply_references(cluster, deps.layout, xr, &desired)
+    write::write_references(pass, xr, &desired)
         .await
         .attempted("cannot update composed resource references")?;
-    for existing in observed.values() {
-        deps.upgrade.upgrade(&existing.object).await.attempted(
-            "cannot upgrade composed resource's managed fields from client-side to server-side apply",
-        )?;
+    if pass.behaviour().upgrade {
+        for existing in observed.values() {
+            upgrade::upgrade(pass, &existing.object).await.attempted(
+                "cannot upgrade composed resource's managed fields from client-side to server-side apply",
+            )?;
+        }
     }
-    outcome.composed = write::apply_composed(cluster, xr, &desired, &mut outcome.report).await?;
-    let stored = write::apply_status(cluster, xr, wanted)
-        .await
-        .attempted("cannot apply composite resource status")?;
-    let composed = desired.values().map(|d| d.object.id()).collect();
-    deps.tracker.track(&xr.id(), Tracked { composed, requirements });
-    *xr = stored;
+    let report = &mut outcome.report;
+    let (composed, news) =
+        write::apply_composed(pass, &xr.object, &observed, &desired, report).await?;
+    outcome.composed = composed;
+    outcome.wrote |= news;
+    set_status(pass, xr, wanted, &mut outcome).await?;
+    outcome.tracked.composed = desired.values().map(|d| d.object.id()).collect();
 
     let composite = wanted.and_then(|state| state.composite.as_ref());
     outcome.ready = composite.and_then(|composite| match composite.ready() {
@@ -88,19 +96,70 @@ pub(super) async fn compose(
     Ok(outcome)
 }
 
+/// Status fields of the control plane, which composing keeps.
+const KEPT: [&str; 3] = ["claimConditionTypes", "connectionDetails", "lastHandledReconcileAt"];
+
+/// Sets the status that the functions desire. Stepwise, it is also applied.
+async fn set_status(
+    pass: &Pass<'_>,
+    xr: &mut XR,
+    wanted: Option<&State>,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
+    let mut intent = write::status_intent(&xr.object, wanted);
+    match pass.behaviour().writing {
+        Writing::Stepwise => {
+            let how = Apply::forced(COMPOSITE_MANAGER);
+            let applied = pass.cluster().apply(&intent, Part::Status, None, &how, pass.by).await;
+            xr.object = applied.attempted("cannot apply composite resource status")?.object;
+        }
+        Writing::AtOnce { .. } => {
+            if let Some(schema) = &pass.behaviour().schema {
+                outcome.undeclared = schema.prune_status(&mut intent);
+                if !outcome.undeclared.is_empty() {
+                    outcome.report.warn("ComposeResources", undeclared(&outcome.undeclared));
+                }
+            }
+            for field in KEPT {
+                if let Some(kept) = xr.object.at(&["status", field]).cloned() {
+                    intent.set_at_or_ignore(&["status", field], kept);
+                }
+            }
+            let status = intent.into_map().remove("status");
+            let object = xr.object.make_mut();
+            match status {
+                Some(status) => object.insert("status".into(), status),
+                None => object.remove("status"),
+            };
+            xr.whole_status = true;
+        }
+    }
+    Ok(())
+}
+
+/// Says which fields of the status cannot be stored.
+pub(super) fn undeclared(paths: &[String]) -> String {
+    format!(
+        "status fields that the CompositeResourceDefinition does not declare were left out: {}",
+        paths.join(", ")
+    )
+}
+
 async fn run_pipeline(
-    deps: &Deps,
+    pass: &Pass<'_>,
     xr: &Object,
     revision: &CompositionSpec,
-    run: &Run,
     observed: &State,
     outcome: &mut Outcome,
-) -> Result<(Flow, Vec<Requirement>), ComposeError> {
+) -> Result<Flow, ComposeError> {
+    let context = pass.context();
+    let step_timeout = pass.behaviour().step_timeout;
+    let run = Run { trace: context.ids.uuid(), deadline: pass.by, step_timeout };
     let mut flow = Flow::default();
-    let mut requirements = Vec::new();
     for (index, step) in revision.pipeline.iter().enumerate() {
-        let request = request(deps, xr, step, observed, flow, &mut requirements).await?;
-        let response = pipeline::call(&deps.ports, run, index, step, request).await.attempted(
+        let requirements = &mut outcome.tracked.requirements;
+        let request = request(pass, xr, step, observed, flow, requirements).await?;
+        let response = pipeline::call(context, &run, index, step, request).await.attempted(
             format_args!("cannot run Composition pipeline step {}", quote(&step.step)),
         )?;
         if let Some(required) = &response.requirements {
@@ -113,23 +172,21 @@ async fn run_pipeline(
             }));
         }
         let ttl = response.meta.as_ref().and_then(|meta| meta.ttl);
-        if let Some(ttl) = ttl.and_then(|ttl| Duration::try_from(ttl).ok()).filter(|t| !t.is_zero())
-            && (outcome.ttl.is_zero() || ttl < outcome.ttl)
-        {
-            outcome.ttl = ttl;
+        if let Some(ttl) = ttl.and_then(|ttl| Duration::try_from(ttl).ok()) {
+            outcome.ttl = super::earlier(outcome.ttl, ttl);
         }
         flow = Flow { desired: response.desired, context: response.context };
-        outcome.report.conditions(&response.conditions, deps.clock.now());
+        outcome.report.conditions(&response.conditions, context.clock.now());
         if let Err(message) = outcome.report.results(&step.step, &response.results) {
             let report = std::mem::take(&mut outcome.report);
             return Err(ComposeError::fatal(&step.step, message, report));
         }
     }
-    Ok((flow, requirements))
+    Ok(flow)
 }
 
 async fn request(
-    deps: &Deps,
+    pass: &Pass<'_>,
     xr: &Object,
     step: &Step,
     observed: &State,
@@ -140,8 +197,8 @@ async fn request(
         "cannot unmarshal input for Composition pipeline step {}",
         quote(&step.step)
     ))?;
-    let credentials = pipeline::credentials(&deps.ports, step, "Composition").await?;
-    let mut required_resources = pipeline::bootstrap_resources(&deps.ports, step).await?;
+    let credentials = pipeline::credentials(pass.context(), step, "Composition", pass.by).await?;
+    let mut required_resources = pipeline::bootstrap_resources(pass.context(), step).await?;
     for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
         requirements.push(Requirement {
             step: step.step.clone(),
@@ -149,13 +206,13 @@ async fn request(
             selector: selector(required),
         });
     }
-    let required_schemas = pipeline::bootstrap_schemas(&deps.ports, step).await?;
+    let required_schemas = pipeline::bootstrap_schemas(pass.context(), step).await?;
     // The step will most likely require the same resources as last time.
-    for (name, selector) in deps.tracker.requirements(&xr.id(), &step.step) {
+    for (name, selector) in pass.reconciler.dependencies.requirements(&xr.id(), &step.step) {
         if required_resources.contains_key(&name) {
             continue;
         }
-        if let Ok(found) = deps.ports.requirements.resources(&seed(selector)).await {
+        if let Ok(found) = pass.context().requirements.resources(&seed(selector)).await {
             required_resources.insert(name, found.unwrap_or_default());
         }
     }

@@ -1,11 +1,10 @@
 //! Sets the label and the reference that a composite resource needs before it is composed.
 
 use biplane_model::pipeline::CompositionSpec;
+use biplane_model::{labels, layout::Layout};
 
-use super::XR;
+use super::pass::XR;
 use crate::failure::Failure;
-use biplane_model::labels;
-use biplane_model::layout::Layout;
 
 /// Sets the label and the reference to the connection secret if they are missing.
 pub(super) fn configure(
@@ -28,7 +27,8 @@ pub(super) fn configure(
         && let Some(namespace) = &revision.write_connection_secrets_to_namespace
     {
         let name = xr.object.uid().to_owned();
-        layout.set_connection_secret(&mut xr.object, &name, namespace);
+        // A spec that is not an object cannot hold the reference. Crossplane ignores that.
+        let _ = layout.set_connection_secret(&mut xr.object, &name, namespace);
         // Modern composite resources have no such reference, but Crossplane writes them anyway.
         xr.changed();
     }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Cluster, Source};
+use biplane_cluster::{Cluster, Optional, Source};
 use biplane_model::names;
 use biplane_model::owner::{OwnerReference, controller_of, set_controller};
 use biplane_model::{Object, ObjectId};
@@ -12,11 +11,13 @@ use biplane_proto::function::v1::{Ready, Resource};
 
 use super::observe::Observed;
 use super::outcome::ComposeError;
+use super::pass::Pass;
 use super::report::Report;
 use crate::failure::{Attempted, Failure};
 use crate::sources::Ids;
 use biplane_go::fmt::quote;
 use biplane_model::labels;
+use tokio::time::Instant;
 
 /// A composed resource that should exist.
 #[derive(Clone, Debug)]
@@ -29,8 +30,7 @@ pub(super) struct Desired {
 
 /// Prepares all desired resources, or fails before anything is written.
 pub(super) async fn load(
-    cluster: &dyn Cluster,
-    ids: &dyn Ids,
+    pass: &Pass<'_>,
     xr: &Object,
     wanted: BTreeMap<String, Resource>,
     observed: &BTreeMap<String, Observed>,
@@ -47,13 +47,13 @@ pub(super) async fn load(
             object.set_meta("name", existing.object.name());
             object.set_meta("generateName", existing.object.generate_name());
         }
-        check_namespace(cluster, xr, &name, &object, report).await?;
+        check_namespace(pass, xr, &name, &object, report).await?;
         marks.put_on(&name, &mut object).attempted(format_args!(
             "cannot render metadata for composed resource {}",
             quote(&name)
         ))?;
         if object.name().is_empty() {
-            generate_name(cluster, ids, &mut object).await.map_err(|failure| {
+            generate_name(pass.cluster(), &*pass.context().ids, &mut object, pass.by).await.map_err(|failure| {
                 let text = format!("cannot generate a name for composed resource {}", quote(&name));
                 ComposeError::resource(failure.wrap(text), &object)
             })?;
@@ -70,8 +70,8 @@ pub(super) async fn load(
         // An object without a kind, or with a malformed apiVersion, has an empty identity when it
         // is applied.
         if gvk.version.is_empty() || gvk.kind.is_empty() {
-            object.set_at(&["apiVersion"], gvk.api_version());
-            object.set_at(&["kind"], gvk.kind);
+            object.set_at_or_ignore(&["apiVersion"], gvk.api_version());
+            object.set_at_or_ignore(&["kind"], gvk.kind);
         }
         all.insert(name, Desired { object, ready });
     }
@@ -80,7 +80,7 @@ pub(super) async fn load(
 
 /// Checks that a namespaced composite resource composes only in its own namespace.
 async fn check_namespace(
-    cluster: &dyn Cluster,
+    pass: &Pass<'_>,
     xr: &Object,
     name: &str,
     object: &Object,
@@ -91,7 +91,7 @@ async fn check_namespace(
     }
     let described = || format!("{} (a {} named {})", quote(name), object.kind(), object.name());
     if object.namespace().is_empty() {
-        let namespaced = cluster.is_namespaced(&object.gvk()).await.attempted(format_args!(
+        let namespaced = pass.cluster().is_namespaced(&object.gvk(), pass.by).await.attempted(format_args!(
             "cannot check if composed resource {} is namespaced (a {} named {})",
             quote(name),
             object.kind(),
@@ -172,6 +172,7 @@ pub async fn generate_name(
     cluster: &dyn Cluster,
     ids: &dyn Ids,
     object: &mut Object,
+    by: Instant,
 ) -> Result<(), Failure> {
     if !object.name().is_empty() || object.generate_name().is_empty() {
         return Ok(());
@@ -187,7 +188,7 @@ pub async fn generate_name(
     for _ in 0..TRIES {
         let name = names::generated(object.generate_name(), names::spread(ids.number()));
         let id = ObjectId::new(object.gvk(), object.namespace(), &name);
-        if cluster.get(&id, Source::Cache).await.optional()?.is_none() {
+        if cluster.get(&id, Source::Cache, by).await.optional()?.is_none() {
             object.set_meta("name", &name);
             return Ok(());
         }

@@ -3,39 +3,37 @@
 
 use std::collections::BTreeMap;
 
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Cluster, Source};
+use biplane_cluster::{Optional, Source};
 use biplane_go::json;
 use biplane_model::owner::controller_of;
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{Resource, State};
 
+use super::pass::Pass;
 use crate::failure::{Attempted, Failure};
 use crate::pipeline::secret_data;
 use biplane_go::fmt::quote;
 use biplane_model::labels;
-use biplane_model::layout::Layout;
 
 /// Connection details: decoded bytes by key.
-pub type Details = BTreeMap<String, Vec<u8>>;
+pub(super) type Details = BTreeMap<String, Vec<u8>>;
 
 /// A composed resource that exists.
 #[derive(Clone, Debug)]
-pub struct Observed {
+pub(super) struct Observed {
     /// The object.
-    pub object: Object,
+    pub(super) object: Object,
     /// Its connection details.
-    pub details: Details,
+    pub(super) details: Details,
 }
 
 /// Returns the existing composed resources, by their name in the pipeline.
 pub(super) async fn composed(
-    cluster: &dyn Cluster,
-    layout: Layout,
+    pass: &Pass<'_>,
     xr: &Object,
 ) -> Result<BTreeMap<String, Observed>, Failure> {
     let mut all = BTreeMap::new();
-    for reference in layout.resources(xr) {
+    for reference in pass.layout().resources(xr) {
         if reference.name.is_empty() {
             continue;
         }
@@ -43,7 +41,7 @@ pub(super) async fn composed(
             if xr.namespace().is_empty() { &reference.namespace } else { xr.namespace() };
         let gvk = Gvk::new(&reference.api_version, &reference.kind);
         let id = ObjectId::new(gvk, namespace, &reference.name);
-        let Some(object) = get(cluster, &id).await.attempted("cannot get composed resource")?
+        let Some(object) = get(pass, &id).await.attempted("cannot get composed resource")?
         else {
             continue;
         };
@@ -58,7 +56,7 @@ pub(super) async fn composed(
                 labels::RESOURCE_NAME
             )));
         }
-        let details = details(cluster, &object).await.attempted(format_args!(
+        let details = details(pass, &object).await.attempted(format_args!(
             "cannot fetch connection details for composed resource {} (a {} named {})",
             quote(&name),
             object.kind(),
@@ -79,15 +77,15 @@ pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
 }
 
 /// Reads from the cache, then from the server: the cache may miss a recently created object.
-async fn get(cluster: &dyn Cluster, id: &ObjectId) -> Result<Option<Object>, Failure> {
-    match cluster.get(id, Source::Cache).await.optional()? {
+async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Option<Object>, Failure> {
+    match pass.cluster().get(id, Source::Cache, pass.by).await.optional()? {
         Some(object) => Ok(Some(object)),
-        None => Ok(cluster.get(id, Source::Live).await.optional()?),
+        None => Ok(pass.cluster().get(id, Source::Live, pass.by).await.optional()?),
     }
 }
 
 /// Returns the connection details of the object's `spec.writeConnectionSecretToRef`.
-pub(super) async fn details(cluster: &dyn Cluster, owner: &Object) -> Result<Details, Failure> {
+pub(super) async fn details(pass: &Pass<'_>, owner: &Object) -> Result<Details, Failure> {
     let reference = ["spec", "writeConnectionSecretToRef"];
     if !owner.at(&reference).is_some_and(biplane_model::Value::is_object) {
         return Ok(Details::new());
@@ -96,7 +94,7 @@ pub(super) async fn details(cluster: &dyn Cluster, owner: &Object) -> Result<Det
     let namespace = if owner.namespace().is_empty() { at("namespace") } else { owner.namespace() };
     let id = ObjectId::new(Gvk::new("v1", "Secret"), namespace, at("name"));
     let what = "cannot get connection secret of composed resource";
-    match cluster.get(&id, Source::Live).await.optional().attempted(what)? {
+    match pass.cluster().get(&id, Source::Cache, pass.by).await.optional().attempted(what)? {
         Some(secret) => secret_data(&secret).attempted(what),
         None => Ok(Details::new()),
     }

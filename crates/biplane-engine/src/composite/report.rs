@@ -1,15 +1,12 @@
 //! Events and conditions that functions and the reconciler report to users.
 
-use std::collections::BTreeMap;
-
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Cluster, Event, EventType, Source};
+use biplane_cluster::{Event, EventType, Optional, Regarding, Source};
+use biplane_go::fmt::quote;
 use biplane_model::condition::{Condition, SYSTEM_TYPES, set_conditions};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{self as fnv1, Severity, Status, Target};
 
-use biplane_go::fmt::quote;
-use biplane_model::layout::Layout;
+use super::pass::{Pass, XR};
 
 /// An event to record, collected while composing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,31 +102,29 @@ impl Report {
 
 /// Records events, and sets conditions on the composite resource. Returns the condition types that
 /// were set.
-pub(super) async fn deliver(
-    cluster: &dyn Cluster,
-    layout: Layout,
-    annotations: &BTreeMap<String, String>,
-    xr: &mut Object,
-    report: &Report,
-) -> Vec<String> {
+pub(super) async fn deliver(pass: &Pass<'_>, xr: &mut XR, report: &Report) -> Vec<String> {
     let claim =
-        if report.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
+        if report.events.iter().any(|e| e.claim) { claim(pass, &xr.object).await } else { None };
     for event in &report.events {
         let message = if event.detail.is_empty() {
             event.message.clone()
         } else {
             format!("{}: {}", event.detail, event.message)
         };
-        let record = |regarding: ObjectId, message: String| Event {
-            regarding,
-            r#type: event.r#type,
-            reason: event.reason.clone(),
-            message,
-            annotations: annotations.clone(),
+        let record = |regarding: Regarding, message: String| {
+            pass.context().events.record(Event {
+                regarding,
+                r#type: event.r#type,
+                reason: event.reason.clone(),
+                message,
+                component: pass.behaviour().controller.clone(),
+                annotations: pass.annotations(),
+                count: 1,
+            });
         };
-        cluster.record(record(xr.id(), message)).await;
+        record((&xr.object).into(), message);
         if let (true, Some(claim)) = (event.claim, &claim) {
-            cluster.record(record(claim.clone(), event.message.clone())).await;
+            record(claim.into(), event.message.clone());
         }
     }
     let mut seen = Vec::new();
@@ -138,25 +133,73 @@ pub(super) async fn deliver(
             continue;
         }
         seen.push(condition.r#type.clone());
-        set_conditions(xr, [condition.clone()]);
+        set_conditions(&mut xr.object, [condition.clone()]);
         if *claim {
-            layout.add_claim_condition_type(xr, &condition.r#type);
+            pass.layout().add_claim_condition_type(&mut xr.object, &condition.r#type);
         }
     }
     seen
 }
 
 /// Returns the claim, if there is one and it can be read.
-async fn claim(cluster: &dyn Cluster, layout: Layout, xr: &Object) -> Option<ObjectId> {
-    let reference = layout.claim(xr)?;
+async fn claim(pass: &Pass<'_>, xr: &Object) -> Option<Object> {
+    let reference = pass.layout().claim(xr)?;
     let gvk = Gvk::new(&reference.api_version, &reference.kind);
     let id = ObjectId::new(gvk, &reference.namespace, &reference.name);
-    match cluster.get(&id, Source::Cache).await.optional() {
-        Ok(found) => found.map(|_| id),
+    match pass.cluster().get(&id, Source::Cache, pass.by).await.optional() {
+        Ok(found) => found,
         Err(error) => {
             tracing::debug!(claim = %id, %error, "cannot get claim");
             None
         }
+    }
+}
+
+/// What is missing to a composed resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The API server did not accept it.
+    Valid,
+    /// No function has called it ready.
+    Ready,
+}
+
+impl Missing {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+/// The message of the event about a composed resource that is not as it should be.
+///
+/// The render protocol has no other place for it, so the message is also read: by those who
+/// summarise what an engine said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotYet {
+    /// The name of the resource in the pipeline.
+    pub resource: String,
+    /// What is missing.
+    pub missing: Missing,
+}
+
+impl std::fmt::Display for NotYet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (resource, missing) = (quote(&self.resource), self.missing.word());
+        write!(f, "Composed resource {resource} is not yet {missing}")
+    }
+}
+
+impl NotYet {
+    /// Reads a message. `None` if it is about something else.
+    pub fn read(message: &str) -> Option<Self> {
+        let rest = message.strip_prefix("Composed resource ")?;
+        [Missing::Valid, Missing::Ready].into_iter().find_map(|missing| {
+            let name = rest.strip_suffix(missing.word())?.strip_suffix(" is not yet ")?;
+            Some(Self { resource: serde_json::from_str(name).ok()?, missing })
+        })
     }
 }
 
@@ -174,6 +217,18 @@ pub fn some_of(names: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_yet_ready_can_be_read_back() {
+        for resource in ["bucket", "with \"quotes\"", "line\nbreak", ""] {
+            for missing in [Missing::Valid, Missing::Ready] {
+                let not_yet = NotYet { resource: resource.to_owned(), missing };
+                assert_eq!(NotYet::read(&not_yet.to_string()), Some(not_yet));
+            }
+        }
+        assert_eq!(NotYet::read("Composed resource \"a\" is not yet there"), None);
+        assert_eq!(NotYet::read("Successfully selected composition: ready"), None);
+    }
 
     #[test]
     fn names_are_listed_as_people_do() {

@@ -1,35 +1,21 @@
 //! Selects the Composition, and the revision of it, that a composite resource uses.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use async_trait::async_trait;
-use biplane_cluster::{Cluster, Event, EventType, ListQuery, Source};
+use biplane_cluster::{EventType, List, Query, Source};
 use biplane_model::owner::controller_of;
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
-use biplane_model::{Gvk, Object, ObjectId};
+use biplane_model::selection::{Selection as Preference, composes};
+use biplane_model::{Gvk, Object, ObjectId, Value, labels};
 
-use super::XR;
+use super::behaviour::Selection;
+use super::pass::{Pass, XR};
 use crate::failure::{Attempted, Failure};
-use crate::sources::Ids;
-use biplane_model::labels;
-use biplane_model::layout::Layout;
-use biplane_model::selection::{Selection, composes};
 
 const GROUP: &str = "apiextensions.crossplane.io/v1";
-
-/// Selects the Composition, or the selector of revisions, of a composite resource.
-#[async_trait]
-pub trait Select: Send + Sync {
-    /// Updates the references of the composite resource if necessary.
-    async fn select(&self, xr: &mut XR) -> Result<(), Failure>;
-}
-
-/// Finds the revision that a composite resource uses.
-#[async_trait]
-pub trait Revisions: Send + Sync {
-    /// Returns the revision, and updates the reference of the composite resource if necessary.
-    async fn fetch(&self, xr: &mut XR) -> Result<Revision, Failure>;
-}
+const AUTOMATIC: &str = "Automatic";
+const MANUAL: &str = "Manual";
 
 /// A CompositionRevision and its decoded spec.
 #[derive(Clone, Debug)]
@@ -49,167 +35,165 @@ impl TryFrom<Object> for Revision {
     }
 }
 
-/// A selector that does nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoSelection;
+/// The decoded specs of revisions, so that each is decoded once and not in every reconcile.
+#[derive(Debug, Default)]
+pub(super) struct Specs(Mutex<BTreeMap<String, (String, Arc<CompositionSpec>)>>);
 
-#[async_trait]
-impl Select for NoSelection {
-    async fn select(&self, _xr: &mut XR) -> Result<(), Failure> {
-        Ok(())
-    }
-}
+/// More revisions than one kind of composite resource uses at a time.
+const MOST_SPECS: usize = 64;
 
-/// The dependencies of selection in a live cluster.
-#[derive(Clone)]
-pub struct Live {
-    /// The cluster.
-    pub cluster: Arc<dyn Cluster>,
-    /// Where the references are.
-    pub layout: Layout,
-    /// The name of the definition (XRD).
-    pub xrd: String,
-    /// Random numbers, to choose among several matches.
-    pub ids: Arc<dyn Ids>,
-}
-
-impl std::fmt::Debug for Live {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Live").field("xrd", &self.xrd).finish_non_exhaustive()
-    }
-}
-
-impl Live {
-    async fn definition(&self) -> Result<Object, Failure> {
-        let id = ObjectId::new(Gvk::new(GROUP, "CompositeResourceDefinition"), "", &self.xrd);
-        let found = self.cluster.get(&id, Source::Cache).await;
-        found.attempted("cannot get composite resource definition")
-    }
-
-    async fn say(&self, xr: &XR, message: &str) {
-        let event = Event {
-            regarding: xr.object.id(),
-            r#type: EventType::Normal,
-            reason: "CompositionSelection".into(),
-            message: message.into(),
-            annotations: std::collections::BTreeMap::new(),
+impl Specs {
+    /// Returns the revision with its spec, which is decoded if the object has changed.
+    fn revision(&self, object: Object) -> Result<Revision, Failure> {
+        let (uid, version) = (object.uid().to_owned(), object.resource_version().to_owned());
+        let known = |specs: &BTreeMap<String, (String, Arc<CompositionSpec>)>| {
+            let (of, spec) = specs.get(&uid)?;
+            (*of == version && !uid.is_empty()).then(|| Arc::clone(spec))
         };
-        self.cluster.record(event).await;
+        let found = known(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(spec) = found {
+            return Ok(Revision { object, spec });
+        }
+        let revision = Revision::try_from(object)?;
+        let mut specs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if specs.len() >= MOST_SPECS {
+            specs.clear();
+        }
+        specs.insert(uid, (version, Arc::clone(&revision.spec)));
+        Ok(revision)
     }
+}
+
+/// The definition (XRD), if Compositions are selected as it says.
+pub(super) async fn definition(pass: &Pass<'_>) -> Result<Option<Object>, Failure> {
+    let Selection::Live { xrd } = &pass.behaviour().selection else { return Ok(None) };
+    let id = ObjectId::new(Gvk::new(GROUP, "CompositeResourceDefinition"), "", xrd);
+    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+    found.attempted("cannot get composite resource definition").map(Some)
+}
+
+fn say(pass: &Pass<'_>, xr: &XR, message: &str) {
+    let annotations = BTreeMap::new();
+    pass.event_with(xr, EventType::Normal, "CompositionSelection", message, annotations);
 }
 
 /// Selects a Composition: the enforced one, else the one that is set, else the default, else any
 /// one that matches the labels.
-#[derive(Clone, Debug)]
-pub struct CompositionSelector(pub Live);
-
-#[async_trait]
-impl Select for CompositionSelector {
-    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
-        let Self(live) = self;
-        let layout = live.layout;
-        let definition = live.definition().await?;
-        let labels = match Selection::of(&xr.object, layout, Some(&definition)) {
-            Selection::Enforced(name) => {
-                if layout.composition(&xr.object).is_none_or(|current| current.name != name) {
-                    layout.set_composition(&mut xr.object, &name);
-                    live.say(xr, "Enforced composition has been selected").await;
-                    xr.changed();
-                }
-                return Ok(());
-            }
-            Selection::Named(_) => return Ok(()),
-            Selection::Default(name) => {
-                layout.set_composition(&mut xr.object, &name);
-                live.say(xr, "Default composition has been selected").await;
-                xr.changed();
-                return Ok(());
-            }
-            Selection::Labels(labels) => labels,
-        };
-        let query = ListQuery { labels, ..ListQuery::default() };
-        let all = live.cluster.list(&Gvk::new(GROUP, "Composition"), &query).await;
-        let mut fitting = all.attempted("cannot list Compositions")?;
-        fitting.retain(|composition| composes(composition, &xr.object));
-        if fitting.is_empty() {
-            return Err(Failure::new("no compatible Compositions found"));
-        }
-        let chosen = fitting.swap_remove((live.ids.number() % fitting.len() as u64) as usize);
-        layout.set_composition(&mut xr.object, chosen.name());
-        xr.changed();
-        Ok(())
+pub(super) async fn composition(
+    pass: &Pass<'_>,
+    xr: &mut XR,
+    definition: Option<&Object>,
+) -> Result<(), Failure> {
+    let layout = pass.layout();
+    if let Selection::Given { composition, .. } = &pass.behaviour().selection {
+        // A composite resource whose spec is not an object is rendered as it is.
+        let _ = layout.set_composition(&mut xr.object, composition);
+        return Ok(());
     }
-}
-
-/// Sets the default revision selector of the definition on a composite resource.
-#[derive(Clone, Debug)]
-pub struct DefaultRevisionSelector(pub Live);
-
-#[async_trait]
-impl Select for DefaultRevisionSelector {
-    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
-        let Self(live) = self;
-        let layout = live.layout;
-        if layout.revision_selector(&xr.object).is_some() || layout.revision(&xr.object).is_some() {
+    let labels = match Preference::of(&xr.object, layout, definition) {
+        Preference::Enforced(name) => {
+            if layout.composition(&xr.object).is_none_or(|current| current.name != name) {
+                layout.set_composition(&mut xr.object, &name)?;
+                say(pass, xr, "Enforced composition has been selected");
+                xr.changed();
+            }
             return Ok(());
         }
-        let definition = live.definition().await?;
-        let default = definition.at(&["spec", "defaultCompositionRevisionSelector"]);
-        if let Some(selector) = default.filter(|v| v.is_object()) {
-            layout.set_revision_selector(&mut xr.object, selector);
-            live.say(xr, "Default revision selector has been selected").await;
+        Preference::Named(_) => return Ok(()),
+        Preference::Default(name) => {
+            layout.set_composition(&mut xr.object, &name)?;
+            say(pass, xr, "Default composition has been selected");
             xr.changed();
+            return Ok(());
         }
-        Ok(())
+        Preference::Labels(labels) => labels,
+    };
+    let kind = Gvk::new(GROUP, "Composition");
+    let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
+    let mut fitting = all.attempted("cannot list Compositions")?.objects;
+    fitting.retain(|composition| composes(composition, &xr.object));
+    if fitting.is_empty() {
+        return Err(Failure::new("no compatible Compositions found"));
     }
+    let number = pass.context().ids.number();
+    let chosen = fitting.swap_remove((number % fitting.len() as u64) as usize);
+    layout.set_composition(&mut xr.object, chosen.name())?;
+    xr.changed();
+    Ok(())
+}
+
+/// Sets the definition's default revision selector and default update policy, if the composite
+/// resource has none of its own.
+///
+/// An API server sets the default policy when the composite resource gets its first field of the
+/// control plane. That is too late: the first reconcile would not heed the selector.
+pub(super) fn revision_defaults(
+    pass: &Pass<'_>,
+    xr: &mut XR,
+    definition: Option<&Object>,
+) -> Result<(), Failure> {
+    let Some(definition) = definition else { return Ok(()) };
+    let layout = pass.layout();
+    if layout.update_policy(&xr.object).is_empty() {
+        let default = definition.str_at(&["spec", "defaultCompositionUpdatePolicy"]);
+        let policy = if default.is_empty() { AUTOMATIC } else { default };
+        layout.set_update_policy(&mut xr.object, policy)?;
+        xr.changed();
+    }
+    if layout.revision_selector(&xr.object).is_some() || layout.revision(&xr.object).is_some() {
+        return Ok(());
+    }
+    let default = definition.at(&["spec", "defaultCompositionRevisionSelector"]);
+    if let Some(selector) = default.filter(|v| v.is_object()) {
+        layout.set_revision_selector(&mut xr.object, selector)?;
+        say(pass, xr, "Default revision selector has been selected");
+        xr.changed();
+    }
+    Ok(())
 }
 
 /// Fetches the newest revision of the Composition, or the referenced one if the update policy is
 /// manual.
-#[derive(Clone, Debug)]
-pub struct NewestRevision(pub Live);
-
-#[async_trait]
-impl Revisions for NewestRevision {
-    async fn fetch(&self, xr: &mut XR) -> Result<Revision, Failure> {
-        let Self(live) = self;
-        let layout = live.layout;
-        let current = layout.revision(&xr.object).map(|r| r.name);
-        let policy = layout.update_policy(&xr.object).to_owned();
-        if let (Some(name), "Manual") = (&current, policy.as_str()) {
-            let id = ObjectId::new(Gvk::new(GROUP, "CompositionRevision"), "", name);
-            let found = live.cluster.get(&id, Source::Cache).await;
-            return found.attempted("cannot get CompositionRevision")?.try_into();
-        }
-        let name = layout.composition(&xr.object).unwrap_or_default().name;
-        let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
-        let found = live.cluster.get(&id, Source::Cache).await;
-        let composition = found.attempted("cannot get Composition")?;
-        let mut labels = [(labels::COMPOSITION_NAME.to_owned(), name)].into();
-        // Only an explicit automatic policy uses the selector.
-        if policy == "Automatic" {
-            let selected = layout.revision_selector(&xr.object).unwrap_or_default();
-            std::collections::BTreeMap::extend(&mut labels, selected);
-        }
-        let query = ListQuery { labels, ..ListQuery::default() };
-        let all = live.cluster.list(&Gvk::new(GROUP, "CompositionRevision"), &query).await;
-        let newest = all
-            .attempted("cannot list CompositionRevisions")
-            .attempted("cannot fetch composition revision")?
-            .into_iter()
-            .filter(|r| controller_of(r).is_some_and(|c| c.uid == composition.uid()))
-            .filter(|r| number(r) > 0)
-            .max_by_key(number)
-            .ok_or_else(|| Failure::new("no compatible CompositionRevisions found"))?;
-        if current.as_deref() != Some(newest.name()) {
-            layout.set_revision(&mut xr.object, newest.name());
-            xr.changed();
-        }
-        newest.try_into()
+pub(super) async fn revision(pass: &Pass<'_>, xr: &mut XR) -> Result<Revision, Failure> {
+    if let Selection::Given { revision, .. } = &pass.behaviour().selection {
+        return Ok(Revision::clone(revision));
     }
+    let (layout, specs) = (pass.layout(), &pass.reconciler.specs);
+    let kind = Gvk::new(GROUP, "CompositionRevision");
+    let current = layout.revision(&xr.object).map(|r| r.name);
+    let policy = layout.update_policy(&xr.object).to_owned();
+    if let (Some(name), MANUAL) = (&current, policy.as_str()) {
+        let id = ObjectId::new(kind, "", name);
+        let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+        return specs.revision(found.attempted("cannot get CompositionRevision")?);
+    }
+    let name = layout.composition(&xr.object).unwrap_or_default().name;
+    let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
+    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+    let composition = found.attempted("cannot get Composition")?;
+    let mut labels = BTreeMap::from([(labels::COMPOSITION_NAME.to_owned(), name)]);
+    // Only an automatic policy uses the selector.
+    if policy == AUTOMATIC {
+        labels.extend(layout.revision_selector(&xr.object).unwrap_or_default());
+    }
+    let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
+    let newest = all
+        .attempted("cannot list CompositionRevisions")
+        .attempted("cannot fetch composition revision")?
+        .objects
+        .into_iter()
+        .filter(|r| controller_of(r).is_some_and(|c| c.uid == composition.uid()))
+        .filter(|r| number(r) > 0)
+        .max_by_key(number)
+        .ok_or_else(|| Failure::new("no compatible CompositionRevisions found"))?;
+    if current.as_deref() != Some(newest.name()) {
+        layout.set_revision(&mut xr.object, newest.name())?;
+        xr.changed();
+    }
+    specs.revision(newest)
 }
 
 fn number(revision: &Object) -> i64 {
-    let number = revision.at(&["spec", "revision"]);
+    let number: Option<&Value> = revision.at(&["spec", "revision"]);
     number.and_then(biplane_model::object::integer).unwrap_or_default()
 }

@@ -1,63 +1,33 @@
 //! Migrates composed resources from client-side to server-side apply, so that fields which are no
 //! longer desired are removed.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
-use biplane_cluster::cluster::Optional;
-use biplane_cluster::{Cluster, Patch};
+use biplane_cluster::{Optional, Part, Patch, Write};
 use biplane_model::{Object, Value};
 use biplane_schema::merge::BEFORE_FIRST_APPLY;
 use serde_json::json;
 
+use super::pass::Pass;
+use super::persist::MANAGER;
 use super::write::COMPOSED_MANAGER;
 use crate::failure::{Attempted, Failure};
 
-/// Migrates an object to server-side apply.
-#[async_trait]
-pub trait Upgrade: Send + Sync {
-    /// Migrates the object. Does nothing if it is already migrated.
-    async fn upgrade(&self, object: &Object) -> Result<(), Failure>;
-}
-
-/// An upgrader that does nothing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoUpgrade;
-
-#[async_trait]
-impl Upgrade for NoUpgrade {
-    async fn upgrade(&self, _object: &Object) -> Result<(), Failure> {
-        Ok(())
-    }
-}
-
-/// Rewrites the field managers.
-#[derive(Clone)]
-pub struct ManagerUpgrade(pub Arc<dyn Cluster>);
-
-impl std::fmt::Debug for ManagerUpgrade {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ManagerUpgrade")
-    }
-}
-
-#[async_trait]
-impl Upgrade for ManagerUpgrade {
-    async fn upgrade(&self, object: &Object) -> Result<(), Failure> {
-        let Some((patch, what)) = patch(object) else { return Ok(()) };
-        self.0.patch(&object.id(), &Patch::Json(patch)).await.optional().attempted(what)?;
-        Ok(())
-    }
+/// Migrates an object to server-side apply. Does nothing if it is already migrated.
+pub(super) async fn upgrade(pass: &Pass<'_>, object: &Object) -> Result<(), Failure> {
+    let Some((patch, what)) = patch(object) else { return Ok(()) };
+    let (how, patch) = (Write::by(MANAGER), Patch::Json(patch));
+    let patched = pass.cluster().patch(&object.id(), Part::Main, &patch, &how, pass.by).await;
+    patched.optional().attempted(what)?;
+    Ok(())
 }
 
 /// Returns the required patch and its description, if one is required.
 fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
     object.at(&["metadata", "creationTimestamp"]).filter(|v| !v.is_null())?;
-    let managers: Vec<&str> = object
-        .at(&["metadata", "managedFields"])
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
+    // Without any managers, it is not known whether the object was migrated.
+    let managers = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);
+    let managers: Vec<&str> = managers
+        .filter(|managers| !managers.is_empty())?
+        .iter()
         .map(|entry| entry.get("manager").and_then(Value::as_str).unwrap_or_default())
         .collect();
     let ours = managers.iter().any(|manager| manager.starts_with(COMPOSED_MANAGER));
@@ -86,7 +56,7 @@ mod tests {
     fn mk(managers: &[&str], created: bool) -> Object {
         let fields: Vec<_> = managers.iter().map(|m| json!({"manager": m})).collect();
         let mut object = Object::new();
-        object.set_at(&["metadata", "managedFields"], fields);
+        object.set_at_or_ignore(&["metadata", "managedFields"], fields);
         object.set_meta("resourceVersion", "7");
         if created {
             object.set_meta("creationTimestamp", "2024-01-01T00:00:00Z");
@@ -99,6 +69,7 @@ mod tests {
         // SSA-4, T-62
         let ours = "apiextensions.crossplane.io/composed/abc";
         assert_eq!(patch(&mk(&["crossplane"], false)), None);
+        assert_eq!(patch(&mk(&[], true)), None, "unknown is not the same as none");
         assert_eq!(patch(&mk(&[ours, "kubectl"], true)), None);
         let (cleared, _) = patch(&mk(&["crossplane"], true)).unwrap();
         assert_eq!(cleared[0]["value"], json!([{}]));

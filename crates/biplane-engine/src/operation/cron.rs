@@ -16,7 +16,7 @@ pub fn operation(cron: &Object, scheduled: Timestamp) -> Result<Object, Template
     // Rounds down, also before the epoch.
     let seconds = scheduled.as_nanosecond().div_euclid(1_000_000_000);
     operation.set_meta("name", &format!("{}-{seconds}", cron.name()));
-    operation.set_at(&["metadata", "labels", LABEL], cron.name());
+    operation.set_at_or_ignore(&["metadata", "labels", LABEL], cron.name());
     let owner = OwnerReference {
         api_version: API_VERSION.into(),
         kind: "CronOperation".into(),

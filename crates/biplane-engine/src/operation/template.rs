@@ -23,7 +23,7 @@ pub(super) fn from(parent: &Object) -> Result<Object, TemplateError> {
     let template = parent.at(&["spec", "operationTemplate"]).and_then(Value::as_object);
     let template = template.cloned().unwrap_or_default();
     let mut operation = Object::from(typed::normal(&template, tables::TEMPLATE));
-    operation.set_at(&["status"], json!({}));
+    operation.set_at_or_ignore(&["status"], json!({}));
     Ok(operation)
 }
 

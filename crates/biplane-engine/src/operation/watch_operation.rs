@@ -48,7 +48,7 @@ pub fn require_watched(operation: &mut Object, watched: &Object) {
         for step in &mut steps {
             template::push(step, "requirements", "requiredResources", required.clone());
         }
-        operation.set_at(&["spec", "pipeline"], steps);
+        operation.set_at_or_ignore(&["spec", "pipeline"], steps);
     }
 }
 
@@ -57,7 +57,7 @@ pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateErr
     let mut operation = template::from(watch)?;
     require_watched(&mut operation, watched);
     operation.set_meta("name", &name(watch, watched));
-    operation.set_at(&["metadata", "labels", LABEL], watch.name());
+    operation.set_at_or_ignore(&["metadata", "labels", LABEL], watch.name());
     for (what, value) in [
         ("apiversion", watched.api_version()),
         ("kind", watched.kind()),
@@ -67,7 +67,7 @@ pub fn operation(watch: &Object, watched: &Object) -> Result<Object, TemplateErr
     ] {
         if what != "namespace" || !value.is_empty() {
             let key = format!("{REQUIREMENT}-{what}");
-            operation.set_at(&["metadata", "annotations", &key], value);
+            operation.set_at_or_ignore(&["metadata", "annotations", &key], value);
         }
     }
     let owner = OwnerReference {

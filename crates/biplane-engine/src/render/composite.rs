@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::owner::controller_of;
 use biplane_model::typed::{self, Names, tables};
@@ -16,13 +15,10 @@ use uuid::Uuid;
 
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
-use crate::composite::breaker::AlwaysClosed;
-use crate::composite::publish::NoPublisher;
-use crate::composite::select::{NoSelection, Revision, Revisions, Select};
-use crate::composite::tracker::NoTracker;
-use crate::composite::upgrade::NoUpgrade;
-use crate::composite::{self, Deps, Layout, NoFinalizer, XR};
+use crate::composite::select::Revision;
+use crate::composite::{Behaviour, Layout, Reconciler, Selection, Writing};
 use crate::failure::{Failure, join};
+use crate::reconcile::ReconcileError;
 use biplane_go::fmt::quote;
 use biplane_model::labels;
 use biplane_model::layout::Reference;
@@ -59,32 +55,23 @@ pub(super) async fn render(
         documents: request.required_schemas,
     };
     let objects = std::iter::once(revision.object.clone()).chain(observed);
-    let environment = RenderEnvironment::new(xr, objects, fixtures, runner);
-    let deps = Deps {
-        ports: environment.ports.clone(),
-        clock: settings.clock.clone(),
-        ids: settings.ids.clone(),
-        gvk,
-        layout,
+    let environment = RenderEnvironment::new(xr, objects, fixtures, runner, settings);
+    let behaviour = Behaviour {
         controller: "render".into(),
-        finalizer: Arc::new(NoFinalizer),
-        compositions: Arc::new(Given { layout, composition: name }),
-        revision_selector: Arc::new(NoSelection),
-        revisions: Arc::new(GivenRevision(revision)),
-        publisher: Arc::new(NoPublisher),
-        upgrade: Arc::new(NoUpgrade),
-        tracker: Arc::new(NoTracker),
-        breaker: Arc::new(AlwaysClosed),
-        watches: None,
-        authorizer: None,
+        writing: Writing::Stepwise,
+        selection: Selection::Given { composition: name, revision: Box::new(revision) },
+        finalizer: false,
+        publish: None,
+        upgrade: false,
         // Crossplane's output does not contain it.
-        notes_requests: false,
+        remembers_requests: false,
         realtime: false,
-        poll_interval: Duration::ZERO,
         min_poll_interval: Duration::ZERO,
         timeout: settings.timeout,
+        ..Behaviour::live(gvk, layout, "")
     };
-    let reconciled = composite::reconcile(&deps, &id.namespace, &id.name).await;
+    let reconciler = Reconciler::new(environment.context.clone(), behaviour);
+    let reconciled = reconciler.reconcile(&id.namespace, &id.name).await;
 
     let (outcome, required_resources, required_schemas) = environment.outcome(&id);
     let output = CompositeOutput {
@@ -97,36 +84,10 @@ pub(super) async fn render(
     };
     match reconciled {
         Ok(_) => Ok(output),
-        Err(composite::ReconcileError { text, fatal: Some(fatal), .. }) => {
+        Err(ReconcileError { text, fatal: Some(fatal), .. }) => {
             Err(Partial::Fatal(fatal, text, output))
         }
         Err(error) => Err(Partial::Failed(format!("reconcile failed: {error}"))),
-    }
-}
-
-/// Always selects the Composition of the request.
-#[derive(Debug)]
-struct Given {
-    layout: Layout,
-    composition: String,
-}
-
-#[async_trait]
-impl Select for Given {
-    async fn select(&self, xr: &mut XR) -> Result<(), Failure> {
-        self.layout.set_composition(&mut xr.object, &self.composition);
-        Ok(())
-    }
-}
-
-/// Always returns the revision made from the Composition of the request.
-#[derive(Debug)]
-struct GivenRevision(Revision);
-
-#[async_trait]
-impl Revisions for GivenRevision {
-    async fn fetch(&self, _xr: &mut XR) -> Result<Revision, Failure> {
-        Ok(self.0.clone())
     }
 }
 
@@ -205,7 +166,8 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
             ..Reference::default()
         })
         .collect();
-    layout.set_resources(xr, &references);
+    // A spec that is not an object is rendered as it is.
+    let _ = layout.set_resources(xr, &references);
 }
 
 /// Builds the revision of a Composition. Its name is never printed, so it does not depend on the
@@ -215,14 +177,14 @@ fn revision(composition: Object) -> Object {
     let hash = names::sha256([name.as_bytes()]);
     let spec = composition.into_map().remove("spec").unwrap_or_default();
     let mut revision = Object::new();
-    revision.set_at(&["apiVersion"], "apiextensions.crossplane.io/v1");
-    revision.set_at(&["kind"], "CompositionRevision");
+    revision.set_at_or_ignore(&["apiVersion"], "apiextensions.crossplane.io/v1");
+    revision.set_at_or_ignore(&["kind"], "CompositionRevision");
     revision.set_meta("name", &format!("{name}-{}", &hash[..7]));
-    revision.set_at(&["metadata", "labels", labels::COMPOSITION_NAME], name);
-    revision.set_at(&["spec"], spec);
+    revision.set_at_or_ignore(&["metadata", "labels", labels::COMPOSITION_NAME], name);
+    revision.set_at_or_ignore(&["spec"], spec);
     // A spec that is not an object is kept, so that it is refused later.
     if !revision.get("spec").is_some_and(|spec| !spec.is_object() && !spec.is_null()) {
-        revision.set_at(&["spec", "revision"], 1);
+        revision.set_at_or_ignore(&["spec", "revision"], 1);
     }
     set_conditions(&mut revision, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
     revision

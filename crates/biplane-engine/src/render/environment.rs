@@ -3,14 +3,16 @@
 
 use std::sync::Arc;
 
-use biplane_cluster::{MemoryCluster, WritePolicy};
+use biplane_cluster::memory::RenderClient;
 use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
+use biplane_schema::openapi;
 use biplane_runner::{FunctionRunner, stack};
 
 use super::output::{self, Outcome};
-use crate::pipeline::Ports;
-use crate::requirements::{ClusterRequirements, Recorded, served_by};
+use crate::context::Context;
+use crate::requirements::{ClusterRequirements, Recorded};
+use super::Settings;
 
 /// The objects of a request besides the one to reconcile.
 #[derive(Debug, Default)]
@@ -25,10 +27,10 @@ pub(super) struct RenderFixtures {
 
 /// The environment of a rendered reconciler.
 pub(super) struct RenderEnvironment {
-    cluster: Arc<MemoryCluster>,
+    cluster: Arc<RenderClient>,
     requirements: Arc<Recorded<ClusterRequirements>>,
-    /// The dependencies of the reconciler's pipeline.
-    pub(super) ports: Ports,
+    /// What the reconciler works with.
+    pub(super) context: Context,
 }
 
 impl RenderEnvironment {
@@ -40,20 +42,24 @@ impl RenderEnvironment {
         objects: impl IntoIterator<Item = Object>,
         fixtures: RenderFixtures,
         runner: Arc<dyn FunctionRunner>,
+        settings: &Settings,
     ) -> Self {
-        let cluster = Arc::new(MemoryCluster::new(WritePolicy::Upstream));
+        let cluster = Arc::new(RenderClient::new());
         cluster.seed(objects);
         cluster.seed(fixtures.required.into_iter().map(Struct::into_object));
         cluster.seed(fixtures.credentials.into_iter().map(secret));
         cluster.seed([main]);
         serve_documents(&cluster, fixtures.documents);
         let requirements = Arc::new(Recorded::new(ClusterRequirements(cluster.clone())));
-        let ports = Ports {
+        let context = Context {
             cluster: cluster.clone(),
+            events: cluster.clone(),
             runner: stack::of_reconciler(runner, requirements.clone()),
             requirements: requirements.clone(),
+            clock: settings.clock.clone(),
+            ids: settings.ids.clone(),
         };
-        Self { cluster, requirements, ports }
+        Self { cluster, requirements, context }
     }
 
     /// Returns the result for the main object, and the resources and schemas that functions
@@ -68,17 +74,17 @@ impl RenderEnvironment {
 fn secret(credential: Struct) -> Object {
     let mut secret = credential.into_object();
     if secret.kind().is_empty() {
-        secret.set_at(&["apiVersion"], "v1");
-        secret.set_at(&["kind"], "Secret");
+        secret.set_at_or_ignore(&["apiVersion"], "v1");
+        secret.set_at_or_ignore(&["kind"], "Secret");
     }
     secret
 }
 
 /// Serves each document for every group and version for which it has the schema of a kind.
-fn serve_documents(cluster: &MemoryCluster, documents: Vec<Struct>) {
+fn serve_documents(cluster: &RenderClient, documents: Vec<Struct>) {
     for document in documents {
         let document = document.into_object();
-        for (group, version) in served_by(&document) {
+        for (group, version) in openapi::served_by(&document) {
             cluster.serve_openapi(&group, &version, &document);
         }
     }

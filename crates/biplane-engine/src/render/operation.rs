@@ -12,8 +12,8 @@ use jiff::Timestamp;
 
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
-use crate::composite::ReconcileError;
-use crate::operation::{self, API_VERSION, Deps, Unchecked, cron, watch_operation};
+use crate::operation::{API_VERSION, Reconciler, Unchecked, cron, watch_operation};
+use crate::reconcile::ReconcileError;
 
 pub(super) async fn render(
     request: OperationInput,
@@ -21,8 +21,8 @@ pub(super) async fn render(
     settings: &Settings,
 ) -> Rendered<OperationOutput> {
     let mut operation = request.operation.map(Struct::into_object).unwrap_or_default();
-    operation.set_at(&["apiVersion"], API_VERSION);
-    operation.set_at(&["kind"], "Operation");
+    operation.set_at_or_ignore(&["apiVersion"], API_VERSION);
+    operation.set_at_or_ignore(&["kind"], "Operation");
     operation.set_meta("resourceVersion", "999");
     let id = operation.id();
 
@@ -31,15 +31,13 @@ pub(super) async fn render(
         credentials: request.credentials,
         documents: request.required_schemas,
     };
-    let environment = RenderEnvironment::new(operation, [], fixtures, runner);
-    let deps = Deps {
-        ports: environment.ports.clone(),
-        clock: settings.clock.clone(),
-        ids: settings.ids.clone(),
+    let environment = RenderEnvironment::new(operation, [], fixtures, runner, settings);
+    let reconciler = Reconciler {
+        context: environment.context.clone(),
         capabilities: Arc::new(Unchecked),
         timeout: settings.timeout,
     };
-    let reconciled = operation::reconcile(&deps, &id.namespace, &id.name).await;
+    let reconciled = reconciler.reconcile(&id.namespace, &id.name).await;
 
     let (outcome, required_resources, required_schemas) = environment.outcome(&id);
     let output = OperationOutput {

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use biplane_cluster::MemoryCluster;
-use biplane_cluster::memory::{Answer, Counted, Fault, When};
+use biplane_cluster::memory::{Answer, ApiServer, Fault, When};
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, FunctionRunner, RunError};
@@ -72,7 +71,7 @@ fn definition(kind: &str, plural: &str) -> Object {
 }
 
 fn world(steps: usize) -> World {
-    let cluster = MemoryCluster::api_server("biplane", Counted::default());
+    let cluster = ApiServer::default();
     for (kind, plural) in [("Thing", "things"), ("Part", "parts")] {
         cluster.register(&definition(kind, plural)).expect("a definition");
     }
@@ -103,7 +102,7 @@ fn state(world: &World) -> Vec<Value> {
 }
 
 fn wants(world: &mut World, wanted: usize, steps: usize) {
-    world.deps.ports.runner = Arc::new(Subset { wanted, steps });
+    world.reconciler.context.runner = Arc::new(Subset { wanted, steps });
 }
 
 /// The stable state of one generation, without a crash.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_engine::Failure;
-use biplane_engine::operation::{Capabilities, Deps, Unchecked, reconcile};
+use biplane_engine::operation::{Capabilities, Reconciler, Unchecked};
 use biplane_model::condition::conditions;
 use biplane_model::{Object, Value};
 use serde_json::json;
@@ -23,14 +23,12 @@ fn seed(world: &World, spec: &Value, status: &Value) {
 }
 
 async fn run(world: &World, capabilities: impl Capabilities + 'static) -> Result<(), String> {
-    let deps = Deps {
-        ports: world.deps.ports.clone(),
-        clock: world.deps.clock.clone(),
-        ids: world.deps.ids.clone(),
+    let reconciler = Reconciler {
+        context: world.reconciler.context.clone(),
         capabilities: Arc::new(capabilities),
-        timeout: world.deps.timeout,
+        timeout: world.reconciler.behaviour.timeout,
     };
-    reconcile(&deps, "", "op").await.map_err(|e| e.text)
+    reconciler.reconcile("", "op").await.map_err(|e| e.text)
 }
 
 fn shown(object: &Object) -> Vec<String> {

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use biplane_cluster::memory::Fault;
-use biplane_engine::composite::{Authorize, Layout, Requeue};
-use biplane_model::Gvk;
+use biplane_cluster::memory::{ApiServer, Fault};
+use biplane_engine::Requeue;
+use biplane_engine::composite::{Authorizer, Layout};
 use serde_json::json;
 
 use crate::world::{World, object, response, wants};
@@ -15,7 +14,7 @@ use crate::world::{World, object, response, wants};
 async fn an_absent_composite_resource_is_no_trouble() {
     // XR-1, T-1
     let world = World::new(1);
-    let answer = biplane_engine::composite::reconcile(&world.deps, "ns", "nobody").await;
+    let answer = world.reconciler.reconcile("ns", "nobody").await;
     assert_eq!(answer, Ok(Requeue::No));
     assert!(world.writes().is_empty());
 }
@@ -35,9 +34,9 @@ async fn a_paused_composite_resource_is_left_alone_even_while_it_is_deleted() {
     // XR-4, T-3, T-4
     let world = World::new(1);
     world.change_xr(|xr| {
-        xr.set_at(&["metadata", "annotations", "crossplane.io/paused"], "true");
-        xr.set_at(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
-        xr.set_at(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
+        xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], "true");
+        xr.set_at_or_ignore(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
+        xr.set_at_or_ignore(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
     });
     assert_eq!(world.reconcile().await, Ok(Requeue::No));
     assert_eq!(
@@ -61,7 +60,7 @@ async fn only_the_exact_word_pauses() {
     for value in ["True", ""] {
         let world = World::new(1);
         world
-            .change_xr(|xr| xr.set_at(&["metadata", "annotations", "crossplane.io/paused"], value));
+            .change_xr(|xr| xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], value));
         world.reconcile().await.unwrap();
         assert!(world.conditions().iter().any(|c| c.starts_with("Ready=")), "{value:?}");
     }
@@ -72,8 +71,8 @@ async fn deletion_removes_the_finalizer_and_deletes_nothing_else() {
     // XR-6, T-6
     let world = World::new(1);
     world.change_xr(|xr| {
-        xr.set_at(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
-        xr.set_at(
+        xr.set_at_or_ignore(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
+        xr.set_at_or_ignore(
             &["metadata", "finalizers"],
             json!(["composite.apiextensions.crossplane.io", "other"]),
         );
@@ -96,8 +95,8 @@ async fn a_finalizer_that_cannot_be_removed_is_reported() {
     // XR-6, T-5
     let world = World::new(1);
     world.change_xr(|xr| {
-        xr.set_at(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
-        xr.set_at(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
+        xr.set_at_or_ignore(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
+        xr.set_at_or_ignore(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
     });
     world.cluster.inject(Fault::before(1));
     let text = "cannot remove composite resource finalizer: cannot update object: injected fault before call 1";
@@ -122,7 +121,7 @@ async fn a_revision_must_have_a_valid_pipeline() {
         let world = World::new(1);
         let spec = json!({"compositeTypeRef": {"apiVersion": "example.org/v1", "kind": "Thing"}});
         let mut revision = crate::world::revision("comp-2", "comp-uid", 2, &spec);
-        revision.set_at(&["status", "conditions"], condition);
+        revision.set_at_or_ignore(&["status", "conditions"], condition);
         world.seed(revision);
         assert_eq!(
             world.reconcile().await.unwrap_err().text,
@@ -138,7 +137,7 @@ async fn a_function_that_fails_leaves_readiness_as_it_was() {
     // XR-13, T-9
     let world = World::new(1);
     world.change_xr(|xr| {
-        xr.set_at(&["status", "conditions"], json!([
+        xr.set_at_or_ignore(&["status", "conditions"], json!([
             {"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2023-01-01T00:00:00Z"},
         ]));
     });
@@ -156,7 +155,7 @@ async fn a_fatal_result_keeps_what_was_said_before_it_and_doubts_other_condition
     // XR-13, FC-10, T-12, T-42
     let world = World::with_layout(Layout::Legacy, "", 1);
     world.change_xr(|xr| {
-        xr.set_at(&["status"], json!({
+        xr.set_at_or_ignore(&["status"], json!({
             "claimConditionTypes": ["Old"],
             "conditions": [{"type": "DatabaseReady", "status": "True", "reason": "r", "lastTransitionTime": "2023-01-01T00:00:00Z"}],
         }));
@@ -202,33 +201,31 @@ async fn a_fatal_result_keeps_what_was_said_before_it_and_doubts_other_condition
     assert!(world.applied().is_empty());
 }
 
-struct Refuse;
-
-#[async_trait]
-impl Authorize for Refuse {
-    async fn check(&self, _gvk: &Gvk, _namespace: &str) -> Result<(), String> {
-        Err("not allowed".into())
-    }
-}
-
 #[tokio::test]
 async fn a_write_that_is_refused_is_explained_by_our_rights() {
-    // XR-13, T-11, T-59
-    let mut world = World::new(1);
-    world.deps.authorizer = Some(Arc::new(Refuse));
-    world.respond([wants(&["a"])]);
-    world.reconcile().await.unwrap();
-    let calls = world.cluster.calls();
-    for call in 0..calls {
-        let mut world = World::new(1);
-        world.deps.authorizer = Some(Arc::new(Refuse));
+    // XR-13, XR-24, T-11, T-59
+    let world = || {
+        let server = Arc::new(ApiServer::default());
+        server.refuse(["create", "patch"]);
+        let mut world = World::on(server, 1);
+        let cluster = world.cluster.cluster();
+        let user = "system:serviceaccount:system:biplane".into();
+        world.reconciler.authorizer = Some(Authorizer { cluster, user });
         world.respond([wants(&["a"])]);
+        world
+    };
+    let why = "system:serviceaccount:system:biplane is not allowed to [create, patch] resource configmaps/v1 in namespace ns";
+    let undisturbed = world();
+    undisturbed.reconcile().await.unwrap();
+    for call in 0..undisturbed.cluster.calls() {
+        let world = world();
         world.cluster.inject(Fault::before(call));
         let Err(error) = world.reconcile().await else { continue };
         let blamed = error.text.contains("cannot apply composed resource \"a\"");
-        assert_eq!(error.text.ends_with(", not allowed]"), blamed, "{error}");
+        assert_eq!(error.text.ends_with(&format!(", {why}]")), blamed, "{error}");
         if blamed {
-            assert!(world.events().contains(&"Warning RoleBasedAccessControl: not allowed".into()));
+            let told = format!("Warning RoleBasedAccessControl: {why}");
+            assert!(world.events().contains(&told), "{:?}", world.events());
             return;
         }
     }
@@ -284,7 +281,7 @@ async fn polling_follows_the_annotation_within_its_bounds() {
         world.respond([wants(&["a"])]);
         if let Some(annotation) = annotation {
             world.change_xr(|xr| {
-                xr.set_at(&["metadata", "annotations", "crossplane.io/poll-interval"], annotation);
+                xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/poll-interval"], annotation);
             });
         }
         let Ok(Requeue::After(wait)) = world.reconcile().await else { panic!("{annotation:?}") };
@@ -297,8 +294,8 @@ async fn with_watches_only_the_time_to_live_brings_us_back() {
     // RQ-2, RQ-3, T-23, T-24
     for (ttl, come_back) in [(Some("60s"), true), (None, false)] {
         let mut world = World::new(1);
-        world.deps.realtime = true;
-        world.deps.poll_interval = Duration::ZERO;
+        world.reconciler.behaviour.realtime = true;
+        world.reconciler.behaviour.poll_interval = Duration::ZERO;
         let mut answer = wants(&["a"]);
         answer.desired.as_mut().unwrap().resources.get_mut("a").unwrap().ready = 0;
         answer.meta = response(json!({"meta": {"ttl": ttl}})).meta;
@@ -321,7 +318,7 @@ async fn a_claim_hears_what_is_meant_for_it_without_the_step() {
     ] {
         let world = World::live(layout, namespace, 1);
         world.change_xr(|xr| {
-            xr.set_at(&["spec", "claimRef"], json!({"apiVersion": "example.org/v1", "kind": "Claim", "namespace": "team", "name": "c"}));
+            xr.set_at_or_ignore(&["spec", "claimRef"], json!({"apiVersion": "example.org/v1", "kind": "Claim", "namespace": "team", "name": "c"}));
         });
         if claim_exists {
             world.seed(object(json!({"apiVersion": "example.org/v1", "kind": "Claim", "metadata": {"namespace": "team", "name": "c"}})));
@@ -341,7 +338,7 @@ async fn a_reconcile_that_was_asked_for_is_noted() {
     // XR-5
     let world = World::live(Layout::Modern, "ns", 1);
     world.change_xr(|xr| {
-        xr.set_at(&["metadata", "annotations", "crossplane.io/reconcile-requested-at"], "token");
+        xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/reconcile-requested-at"], "token");
     });
     let handled = "Normal ReconcileRequestHandled: Handling reconcile request";
     for _ in 0..2 {

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use biplane_cluster::memory::{Answer, Fault};
 use biplane_engine::composite::breaker::Breaker;
-use biplane_engine::composite::{Requeue, WatchDependencies};
+use biplane_engine::Requeue;
+use biplane_engine::composite::dependencies::{Dependencies, Tracked};
 use biplane_engine::failure::{Class, Failure};
+use biplane_cluster::WriteError;
 use biplane_model::ObjectId;
+use biplane_proto::function::v1::ResourceSelector;
 use serde_json::json;
 
 use crate::world::{World, response};
@@ -60,7 +63,7 @@ async fn someone_faster_is_a_silent_reason_to_try_again() {
             }
             Ok(other) => panic!("call {call} was refused, and the answer is {other:?}"),
             // A read cannot conflict.
-            Err(error) => assert_eq!(error.class, Class::Other, "call {call}: {error}"),
+            Err(error) => assert_eq!(error.class, Class::Unavailable, "call {call}: {error}"),
         }
     }
     assert_eq!(retried, writes);
@@ -135,12 +138,19 @@ async fn an_invalid_status_is_reported_in_words_that_do_not_change() {
     assert_eq!(found, 2);
 }
 
-struct Blind(Class);
+/// Cannot watch anything, for this reason.
+struct Blind(WriteError);
 
 #[async_trait]
-impl WatchDependencies for Blind {
-    async fn start(&self) -> Result<(), Failure> {
-        Err(Failure { text: "boom".into(), class: self.0 })
+impl Dependencies for Blind {
+    async fn track(&self, _xr: &ObjectId, _dependencies: Tracked) -> Result<(), Failure> {
+        Err(self.0.clone().into())
+    }
+
+    fn forget(&self, _xr: &ObjectId) {}
+
+    fn requirements(&self, _xr: &ObjectId, _step: &str) -> Vec<(String, ResourceSelector)> {
+        Vec::new()
     }
 }
 
@@ -148,7 +158,7 @@ impl WatchDependencies for Blind {
 async fn a_watch_that_does_not_start_is_reported() {
     // XR-14
     let mut world = world();
-    world.deps.watches = Some(Arc::new(Blind(Class::Other)));
+    world.reconciler.dependencies = Arc::new(Blind(WriteError::Forbidden("boom".into())));
     let text = "cannot watch resource for changes: boom";
     assert_eq!(world.reconcile().await.unwrap_err().text, text);
     assert!(world.events().contains(&format!("Warning WatchComposedResources: {text}")));
@@ -159,7 +169,7 @@ async fn a_watch_that_does_not_start_is_reported() {
 async fn a_conflict_while_a_watch_starts_is_reported_and_tried_again() {
     // XR-14, XR-23
     let mut world = world();
-    world.deps.watches = Some(Arc::new(Blind(Class::Conflict)));
+    world.reconciler.dependencies = Arc::new(Blind(WriteError::Conflict("boom".into())));
     assert_eq!(world.reconcile().await, Ok(Requeue::Now));
     let text = "Warning WatchComposedResources: cannot watch resource for changes: boom";
     assert!(world.events().contains(&text.to_owned()));
@@ -177,7 +187,7 @@ impl Breaker for Drowned {
 async fn too_many_events_are_told_and_stop_nothing() {
     // XR-3
     let mut world = world();
-    world.deps.breaker = Arc::new(Drowned);
+    world.reconciler.breaker = Arc::new(Drowned);
     assert!(matches!(world.reconcile().await, Ok(Requeue::After(_))));
     let conditions = world.conditions();
     let text = "Responsive=False/WatchCircuitOpen Too many watch events from ConfigMap/noisy. Allowing events periodically.";

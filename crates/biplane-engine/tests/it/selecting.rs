@@ -26,7 +26,7 @@ async fn an_enforced_composition_replaces_any_other() {
     // SEL-2, T-27
     let world = World::new(0);
     world.seed(definition(&json!({"enforcedCompositionRef": {"name": "comp"}})));
-    world.change_xr(|xr| xr.set_at(&["spec", "crossplane", "compositionRef", "name"], "other"));
+    world.change_xr(|xr| xr.set_at_or_ignore(&["spec", "crossplane", "compositionRef", "name"], "other"));
     world.reconcile().await.unwrap();
     assert_eq!(prepared(&world).str_at(&["spec", "crossplane", "compositionRef", "name"]), "comp");
     assert_eq!(
@@ -50,7 +50,7 @@ async fn a_default_counts_only_where_nothing_else_is_said() {
     let world = World::new(0);
     world.seed(definition(&json!({"defaultCompositionRef": {"name": "comp"}})));
     world.change_xr(|xr| {
-        xr.set_at(
+        xr.set_at_or_ignore(
             &["spec", "crossplane", "compositionSelector"],
             json!({"matchLabels": {"a": "b"}}),
         );
@@ -71,11 +71,11 @@ async fn labels_select_only_compositions_of_the_very_kind() {
         ("c", "example.org/v2", "Thing"),
     ] {
         let mut composition = composition(name, "comp-uid", &spec(version, kind));
-        composition.set_at(&["metadata", "labels", "pick"], "me");
+        composition.set_at_or_ignore(&["metadata", "labels", "pick"], "me");
         world.seed(composition);
     }
     world.change_xr(|xr| {
-        xr.set_at(
+        xr.set_at_or_ignore(
             &["spec", "crossplane", "compositionSelector"],
             json!({"matchLabels": {"pick": "me"}}),
         );
@@ -90,8 +90,8 @@ async fn a_manual_policy_keeps_the_revision_that_is_set() {
     let world = World::new(0);
     world.seed(revision("comp-2", "comp-uid", 2, &spec("example.org/v1", "Thing")));
     world.change_xr(|xr| {
-        xr.set_at(&["spec", "crossplane", "compositionUpdatePolicy"], "Manual");
-        xr.set_at(&["spec", "crossplane", "compositionRevisionRef", "name"], "comp-1");
+        xr.set_at_or_ignore(&["spec", "crossplane", "compositionUpdatePolicy"], "Manual");
+        xr.set_at_or_ignore(&["spec", "crossplane", "compositionRevisionRef", "name"], "comp-1");
     });
     world.reconcile().await.unwrap();
     assert_eq!(
@@ -102,19 +102,28 @@ async fn a_manual_policy_keeps_the_revision_that_is_set() {
 
 #[tokio::test]
 async fn the_revision_selector_counts_only_for_an_automatic_policy() {
-    // SEL-8, T-31
-    for (policy, want) in [(None, "comp-3"), (Some("Automatic"), "comp-2")] {
+    // SEL-8, T-31: an absent policy is the default of the definition.
+    for (policy, default, want) in [
+        (None, None, "comp-2"),
+        (None, Some("Automatic"), "comp-2"),
+        (None, Some("Manual"), "comp-3"),
+        (Some("Automatic"), Some("Manual"), "comp-2"),
+        (Some("Manual"), None, "comp-3"),
+    ] {
         let world = World::new(0);
         for (name, number, channel) in [("comp-2", 2, "dev"), ("comp-3", 3, "prod")] {
             let mut revision = revision(name, "comp-uid", number, &spec("example.org/v1", "Thing"));
-            revision.set_at(&["metadata", "labels", "channel"], channel);
+            revision.set_at_or_ignore(&["metadata", "labels", "channel"], channel);
             world.seed(revision);
+        }
+        if let Some(default) = default {
+            world.seed(definition(&json!({"defaultCompositionUpdatePolicy": default})));
         }
         world.change_xr(|xr| {
             if let Some(policy) = policy {
-                xr.set_at(&["spec", "crossplane", "compositionUpdatePolicy"], policy);
+                xr.set_at_or_ignore(&["spec", "crossplane", "compositionUpdatePolicy"], policy);
             }
-            xr.set_at(
+            xr.set_at_or_ignore(
                 &["spec", "crossplane", "compositionRevisionSelector"],
                 json!({"matchLabels": {"channel": "dev"}}),
             );
@@ -147,15 +156,27 @@ async fn revisions_of_another_owner_do_not_count() {
 }
 
 #[tokio::test]
-async fn a_default_revision_selector_is_copied() {
-    // SEL-6
+async fn a_default_revision_selector_counts_from_the_first_reconcile() {
+    // SEL-6, and the recording live/default-revision-selector: the newest revision is of another
+    // channel, and the policy is not set yet.
     let world = World::new(0);
-    let selector = json!({"matchLabels": {"channel": "dev"}});
+    for (name, number, channel) in [("comp-2", 2, "stable"), ("comp-3", 3, "beta")] {
+        let mut revision = revision(name, "comp-uid", number, &spec("example.org/v1", "Thing"));
+        revision.set_at_or_ignore(&["metadata", "labels", "channel"], channel);
+        world.seed(revision);
+    }
+    let selector = json!({"matchLabels": {"channel": "stable"}});
     world.seed(definition(&json!({"defaultCompositionRevisionSelector": selector})));
     world.reconcile().await.unwrap();
+    let prepared = prepared(&world);
     assert_eq!(
-        prepared(&world).at(&["spec", "crossplane", "compositionRevisionSelector"]),
-        Some(&selector)
+        prepared.at(&["spec", "crossplane"]),
+        Some(&json!({
+            "compositionRef": {"name": "comp"},
+            "compositionRevisionRef": {"name": "comp-2"},
+            "compositionRevisionSelector": selector,
+            "compositionUpdatePolicy": "Automatic",
+        }))
     );
 }
 
@@ -164,7 +185,7 @@ async fn the_label_of_a_root_is_kept() {
     // CFG-1, T-34
     for (label, want) in [("", "xr"), ("root", "root")] {
         let world = World::new(1);
-        world.change_xr(|xr| xr.set_at(&["metadata", "labels", "crossplane.io/composite"], label));
+        world.change_xr(|xr| xr.set_at_or_ignore(&["metadata", "labels", "crossplane.io/composite"], label));
         world.respond([crate::world::wants(&["a"])]);
         world.reconcile().await.unwrap();
         assert_eq!(world.applied()[0].label("crossplane.io/composite"), want);

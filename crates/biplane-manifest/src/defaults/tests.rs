@@ -28,7 +28,7 @@ fn definition(api_version: &str, spec: Value) -> Object {
 fn check(spec: Value, schema: Value, want: Value) {
     let mut composite = object(json!({"apiVersion": "example.org/v1", "kind": "X", "spec": spec}));
     let mut definition = definition("apiextensions.crossplane.io/v2", schema);
-    definition.set_at(&["spec", "scope"], "Namespaced");
+    definition.set_at_or_ignore(&["spec", "scope"], "Namespaced");
     apply(&mut composite, &definition).unwrap();
     assert_eq!(composite.get("spec"), Some(&want));
     assert_eq!(composite.get("other"), None);
@@ -79,7 +79,7 @@ fn the_update_policy_goes_where_the_definition_has_it() {
     ] {
         let api_version = format!("apiextensions.crossplane.io/{version}");
         let mut definition = definition(&api_version, json!({}));
-        definition.set_at(&["spec", "scope"], scope.map_or(Value::Null, Value::from));
+        definition.set_at_or_ignore(&["spec", "scope"], scope.map_or(Value::Null, Value::from));
         let mut composite =
             object(json!({"apiVersion": "example.org/v1", "kind": "X", "spec": given}));
         apply(&mut composite, &definition).unwrap();
@@ -105,7 +105,7 @@ fn fields_of_the_control_plane_have_no_defaults_of_users() {
         composite.get("spec"),
         Some(&json!({"compositionUpdatePolicy": "Manual", "own": {"name": "x"}}))
     );
-    legacy.set_at(&["spec", "scope"], "Cluster");
+    legacy.set_at_or_ignore(&["spec", "scope"], "Cluster");
     let mut composite = object(given);
     apply(&mut composite, &legacy).unwrap();
     let spec = composite.get("spec").and_then(Value::as_object).unwrap();

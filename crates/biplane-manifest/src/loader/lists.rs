@@ -19,8 +19,8 @@ fn unpack(object: Object, within: Vec<String>, found: &mut Vec<(Object, Vec<Stri
     for (index, mut item) in items.into_iter().enumerate() {
         // In a typed list, the items may omit their kind.
         if let Some(kind) = kind.filter(|kind| !kind.is_empty() && item.kind().is_empty()) {
-            item.set_at(&["kind"], kind);
-            item.set_at(&["apiVersion"], api_version);
+            item.set_at_or_ignore(&["kind"], kind);
+            item.set_at_or_ignore(&["apiVersion"], api_version);
         }
         let step = ["items".to_owned(), index.to_string()];
         unpack(item, [within.as_slice(), &step].concat(), found);

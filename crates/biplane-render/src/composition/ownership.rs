@@ -71,7 +71,7 @@ fn remember(composites: &mut [Object], observed: Vec<Object>) -> Vec<Object> {
                 }
             }
             if !status.is_empty() {
-                now.set_at(&["status"], status);
+                now.set_at_or_ignore(&["status"], status);
             }
         }
     }

@@ -143,20 +143,20 @@ impl<'a> SimulatedCluster<'a> {
         if is_update(after) {
             if composite.label(COMPOSITE).is_empty() {
                 let name = composite.name().to_owned();
-                composite.set_at(&["metadata", "labels", COMPOSITE], name);
+                composite.set_at_or_ignore(&["metadata", "labels", COMPOSITE], name);
             }
             let machinery = self.machinery(&composite.id());
-            composite.set_at(&[machinery, &["compositionRef", "name"]].concat(), composition);
+            composite.set_at_or_ignore(&[machinery, &["compositionRef", "name"]].concat(), composition);
         }
         if let Some(Value::Object(spec)) = after.get("spec") {
             let below = match composite.get("spec") {
                 Some(Value::Object(below)) => below.clone(),
                 _ => biplane_model::Map::new(),
             };
-            composite.set_at(&["spec"], overlay(below, spec.clone()));
+            composite.set_at_or_ignore(&["spec"], overlay(below, spec.clone()));
         }
         match after.get("status") {
-            Some(status) => composite.set_at(&["status"], status.clone()),
+            Some(status) => composite.set_at_or_ignore(&["status"], status.clone()),
             None => {
                 composite.make_mut().remove("status");
             }
@@ -173,14 +173,14 @@ impl<'a> SimulatedCluster<'a> {
     /// Only the fields of a composite resource that a render changes, as printed.
     pub(super) fn changed(&self, composite: &Object) -> Object {
         let mut changed = Object::new();
-        changed.set_at(&["apiVersion"], composite.api_version());
-        changed.set_at(&["kind"], composite.kind());
+        changed.set_at_or_ignore(&["apiVersion"], composite.api_version());
+        changed.set_at_or_ignore(&["kind"], composite.kind());
         changed.set_meta("name", composite.name());
         changed.set_meta("namespace", composite.namespace());
         let references = [self.machinery(&composite.id()), &["resourceRefs"]].concat();
         for path in [references.as_slice(), &["status"]] {
             if let Some(value) = composite.at(path) {
-                changed.set_at(path, value.clone());
+                changed.set_at_or_ignore(path, value.clone());
             }
         }
         changed
@@ -191,7 +191,7 @@ impl<'a> SimulatedCluster<'a> {
         self.check_composer(&composite.id(), &id)?;
         let mut live = self.objects.get(&id).cloned();
         if let (Some(live), Some(managers)) = (&mut live, self.managers.get(&id)) {
-            live.set_at(&["metadata", "managedFields"], managers.clone());
+            live.set_at_or_ignore(&["metadata", "managedFields"], managers.clone());
         }
         let mut object = apply::apply(composite, live.as_ref(), intent)
             .with_context(|| format!("cannot apply {id}"))?;

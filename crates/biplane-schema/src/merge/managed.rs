@@ -178,7 +178,7 @@ impl ManagedFields {
         if self.0.is_empty() {
             object.remove_at(&["metadata", "managedFields"]);
         } else {
-            object.set_at(&["metadata", "managedFields"], self.encode());
+            object.set_at_or_ignore(&["metadata", "managedFields"], self.encode());
         }
     }
 

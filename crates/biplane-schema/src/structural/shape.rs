@@ -65,6 +65,27 @@ pub(super) fn prune_known_fields(map: &mut Map<String, Value>, node: &Node, reso
     }
 }
 
+/// Lists the paths of fields that pruning removed.
+pub(super) fn removed(before: &Value, after: &Value, path: &str, paths: &mut Vec<String>) {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, field) in before {
+                let path = format!("{path}.{name}");
+                match after.get(name) {
+                    Some(left) => removed(field, left, &path, paths),
+                    None => paths.push(path),
+                }
+            }
+        }
+        (Value::Array(before), Value::Array(after)) => {
+            for (index, (item, left)) in before.iter().zip(after).enumerate() {
+                removed(item, left, &format!("{path}[{index}]"), paths);
+            }
+        }
+        _ => {}
+    }
+}
+
 fn field_node<'a>(node: Option<&'a Node>, name: &str) -> Option<&'a Node> {
     let node = node?;
     node.properties.get(name).or_else(|| node.additional.given())

@@ -265,3 +265,29 @@ fn what_is_no_schema_is_refused_with_its_place() {
         "cannot read schema: openAPIV3Schema.properties[a] type is not one that JSON has"
     );
 }
+
+#[test]
+fn undeclared_fields_of_the_status_are_removed_and_named() {
+    let schema = Schema::parse(&json!({"type": "object", "properties": {
+        "spec": {"type": "object"},
+        "status": {"type": "object", "properties": {
+            "known": {"type": "string"},
+            "items": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        }},
+    }}))
+    .unwrap();
+    let mut object = Object::from_value(json!({
+        "spec": {"undeclared": "not looked at"},
+        "status": {
+            "known": "k", "unknown": {"deep": 1}, "free": {"any": "thing"},
+            "items": [{"a": "x"}, {"a": "y", "b": "z"}],
+        },
+    }))
+    .unwrap();
+    assert_eq!(schema.prune_status(&mut object), ["status.items[1].b", "status.unknown"]);
+    let left = json!({"known": "k", "free": {"any": "thing"}, "items": [{"a": "x"}, {"a": "y"}]});
+    assert_eq!(object.get("status"), Some(&left));
+    assert!(object.at(&["spec", "undeclared"]).is_some());
+    assert!(schema.prune_status(&mut object).is_empty());
+}

@@ -1,22 +1,23 @@
 //! Runs sequences on the memory cluster.
 
-use biplane_cluster::memory::Counted;
+use biplane_cluster::memory::ApiServer;
 use biplane_cluster::{
-    Apply, Cluster, Delete, MemoryCluster, Patch, ReadError, Source, WriteError,
+    Apply, Cluster, Delete, Part, Patch, ReadError, Source, Write, WriteError,
 };
 use biplane_model::Object;
 use serde_json::Value;
 
 use super::{Answer, Step, World};
+use crate::soon;
 
 pub(super) struct Memory {
-    cluster: MemoryCluster,
+    cluster: ApiServer,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Memory {
     pub(super) fn new(definitions: &[Object]) -> Self {
-        let cluster = MemoryCluster::api_server("test", Counted::default());
+        let cluster = ApiServer::default();
         for definition in definitions {
             cluster.register(definition).unwrap();
         }
@@ -31,6 +32,7 @@ fn refused(error: &WriteError) -> Answer {
         WriteError::Conflict(_) => "Conflict",
         WriteError::AlreadyExists(_) => "AlreadyExists",
         WriteError::Invalid(_) => "Invalid",
+        WriteError::Malformed(_) => "Malformed",
         WriteError::BadRequest(_) => "BadRequest",
         _ => "other",
     };
@@ -39,7 +41,7 @@ fn refused(error: &WriteError) -> Answer {
 
 impl World for Memory {
     fn get(&self, object: &Object) -> Answer {
-        match self.runtime.block_on(self.cluster.get(&object.id(), Source::Live)) {
+        match self.runtime.block_on(self.cluster.get(&object.id(), Source::Live, soon())) {
             Ok(object) => Answer::Object(object),
             Err(ReadError::NotFound(message)) => Answer::Refused { reason: "NotFound", message },
             Err(error) => Answer::Refused { reason: "other", message: error.to_string() },
@@ -48,23 +50,31 @@ impl World for Memory {
 
     fn run(&self, step: &Step<'_>) -> Answer {
         let Step { verb, manager, force, object, patch } = step;
-        self.cluster.write_as(manager);
-        let how = Apply { manager: (*manager).to_owned(), force: *force };
+        let write = &Write::by(*manager);
+        let apply = &Apply { write: write.clone(), force: *force };
+        let (main, status) = (Part::Main, Part::Status);
         let cluster = &self.cluster;
-        let id = object.id();
+        let (id, by) = (object.id(), soon());
         let answer = self.runtime.block_on(async {
             match *verb {
-                "create" => cluster.create(object.clone()).await,
-                "update" => cluster.update(object).await,
-                "updateStatus" => cluster.update_status(object).await,
-                "apply" => cluster.apply(object, &how).await,
-                "applyStatus" => cluster.apply_status(object, &how).await,
-                "mergePatch" => cluster.patch(&id, &Patch::Merge((*patch).clone())).await,
-                "jsonPatch" => {
-                    let operations = patch.as_array().cloned().unwrap();
-                    cluster.patch(&id, &Patch::Json(operations)).await
+                "create" => cluster.create(object.clone(), write, by).await,
+                "update" => cluster.update(object, main, write, by).await,
+                "updateStatus" => cluster.update(object, status, write, by).await,
+                "apply" => cluster.apply(object, main, None, apply, by).await.map(|a| a.object),
+                "applyStatus" => {
+                    cluster.apply(object, status, None, apply, by).await.map(|a| a.object)
                 }
-                "delete" => cluster.delete(&id, &Delete::default()).await.map(|()| Object::new()),
+                "mergePatch" => {
+                    let patch = Patch::Merge((*patch).clone());
+                    cluster.patch(&id, main, &patch, write, by).await
+                }
+                "jsonPatch" => {
+                    let patch = Patch::Json(patch.as_array().cloned().unwrap());
+                    cluster.patch(&id, main, &patch, write, by).await
+                }
+                "delete" => {
+                    cluster.delete(&id, &Delete::default(), by).await.map(|_| Object::new())
+                }
                 "get" => Ok(Object::new()),
                 other => panic!("no such verb: {other}"),
             }

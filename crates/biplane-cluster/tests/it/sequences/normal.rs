@@ -51,7 +51,7 @@ impl Normal {
                 ["operation", "manager", "apiVersion", "subresource"]
                     .map(|field| entry[field].as_str().unwrap_or_default().to_owned())
             });
-            object.set_at(&["metadata", "managedFields"], entries);
+            object.set_at_or_ignore(&["metadata", "managedFields"], entries);
         }
         object.into_value()
     }

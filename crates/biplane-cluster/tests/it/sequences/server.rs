@@ -50,8 +50,9 @@ impl Server {
             (404, _) => "NotFound",
             (409, "AlreadyExists") => "AlreadyExists",
             (409, _) => "Conflict",
+            (422, _) => "Invalid",
             // The server reports a type mismatch as an internal error.
-            (422, _) | (500, "") => "Invalid",
+            (500, "") => "Malformed",
             (400, _) => "BadRequest",
             _ => "other",
         };

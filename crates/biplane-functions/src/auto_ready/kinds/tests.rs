@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 fn check(api_version: &str, kind: &str, rest: &Value) -> bool {
     let mut object = Object::from_value(rest.clone()).unwrap();
-    object.set_at(&["apiVersion"], api_version);
-    object.set_at(&["kind"], kind);
+    object.set_at_or_ignore(&["apiVersion"], api_version);
+    object.set_at_or_ignore(&["kind"], kind);
     is_healthy(&object)
 }
 

@@ -64,7 +64,7 @@ fn resources_go_to_the_composite_resource_that_owns_them_however_far_above() {
 #[test]
 fn resources_without_an_owner_go_by_the_label_of_the_top() {
     let mut below = xr("", "below");
-    below.set_at(&["metadata", "labels", COMPOSITE], "top");
+    below.set_at_or_ignore(&["metadata", "labels", COMPOSITE], "top");
     let observed = [labelled("", "a", "one"), labelled("n", "b", "top"), labelled("", "c", "one")];
     assert_eq!(shared(&[xr("", "one"), below], &observed).unwrap(), [vec!["a", "c"], vec!["b"]]);
     // Composite resources in different namespaces may have the same name.
@@ -76,7 +76,7 @@ fn resources_without_an_owner_go_by_the_label_of_the_top() {
 fn what_is_nobodys_or_anybodys_is_refused() {
     let two = [xr("", "one"), xr("", "two")];
     let mut same = two.clone();
-    same[0].set_at(&["metadata", "labels", COMPOSITE], "two");
+    same[0].set_at_or_ignore(&["metadata", "labels", COMPOSITE], "two");
     let circle = [owned("a", "Thing", "b", ""), owned("b", "Thing", "a", "")];
     for (composites, observed, named) in [
         (&two, &[object("Thing", json!({"name": "a"}))][..], "Thing.example.org a"),
@@ -97,12 +97,12 @@ fn what_is_nobodys_or_anybodys_is_refused() {
 fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     let mut earlier = xr("", "one");
     earlier.set_meta("uid", "u-1");
-    earlier.set_at(&["spec"], json!({"colour": "red"}));
+    earlier.set_at_or_ignore(&["spec"], json!({"colour": "red"}));
     let conditions = json!([{"type": "Ready"}, {"type": "Painted"}, {"type": "Synced"}]);
-    earlier.set_at(&["status"], json!({"address": "there", "conditions": conditions}));
+    earlier.set_at_or_ignore(&["status"], json!({"address": "there", "conditions": conditions}));
     let mut set = xr("", "two");
     set.set_meta("uid", "u-2");
-    set.set_at(&["status"], json!({}));
+    set.set_at_or_ignore(&["status"], json!({}));
     let mut other = earlier.clone();
     other.set_meta("name", "two");
     let mut composites = [xr("", "one"), set.clone()];
@@ -110,12 +110,12 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     assert_eq!(shares, Ownership::new());
     let mut want = xr("", "one");
     want.set_meta("uid", "u-1");
-    want.set_at(&["status"], json!({"address": "there", "conditions": [{"type": "Painted"}]}));
+    want.set_at_or_ignore(&["status"], json!({"address": "there", "conditions": [{"type": "Painted"}]}));
     assert_eq!(composites, [want, set]);
 
     // Conditions that every reconcile sets are not kept.
     let mut earlier = xr("", "one");
-    earlier.set_at(&["status"], json!({"conditions": [{"type": "Ready"}]}));
+    earlier.set_at_or_ignore(&["status"], json!({"conditions": [{"type": "Ready"}]}));
     let mut composites = [xr("", "one")];
     assign(&mut composites, vec![earlier]).unwrap();
     assert_eq!(composites, [xr("", "one")]);
@@ -124,7 +124,7 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
 #[test]
 fn two_of_a_name_are_rivals_unless_their_owners_differ() {
     let named = |mut object: Object, resource: &str| {
-        object.set_at(&["metadata", "annotations", RESOURCE_NAME], resource);
+        object.set_at_or_ignore(&["metadata", "annotations", RESOURCE_NAME], resource);
         object
     };
     let warnings =

@@ -35,7 +35,7 @@ fn output(composed: &[Object], deleted: &[Object]) -> CompositeOutput {
 fn what_is_no_longer_wanted_goes_and_what_others_wrote_stays() {
     let nested = Nested::default();
     let mut existing = thing("t", json!({"theirs": 1}));
-    existing.set_at(&["status", "ready"], true);
+    existing.set_at_or_ignore(&["status", "ready"], true);
     let mut cluster = SimulatedCluster::new(&xr("a"), &[existing], &nested);
     let id = thing("t", json!({})).id();
     let spec = |cluster: &SimulatedCluster<'_>| cluster.get(&id).unwrap().get("spec").cloned();
@@ -56,7 +56,7 @@ fn what_is_no_longer_wanted_goes_and_what_others_wrote_stays() {
 fn references_are_laid_over_the_spec_and_a_status_takes_the_place_of_the_old_one() {
     let nested = Nested::default();
     let mut before = xr("a");
-    before.set_at(&["status"], json!({"old": 1}));
+    before.set_at_or_ignore(&["status"], json!({"old": 1}));
     let mut cluster = SimulatedCluster::new(&before, &[], &nested);
     let after = json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "a"},
         "spec": {"crossplane": {"resourceRefs": []}},
@@ -81,7 +81,7 @@ fn what_exists_belongs_to_its_owner() {
         let mut object = thing(name, json!({}));
         let owner = json!([{"apiVersion": "example.org/v1", "kind": kind, "name": owner,
             "uid": uid, "controller": true}]);
-        object.set_at(&["metadata", "ownerReferences"], owner);
+        object.set_at_or_ignore(&["metadata", "ownerReferences"], owner);
         object
     };
     let mut branch = owned("branch", "XApp", "a", "u-a");
@@ -109,7 +109,7 @@ fn owners_that_own_each_other_are_no_end_of_work() {
         let mut object = thing(name, json!({}));
         let owner = json!([{"apiVersion": "example.org/v1", "kind": "Thing", "name": owner,
             "uid": "", "controller": true}]);
-        object.set_at(&["metadata", "ownerReferences"], owner);
+        object.set_at_or_ignore(&["metadata", "ownerReferences"], owner);
         object
     };
     let cluster = SimulatedCluster::new(&xr("a"), &[owned("b", "c"), owned("c", "b")], &nested);
@@ -123,13 +123,13 @@ fn owners_that_own_each_other_are_no_end_of_work() {
 fn a_composite_resource_that_is_shown_as_a_whole_was_not_composed() {
     let nested = Nested::default();
     let mut before = xr("a");
-    before.set_at(&["status"], json!({"old": 1}));
+    before.set_at_or_ignore(&["status"], json!({"old": 1}));
     let mut cluster = SimulatedCluster::new(&before, &[], &nested);
     let mut whole = before.clone();
     whole.set_meta("resourceVersion", "999");
     whole.set_meta("uid", "u");
-    whole.set_at(&["status"], json!({"new": 1}));
-    whole.set_at(&["spec", "writeConnectionSecretToRef"], json!({"name": "s"}));
+    whole.set_at_or_ignore(&["status"], json!({"new": 1}));
+    whole.set_at_or_ignore(&["spec", "writeConnectionSecretToRef"], json!({"name": "s"}));
     let output =
         CompositeOutput { composite_resource: Some(whole.into()), ..CompositeOutput::default() };
     cluster.take_in(&before.id(), "c", &output).unwrap();
@@ -146,8 +146,8 @@ fn what_changes_of_a_composite_resource_is_references_and_status() {
     let nested = Nested::default();
     let mut composite = xr("a");
     composite.set_meta("namespace", "n");
-    composite.set_at(&["spec", "crossplane"], json!({"compositionRef": {}, "resourceRefs": []}));
-    composite.set_at(&["status"], json!({"x": 1}));
+    composite.set_at_or_ignore(&["spec", "crossplane"], json!({"compositionRef": {}, "resourceRefs": []}));
+    composite.set_at_or_ignore(&["status"], json!({"x": 1}));
     let cluster = SimulatedCluster::new(&composite, &[], &nested);
     let want = json!({"apiVersion": "example.org/v1", "kind": "XApp",
         "metadata": {"name": "a", "namespace": "n"},

@@ -5,7 +5,7 @@ use biplane_model::{Map, Object, Value, names};
 use biplane_schema::structural::{FieldError, Problem};
 
 use super::given;
-use crate::cluster::WriteError;
+use crate::error::WriteError;
 
 const KNOWN: [&str; 15] = [
     "annotations",
@@ -121,7 +121,7 @@ pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
 pub(super) fn keep_system_fields(new: &mut Object, old: &Object) {
     for field in ["creationTimestamp", "deletionTimestamp", "generation"] {
         match given(old.at(&["metadata", field])).cloned() {
-            Some(value) => new.set_at(&["metadata", field], value),
+            Some(value) => new.set_at_or_ignore(&["metadata", field], value),
             None if field == "generation" => {
                 new.remove_at(&["metadata", field]);
             }
@@ -132,7 +132,7 @@ pub(super) fn keep_system_fields(new: &mut Object, old: &Object) {
         if given(new.at(&["metadata", field])).is_none()
             && let Some(value) = old.at(&["metadata", field]).cloned()
         {
-            new.set_at(&["metadata", field], value);
+            new.set_at_or_ignore(&["metadata", field], value);
         }
     }
 }
@@ -155,7 +155,7 @@ pub(super) fn keep_times_if_nothing_else_changed(new: &mut Object, old: &Object)
         return;
     }
     if let Some(managers) = old.at(&path).cloned() {
-        new.set_at(&path, managers);
+        new.set_at_or_ignore(&path, managers);
     }
 }
 

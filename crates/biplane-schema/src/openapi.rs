@@ -8,6 +8,17 @@ const PREFIX: &str = "#/components/schemas/";
 /// of schemas.
 const MAX_DEPTH: usize = 400;
 
+/// Why a schema cannot be inlined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenApiError {
+    /// References and properties nest too deeply.
+    #[error("schema nests too deeply")]
+    TooDeep,
+    /// A reference leads nowhere.
+    #[error("internal error: cannot resolve Ref {0:?}: schema not found")]
+    Unresolved(String),
+}
+
 type Schemas = Map<String, Value>;
 
 fn schemas(document: &Object) -> Option<&Schemas> {
@@ -25,7 +36,9 @@ fn kind_of(schema: &Value) -> Option<Gvk> {
     }
 }
 
-pub(super) fn served_by(document: &Object) -> Vec<(String, String)> {
+/// Returns the groups and versions that a document serves: those of schemas that have exactly one
+/// kind.
+pub fn served_by(document: &Object) -> Vec<(String, String)> {
     let mut served: Vec<_> = schemas(document)
         .into_iter()
         .flat_map(|all| all.values())
@@ -38,7 +51,7 @@ pub(super) fn served_by(document: &Object) -> Vec<(String, String)> {
 }
 
 /// Returns the schema of a kind with all references inlined, if the document has one.
-pub(super) fn schema_of(document: &Object, gvk: &Gvk) -> Result<Option<Object>, String> {
+pub fn schema_of(document: &Object, gvk: &Gvk) -> Result<Option<Object>, OpenApiError> {
     let Some(all) = schemas(document) else { return Ok(None) };
     let Some((name, root)) = all.iter().find(|(_, schema)| kind_of(schema).as_ref() == Some(gvk))
     else {
@@ -61,15 +74,15 @@ fn flatten(
     schema: &Value,
     path: &mut Vec<String>,
     depth: usize,
-) -> Result<Value, String> {
-    let depth = depth.checked_sub(1).ok_or("schema nests too deeply")?;
+) -> Result<Value, OpenApiError> {
+    let depth = depth.checked_sub(1).ok_or(OpenApiError::TooDeep)?;
     let Some(reference) = reference(schema) else { return inside(all, schema, path, depth) };
     if path.iter().any(|visited| visited == reference) {
         return Ok(json!({"type": "object"}));
     }
-    let target = all.get(reference.strip_prefix(PREFIX).unwrap_or(reference)).ok_or_else(|| {
-        format!("internal error: cannot resolve Ref {reference:?}: schema not found")
-    })?;
+    let target = all
+        .get(reference.strip_prefix(PREFIX).unwrap_or(reference))
+        .ok_or_else(|| OpenApiError::Unresolved(reference.to_owned()))?;
     path.push(reference.to_owned());
     let flat = inside(all, target, path, depth);
     path.pop();
@@ -81,7 +94,7 @@ fn inside(
     schema: &Value,
     path: &mut Vec<String>,
     depth: usize,
-) -> Result<Value, String> {
+) -> Result<Value, OpenApiError> {
     let mut flat = schema.clone();
     drop_empty(&mut flat);
     if let Some(properties) = flat.get_mut("properties").and_then(Value::as_object_mut) {
@@ -222,6 +235,7 @@ mod tests {
         }}}});
         let document = Object::from_value(document).unwrap();
         let error = schema_of(&document, &Gvk::new("example.org/v1", "Thing")).unwrap_err();
-        assert!(error.contains("nothing"), "{error}");
+        let nothing = "#/components/schemas/nothing".to_owned();
+        assert_eq!(error, OpenApiError::Unresolved(nothing));
     }
 }

@@ -48,7 +48,7 @@ struct Definition {
 
 /// A kind in the context of one request.
 #[derive(Clone, Debug)]
-pub(in crate::memory) struct Kind {
+pub(super) struct Kind {
     pub gvk: Gvk,
     pub plural: String,
     pub namespaced: bool,
@@ -58,8 +58,8 @@ pub(in crate::memory) struct Kind {
 }
 
 /// All kinds by group and kind.
-#[derive(Debug, Default)]
-pub(in crate::memory) struct Kinds(BTreeMap<(String, String), Arc<Definition>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kinds(BTreeMap<(String, String), Arc<Definition>>);
 
 /// Built-in kinds: group, kind, plural, namespaced, has generations, has a status subresource.
 const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
@@ -94,7 +94,7 @@ const CRD: &str = "CustomResourceDefinition";
 
 impl Kinds {
     /// Registers a definition. It replaces an earlier one of the same kind.
-    pub(in crate::memory) fn register(&mut self, crd: &Object) -> Result<(), RegisterError> {
+    pub(super) fn register(&mut self, crd: &Object) -> Result<(), RegisterError> {
         let incomplete = || RegisterError::Incomplete(crd.name().to_owned());
         let group = crd.str_at(&["spec", "group"]);
         let kind = crd.str_at(&["spec", "names", "kind"]);
@@ -126,14 +126,22 @@ impl Kinds {
 
     /// Registers the kind if the stored object is a definition. An invalid definition is ignored. A
     /// real server also ignores it and reports the error in the conditions of the definition.
-    pub(in crate::memory) fn learn(&mut self, object: &Object) {
+    pub(super) fn learn(&mut self, object: &Object) {
         if object.kind() == CRD {
             let _ = self.register(object);
         }
     }
 
+    /// An object in another version of its kind. Versions differ only in their schemas.
+    pub(super) fn converted(&self, object: &Object, gvk: &Gvk) -> Object {
+        let kind = self.of_gvk(gvk, !object.namespace().is_empty());
+        let mut converted = object.clone();
+        converted.set_at_or_ignore(&["apiVersion"], gvk.api_version());
+        kind.coerced(converted)
+    }
+
     /// Whether a kind is namespaced, if that is known.
-    pub(in crate::memory) fn namespaced(&self, gvk: &Gvk) -> Option<bool> {
+    pub(super) fn namespaced(&self, gvk: &Gvk) -> Option<bool> {
         if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
             return Some(definition.namespaced);
         }
@@ -141,13 +149,13 @@ impl Kinds {
         built_in.map(|built_in| built_in.3)
     }
 
-    pub(in crate::memory) fn of(&self, object: &Object) -> Kind {
+    pub(super) fn of(&self, object: &Object) -> Kind {
         self.of_gvk(&object.gvk(), !object.namespace().is_empty())
     }
 
     /// Returns the kind. An unknown kind has no schema, and is namespaced if its object has a
     /// namespace.
-    pub(in crate::memory) fn of_gvk(&self, gvk: &Gvk, in_namespace: bool) -> Kind {
+    pub(super) fn of_gvk(&self, gvk: &Gvk, in_namespace: bool) -> Kind {
         let gvk = gvk.clone();
         if let Some(definition) = self.0.get(&(gvk.group.clone(), gvk.kind.clone())) {
             return Kind {
@@ -197,7 +205,7 @@ impl Kind {
     }
 
     /// `plural.group`, or `plural` for the core group.
-    pub(in crate::memory) fn resource(&self) -> String {
+    pub(super) fn resource(&self) -> String {
         if self.gvk.group.is_empty() {
             self.plural.clone()
         } else {
@@ -205,7 +213,7 @@ impl Kind {
         }
     }
 
-    pub(in crate::memory) fn has_status(&self, version: &str) -> bool {
+    pub(super) fn has_status(&self, version: &str) -> bool {
         self.version(version).is_some_and(|version| version.status)
     }
 
@@ -245,7 +253,7 @@ impl Versions for Kind {
             return Some(At { object: Cow::Borrowed(object), type_ref });
         }
         let mut converted = Object::from_value(object.clone())?;
-        converted.set_at(&["apiVersion"], api_version);
+        converted.set_at_or_ignore(&["apiVersion"], api_version);
         if let Some(schema) = &version.schema {
             schema.prune(&mut converted);
         }

@@ -6,7 +6,7 @@
 use biplane_model::Value;
 use json_patch::PatchOperation;
 
-use crate::cluster::WriteError;
+use crate::error::WriteError;
 
 /// Applies a merge patch to a document. Null removes a field.
 pub(super) fn merge(document: &Value, patch: &Value) -> Value {

@@ -5,7 +5,7 @@ use biplane_model::Object;
 use biplane_schema::structural::{FieldError, Problem, joined};
 
 use super::kinds::Kind;
-use crate::cluster::WriteError;
+use crate::error::WriteError;
 
 pub(super) fn not_found(kind: &Kind, name: &str) -> String {
     format!("{} {} not found", kind.resource(), quote(name))
@@ -65,6 +65,15 @@ pub(super) fn uid_precondition(live: &Object, given: &str) -> WriteError {
         "the UID in the precondition ({given}) does not match the UID in record ({}). The object \
          might have been deleted and then recreated",
         live.uid()
+    );
+    conflict(&live.gvk().group_kind(), live.name(), &reason)
+}
+
+pub(super) fn version_precondition(live: &Object, given: &str) -> WriteError {
+    let reason = format!(
+        "the ResourceVersion in the precondition ({given}) does not match the ResourceVersion in \
+         record ({}). The object might have been modified",
+        live.resource_version()
     );
     conflict(&live.gvk().group_kind(), live.name(), &reason)
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use biplane_model::{Object, ObjectId, Value};
 
-use super::{Endpoint, field_manager, keep, metadata, start_deletion};
-use crate::cluster::{Propagation, WatchEvent};
-use crate::memory::Store;
+use super::{Server, Store, field_manager, keep, metadata, start_deletion};
+use crate::cluster::{Part, Propagation};
+use crate::memory::store::Presentation;
 
 /// The finalizer that keeps an object until its dependents are orphaned.
 pub(super) const ORPHAN: &str = "orphan";
@@ -18,28 +18,28 @@ const COLLECTOR: &str = "kube-controller-manager";
 
 /// Removes an object from the store. [`collect`] processes its dependents.
 pub(super) fn remove(store: &mut Store, id: &ObjectId) {
-    if let Some(object) = store.objects.remove(id) {
-        store.notify(&id.gvk, &object, WatchEvent::Deleted);
-        store.gone.push(object.uid().to_owned());
+    store.server.terminating.remove(&Server::key(id));
+    if let Some(object) = store.take(id) {
+        store.server.gone.push(object.uid().to_owned());
     }
 }
 
 /// Processes dependents until nothing is left to do.
 pub(super) fn collect(store: &mut Store) {
     loop {
-        if let Some(uid) = store.gone.pop() {
+        if let Some(uid) = store.server.gone.pop() {
             for dependent in dependents(store, &uid) {
                 release_or_delete(store, &dependent, &uid, Propagation::Background);
             }
             continue;
         }
-        let holding = store.objects.iter().find_map(|(id, object)| {
+        let holding = store.server.terminating.iter().find(|id| {
+            let Some(object) = store.objects.get(id) else { return false };
             let finalizers = metadata::finalizers(object);
-            let held =
-                |name: &str| object.is_being_deleted() && finalizers.iter().any(|f| f == name);
-            let ready = || ready_to_go(store, object);
-            (held(ORPHAN) || (held(FOREGROUND) && ready())).then(|| id.clone())
+            let held = |name: &str| finalizers.iter().any(|f| f == name);
+            held(ORPHAN) || (held(FOREGROUND) && ready_to_go(store, object))
         });
+        let holding = holding.cloned();
         let Some(id) = holding else { return };
         let Some(owner) = store.objects.get(&id).cloned() else { return };
         if metadata::finalizers(&owner).iter().any(|f| f == ORPHAN) {
@@ -127,9 +127,9 @@ fn release(store: &mut Store, id: &ObjectId, owner: &str) {
     if left.is_empty() {
         new.remove_at(&["metadata", "ownerReferences"]);
     } else {
-        new.set_at(&["metadata", "ownerReferences"], left);
+        new.set_at_or_ignore(&["metadata", "ownerReferences"], left);
     }
-    store_as_collector(store, id, &live, &new);
+    store_as_collector(store, &live, &new);
 }
 
 fn drop_finalizer(store: &mut Store, id: &ObjectId, name: &str) {
@@ -141,14 +141,14 @@ fn drop_finalizer(store: &mut Store, id: &ObjectId, name: &str) {
         return;
     }
     let mut new = live.clone();
-    new.set_at(&["metadata", "finalizers"], left);
-    store_as_collector(store, id, &live, &new);
+    new.set_at_or_ignore(&["metadata", "finalizers"], left);
+    store_as_collector(store, &live, &new);
 }
 
-fn store_as_collector(store: &mut Store, id: &ObjectId, live: &Object, new: &Object) {
+fn store_as_collector(store: &mut Store, live: &Object, new: &Object) {
     let kind = store.server.kinds.of(live);
     let mut new =
-        field_manager(store, &kind, Endpoint::Main, |fm| fm.update(Some(live), new, COLLECTOR));
+        field_manager(store, &kind, Part::Main, |fm| fm.update(Some(live), new, COLLECTOR));
     new.set_meta("resourceVersion", &store.server.next_revision());
-    keep(store, id, &new);
+    keep(store, &new);
 }

@@ -1,0 +1,225 @@
+//! A wrapper around a cluster that does not send applies which would change nothing.
+//!
+//! The decision is made from the object that the caller has just read and from what earlier applies
+//! of this process came to: see [`biplane_schema::merge::Ledger`].
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use biplane_model::{Gvk, Object, ObjectId};
+use biplane_schema::merge::{Applying, Ledger};
+use tokio::time::Instant;
+
+use crate::cluster::{
+    Access, Applied, Apply, Cluster, Delete, Deleted, Effect, List, Page, Part, Patch, Query,
+    Source, Subscribe, Write,
+};
+use crate::error::{ReadError, WriteError};
+use crate::watch::Subscription;
+
+/// What happens to applies that would change nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Skipping {
+    /// They are not sent.
+    #[default]
+    Skip,
+    /// They are sent as dry runs, and those that would have changed something are counted.
+    Verify,
+    /// They are sent.
+    Send,
+}
+
+/// A cluster that does not send applies which would change nothing.
+#[derive(Debug)]
+pub struct Quiet<C> {
+    inner: C,
+    skipping: Skipping,
+    ledger: Mutex<Ledger>,
+    skipped: AtomicU64,
+    wrong: AtomicU64,
+}
+
+impl<C> Quiet<C> {
+    /// Wraps `inner`.
+    pub fn new(inner: C, skipping: Skipping) -> Self {
+        Self {
+            inner,
+            skipping,
+            ledger: Mutex::default(),
+            skipped: AtomicU64::new(0),
+            wrong: AtomicU64::new(0),
+        }
+    }
+
+    /// How many applies were not sent.
+    pub fn skipped(&self) -> u64 {
+        self.skipped.load(Ordering::Relaxed)
+    }
+
+    /// How many of them would have changed something, if that is verified.
+    pub fn wrong(&self) -> u64 {
+        self.wrong.load(Ordering::Relaxed)
+    }
+
+    /// Forgets an object that does not exist any more.
+    pub fn forget(&self, uid: &str) {
+        self.ledger().forget(uid);
+    }
+
+    /// Forgets everything, because a kind has another schema now.
+    pub fn forget_all(&self) {
+        self.ledger().clear();
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<C: Cluster> Quiet<C> {
+    /// Sends a skipped apply as a dry run, and compares the answer with the object as read.
+    async fn verify(
+        &self,
+        intent: &Object,
+        part: Part,
+        known: &Object,
+        how: &Apply,
+        by: Instant,
+    ) -> Result<(), WriteError> {
+        let write = Write { dry_run: true, ..how.write.clone() };
+        let dry = Apply { write, ..how.clone() };
+        let answer = self.inner.apply(intent, part, None, &dry, by).await;
+        let same = match &answer {
+            Ok(applied) => unversioned(&applied.object) == unversioned(known),
+            // The object changed since it was read, so the apply would have been sent too late.
+            Err(WriteError::Conflict(_)) => true,
+            Err(_) => false,
+        };
+        if !same {
+            self.wrong.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(object = %intent.id(), "an apply that was skipped would have changed something");
+        }
+        answer.map(|_| ())
+    }
+}
+
+/// An object without its version and the times of its managers, which a dry run may change.
+fn unversioned(object: &Object) -> Object {
+    let mut object = object.clone();
+    object.remove_at(&["metadata", "resourceVersion"]);
+    let managers = object.remove_at(&["metadata", "managedFields"]);
+    if let Some(biplane_model::Value::Array(mut entries)) = managers {
+        for entry in entries.iter_mut().filter_map(|entry| entry.as_object_mut()) {
+            entry.remove("time");
+        }
+        object.set_at_or_ignore(&["metadata", "managedFields"], entries);
+    }
+    object
+}
+
+#[async_trait]
+impl<C: Cluster> Cluster for Quiet<C> {
+    async fn get(&self, id: &ObjectId, source: Source, by: Instant) -> Result<Object, ReadError> {
+        self.inner.get(id, source, by).await
+    }
+
+    async fn list(
+        &self,
+        gvk: &Gvk,
+        query: &Query,
+        how: &List,
+        by: Instant,
+    ) -> Result<Page, ReadError> {
+        self.inner.list(gvk, query, how, by).await
+    }
+
+    async fn subscribe(
+        &self,
+        gvk: &Gvk,
+        query: &Query,
+        how: &Subscribe,
+        by: Instant,
+    ) -> Result<Subscription, ReadError> {
+        self.inner.subscribe(gvk, query, how, by).await
+    }
+
+    async fn create(&self, object: Object, how: &Write, by: Instant) -> Result<Object, WriteError> {
+        self.inner.create(object, how, by).await
+    }
+
+    async fn update(
+        &self,
+        object: &Object,
+        part: Part,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError> {
+        self.inner.update(object, part, how, by).await
+    }
+
+    async fn patch(
+        &self,
+        id: &ObjectId,
+        part: Part,
+        patch: &Patch,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError> {
+        self.inner.patch(id, part, patch, how, by).await
+    }
+
+    async fn apply(
+        &self,
+        intent: &Object,
+        part: Part,
+        known: Option<&Object>,
+        how: &Apply,
+        by: Instant,
+    ) -> Result<Applied, WriteError> {
+        let subresource = Some(part.subresource()).filter(|name| !name.is_empty());
+        let applying = Applying { manager: &how.write.manager, subresource };
+        if let (Some(known), false) = (known, how.write.dry_run)
+            && self.skipping != Skipping::Send
+            && self.ledger().can_skip(intent, known, &applying)
+        {
+            self.skipped.fetch_add(1, Ordering::Relaxed);
+            if self.skipping == Skipping::Verify {
+                self.verify(intent, part, known, how, by).await?;
+            }
+            return Ok(Applied { object: known.clone(), effect: Effect::Skipped });
+        }
+        let applied = self.inner.apply(intent, part, known, how, by).await?;
+        if !how.write.dry_run {
+            self.ledger().remember(intent, &applied.object, &applying);
+        }
+        Ok(applied)
+    }
+
+    async fn delete(
+        &self,
+        id: &ObjectId,
+        how: &Delete,
+        by: Instant,
+    ) -> Result<Deleted, WriteError> {
+        self.inner.delete(id, how, by).await
+    }
+
+    async fn is_namespaced(&self, gvk: &Gvk, by: Instant) -> Result<bool, ReadError> {
+        self.inner.is_namespaced(gvk, by).await
+    }
+
+    async fn schema(&self, gvk: &Gvk, by: Instant) -> Result<Option<Object>, ReadError> {
+        self.inner.schema(gvk, by).await
+    }
+
+    async fn access(
+        &self,
+        gvk: &Gvk,
+        namespace: &str,
+        verb: &str,
+        by: Instant,
+    ) -> Result<Access, ReadError> {
+        self.inner.access(gvk, namespace, verb, by).await
+    }
+}
