@@ -4,4 +4,5 @@
 mod garbage;
 mod http;
 mod sequences;
+mod skips;
 mod watching;
