@@ -15,7 +15,7 @@ use biplane_model::Object;
 use serde_json::{Map, Value};
 
 use super::outcome::{Verdict, verdict};
-use super::owned::{Applying, Items, Node, entries, is_entry_of, text};
+use super::owned::{Applying, Items, Keyed, Node, entries, is_entry_of, text};
 use crate::value::compare;
 
 /// The number of managers and subresources of one object that are remembered. An object is applied
@@ -30,7 +30,7 @@ pub struct Ledger {
 }
 
 /// One apply and its outcome, as hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Note {
     /// Manager and subresource.
     who: u64,
@@ -39,6 +39,12 @@ struct Note {
     managers: u64,
     /// The state of everything that the intent mentions.
     values: u64,
+    /// Whether something empty or null that the intent mentions is not there.
+    ///
+    /// Either the kind does not store it, or this apply has just given up the last field or item
+    /// of it: the server then removes all of it, and only the next apply creates it again, empty.
+    /// The answer to that one tells which it is.
+    doubtful: bool,
 }
 
 impl Ledger {
@@ -60,8 +66,9 @@ impl Ledger {
         let Some(note) = notes.iter().find(|note| note.who == who) else { return false };
         // Without any managers, the next apply records them.
         !entries(live).is_empty()
+            && !note.doubtful
             && is_fenced_as(intent, live)
-            && *note == Note::new(who, intent, live, how)
+            && note.agrees(&Note::new(who, intent, live, how))
     }
 
     /// Remembers the answer to an apply that was stored, not to a dry run.
@@ -69,9 +76,12 @@ impl Ledger {
         let who = who(how);
         let uid = answer.uid();
         // An answer that looks like the intent needs no note.
-        let note = (!uid.is_empty() && verdict(intent, answer, how) == Verdict::CannotTell)
+        let mut note = (!uid.is_empty() && verdict(intent, answer, how) == Verdict::CannotTell)
             .then(|| Note::new(who, intent, answer, how));
         if let Some(notes) = self.objects.get_mut(uid) {
+            if let Some(note) = &mut note {
+                note.doubtful &= !notes.iter().any(|before| before.agrees(note));
+            }
             notes.retain(|note| note.who != who);
             notes.extend(note);
             if notes.len() > NOTES_PER_OBJECT {
@@ -123,13 +133,20 @@ fn is_fenced_as(intent: &Object, live: &Object) -> bool {
 
 impl Note {
     fn new(who: u64, intent: &Object, live: &Object, how: &Applying<'_>) -> Self {
-        let own = entries(live).iter().find(|entry| is_entry_of(entry, how));
+        let projection = projected(intent, live, how);
         Self {
             who,
             intent: intent_digest(intent),
             managers: managers_digest(live, how),
-            values: values_digest(intent, live, own, how),
+            values: projection.digest.finish(),
+            doubtful: projection.doubtful,
         }
+    }
+
+    /// Whether two notes are about the same state.
+    fn agrees(&self, other: &Self) -> bool {
+        let state = |note: &Self| (note.who, note.intent, note.managers, note.values);
+        state(self) == state(other)
     }
 }
 
@@ -175,12 +192,8 @@ fn managers_digest(live: &Object, how: &Applying<'_>) -> u64 {
 }
 
 /// The live state of everything that the intent mentions.
-fn values_digest(
-    intent: &Object,
-    live: &Object,
-    own: Option<&Value>,
-    how: &Applying<'_>,
-) -> u64 {
+fn projected(intent: &Object, live: &Object, how: &Applying<'_>) -> Projection {
+    let own = entries(live).iter().find(|entry| is_entry_of(entry, how));
     let owned = own.and_then(|own| own.get("fieldsV1")).and_then(Node::of);
     let mut projection = Projection::default();
     for (name, value) in intent.iter() {
@@ -205,7 +218,7 @@ fn values_digest(
             projection.digest.value(value);
         }
     }
-    projection.digest.finish()
+    projection
 }
 
 /// Metadata that the server changes with every write, and that nobody owns.
@@ -224,6 +237,8 @@ struct Projection {
     digest: Digest,
     /// Whether something that the intent sets is not where the intent sets it.
     moved: bool,
+    /// Whether something empty or null that the intent mentions is not there.
+    doubtful: bool,
 }
 
 impl Projection {
@@ -252,7 +267,8 @@ impl Projection {
             Some(live) => self.value(intent, live, owned),
             None => {
                 self.digest.tag(b'-');
-                self.moved |= !is_zero(intent);
+                self.moved |= !is_hollow(intent) && !is_zero(intent);
+                self.doubtful |= is_hollow(intent);
             }
         }
     }
@@ -266,47 +282,81 @@ impl Projection {
             (Value::Array(items), Value::Array(live)) if !is_leaf => {
                 self.items(items, live, owned.and_then(Node::items));
             }
-            _ => self.digest.value(live),
+            _ => {
+                self.doubtful |= has_hollow(intent) && intent != live;
+                self.digest.value(live);
+            }
         }
     }
 
     /// The owned items, in the order of the live list. All of it if it is unknown which are.
     fn items(&mut self, intent: &[Value], live: &[Value], owned: Option<Items<'_>>) {
         self.digest.tag(b'[');
+        let mut count = 0;
         for item in live {
-            match &owned {
-                None => self.digest.value(item),
+            let is_owned = match &owned {
+                None => {
+                    self.digest.value(item);
+                    true
+                }
                 Some(Items::Values(members)) => {
-                    if members.binary_search_by(|member| compare(member, item)).is_ok() {
+                    let is_owned = members.binary_search_by(|m| compare(m, item)).is_ok();
+                    if is_owned {
                         self.digest.value(item);
                     }
+                    is_owned
                 }
                 Some(Items::Keys(keys)) => {
-                    let Some(key) = keys.iter().find(|key| key.is_of_stored(item)) else {
-                        continue;
-                    };
-                    self.digest.text(key.element);
-                    let mut applied = intent.iter();
-                    match applied.find(|i| i.as_object().is_some_and(|i| key.is_of_applied(i))) {
-                        Some(applied) => self.value(applied, item, Some(key.owned)),
-                        None => self.digest.value(item),
+                    let key = keys.iter().find(|key| key.is_of_stored(item));
+                    if let Some(key) = key {
+                        self.keyed(intent, item, key);
                     }
+                    key.is_some()
                 }
-            }
+            };
+            count += usize::from(is_owned);
         }
+        self.doubtful |= count != intent.len();
         self.digest.tag(b']');
+    }
+
+    fn keyed(&mut self, intent: &[Value], live: &Value, key: &Keyed<'_>) {
+        self.digest.text(key.element);
+        let is_applied = |item: &&Value| item.as_object().is_some_and(|i| key.is_of_applied(i));
+        match intent.iter().find(is_applied) {
+            Some(applied) => self.value(applied, live, Some(key.owned)),
+            None => self.digest.value(live),
+        }
     }
 }
 
 /// Whether a typed kind does not store the value.
 fn is_zero(value: &Value) -> bool {
     match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::Bool(true) => false,
+        Value::Bool(flag) => !flag,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// Whether there is nothing but empty values and nulls in a value.
+fn is_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().all(is_hollow),
+        Value::Object(fields) => fields.values().all(is_hollow),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Whether a value is empty or null, or holds such a value.
+fn has_hollow(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty() || items.iter().any(has_hollow),
+        Value::Object(fields) => fields.is_empty() || fields.values().any(has_hollow),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

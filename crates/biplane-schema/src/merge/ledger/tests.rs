@@ -80,7 +80,7 @@ fn rewritten() -> Vec<Row> {
         ),
         (
             json!({"spec": {"set": ["b", "a"], "n": null, "empty": []}}),
-            json!({"spec": {"set": ["b", "a", "c"], "empty": []}}),
+            json!({"spec": {"set": ["b", "a", "c"], "n": null, "empty": []}}),
             json!({"f:spec": {"f:n": {}, "f:set": {"v:\"a\"": {}, "v:\"b\"": {}}}}),
             vec![
                 ("/spec/set", json!(["a", "b", "c"])),
@@ -125,6 +125,26 @@ fn what_the_server_rewrites_is_applied_once_and_again_after_a_foreign_change() {
             assert!(ledger.can_skip(&intent, &live, &HOW), "{applied}: {pointer} {value}");
         }
     }
+}
+
+#[test]
+fn something_empty_that_is_not_there_must_be_missing_twice() {
+    let intent = intent(&json!({"spec": {"n": 1, "list": []}}));
+    let owned = json!({"f:spec": {"f:n": {}}});
+    let emptied = stored(&json!({"spec": {"n": 1}}), &owned);
+    let empty = stored(&json!({"spec": {"n": 1, "list": []}}), &owned);
+    // The apply took the last item out of a list, and the next one creates it again.
+    let mut ledger = Ledger::new();
+    ledger.remember(&intent, &emptied, &HOW);
+    assert!(!ledger.knows(&intent, &emptied, &HOW));
+    ledger.remember(&intent, &empty, &HOW);
+    assert!(ledger.knows(&intent, &empty, &HOW));
+    assert!(!ledger.knows(&intent, &emptied, &HOW));
+    // The kind does not store empty lists.
+    ledger.clear();
+    ledger.remember(&intent, &emptied, &HOW);
+    ledger.remember(&intent, &emptied, &HOW);
+    assert!(ledger.knows(&intent, &emptied, &HOW));
 }
 
 #[test]
