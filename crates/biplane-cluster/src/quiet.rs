@@ -4,7 +4,7 @@
 //! of this process came to: see [`biplane_schema::merge::Ledger`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use biplane_model::{Gvk, Object, ObjectId};

@@ -7,13 +7,19 @@
 //! [`FieldManager`] is the entry point. Below it, [`TypeRef`] describes how each part of an object
 //! is merged, [`FieldSet`] is a set of fields, and [`combine`], [`compare()`] and [`remove`] are
 //! the basic operations on values.
+//!
+//! [`verdict`] and [`Ledger`] are the client's side: whether an apply would change nothing, decided
+//! from the object alone.
 
 mod combine;
 mod compare;
 mod conflict;
 mod from_schema;
+mod ledger;
 mod managed;
 mod manager;
+mod outcome;
+mod owned;
 mod path;
 #[cfg(test)]
 mod properties;
@@ -30,8 +36,11 @@ mod versions;
 pub use combine::combine;
 pub use compare::{Comparison, compare};
 pub use conflict::{Conflict, Conflicts};
+pub use ledger::Ledger;
 pub use managed::{ManagedFields, ManagedFieldsError, Manager, Operation, Owned};
 pub use manager::{Applied, ApplyError, BEFORE_FIRST_APPLY, FieldManager};
+pub use outcome::{Verdict, verdict};
+pub use owned::Applying;
 pub use path::{Path, PathElement, PathElementError};
 pub use reconcile::reconcile;
 pub use remove::remove;

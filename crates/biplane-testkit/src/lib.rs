@@ -5,8 +5,10 @@ pub mod compare;
 pub mod echo;
 pub mod mutate;
 pub mod player;
+pub mod random;
 pub mod recording;
 
 pub use mutate::mutate;
 pub use player::Player;
+pub use random::Random;
 pub use recording::Recording;

@@ -11,14 +11,14 @@
 //! `BIPLANE_MUTATE_SECONDS` sets the duration of the search.
 
 mod damage;
-mod random;
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use damage::damage;
-use random::Random;
+
+use crate::random::Random;
 
 /// How long each parser is tested in a run of all tests.
 pub const BUDGET: Duration = Duration::from_secs(10);

@@ -7,6 +7,7 @@ mod http;
 mod port;
 mod quiet;
 mod sequences;
+mod skips;
 mod watching;
 
 /// A deadline that no test reaches.

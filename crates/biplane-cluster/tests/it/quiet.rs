@@ -58,7 +58,7 @@ async fn a_wrong_skip_is_counted() {
     let how = Apply::forced("test");
     let part = Part::Main;
     let old = cluster.apply(&intent, part, None, &how, soon()).await.unwrap().object;
-    change(&cluster, &json!({"k": "x"})).await;
+    change(&cluster, &json!({"k": "x", "theirs": "y"})).await;
     // What the caller knows is out of date, so the verdict is wrong.
     let applied = cluster.apply(&intent, part, Some(&old), &how, soon()).await.unwrap();
     assert_eq!((applied.effect, cluster.wrong()), (Effect::Skipped, 1));

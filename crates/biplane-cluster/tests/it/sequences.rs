@@ -5,9 +5,9 @@
 //! an API server. The memory cluster is always compared with the recording. A real server is also
 //! compared with it, and rewrites it when `RECORD_APISERVER` is set.
 
-mod memory;
+pub(crate) mod memory;
 mod normal;
-mod server;
+pub(crate) mod server;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,31 +17,31 @@ use biplane_model::{Object, Value, yaml};
 use serde_json::json;
 
 /// Writes to objects that share a name with the sequence.
-struct Sequence {
-    name: String,
+pub(crate) struct Sequence {
+    pub name: String,
     kind: String,
-    steps: Vec<Value>,
+    pub steps: Vec<Value>,
 }
 
 /// One write, ready to send.
-struct Step<'a> {
-    verb: &'a str,
-    manager: &'a str,
-    force: bool,
-    object: Object,
-    patch: &'a Value,
+pub(crate) struct Step<'a> {
+    pub verb: &'a str,
+    pub manager: &'a str,
+    pub force: bool,
+    pub object: Object,
+    pub patch: &'a Value,
 }
 
 /// The response of a cluster: the object, or a reason and a message.
 #[derive(Clone, Debug)]
-enum Answer {
+pub(crate) enum Answer {
     Object(Object),
     Gone,
     Refused { reason: &'static str, message: String },
 }
 
 /// A cluster that accepts writes.
-trait World {
+pub(crate) trait World {
     fn get(&self, object: &Object) -> Answer;
     fn run(&self, step: &Step<'_>) -> Answer;
 }
@@ -56,12 +56,12 @@ fn documents(path: &PathBuf) -> Vec<Value> {
     documents.into_iter().map(|document| document.value).collect()
 }
 
-fn definitions() -> Vec<Object> {
+pub(crate) fn definitions() -> Vec<Object> {
     let documents = documents(&folder().join("crds.yaml"));
     documents.into_iter().map(|value| Object::from_value(value).unwrap()).collect()
 }
 
-fn sequences() -> Vec<Sequence> {
+pub(crate) fn sequences() -> Vec<Sequence> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder().join("sequences")).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
@@ -79,7 +79,7 @@ fn sequences() -> Vec<Sequence> {
 }
 
 /// Applies a merge patch (RFC 7386), like a client that reads, changes and writes back.
-fn change(document: &mut Value, changes: &Value) {
+pub(crate) fn change(document: &mut Value, changes: &Value) {
     let Value::Object(changes) = changes else {
         *document = changes.clone();
         return;
@@ -98,7 +98,7 @@ fn change(document: &mut Value, changes: &Value) {
 }
 
 /// The object of a step, without content.
-fn bare(sequence: &Sequence, step: &Value) -> Value {
+pub(crate) fn bare(sequence: &Sequence, step: &Value) -> Value {
     let suffix = step["suffix"].as_str().map(|s| format!("-{s}")).unwrap_or_default();
     let mut object = json!({
         "apiVersion": "example.org/v1",
@@ -120,40 +120,41 @@ fn clear(world: &dyn World, sequence: &Sequence) {
     }
 }
 
+/// Makes a step of a sequence ready to send.
+pub(crate) fn prepare<'a>(world: &dyn World, sequence: &Sequence, step: &'a Value) -> Step<'a> {
+    let mut object = bare(sequence, step);
+    if let Some(changes) = step.get("change") {
+        let bare = Object::from_value(object.clone()).unwrap();
+        if let Answer::Object(live) = world.get(&bare) {
+            object = live.into_value();
+        }
+        change(&mut object, changes);
+    }
+    if let Some(given) = step.get("object") {
+        // Nulls are sent as such, so this is not a merge patch.
+        for (name, value) in given.as_object().unwrap() {
+            if name == "metadata" {
+                let metadata = object["metadata"].as_object_mut().unwrap();
+                metadata.extend(value.as_object().unwrap().clone());
+            } else {
+                object[name] = value.clone();
+            }
+        }
+    }
+    Step {
+        verb: step["do"].as_str().unwrap(),
+        manager: step["as"].as_str().unwrap_or("test"),
+        force: step["force"].as_bool().unwrap_or_default(),
+        object: Object::from_value(object).unwrap(),
+        patch: &step["patch"],
+    }
+}
+
 /// Runs a sequence. Returns the responses in a form that does not depend on time and place.
 fn play(world: &dyn World, sequence: &Sequence) -> Vec<Value> {
     let mut normal = normal::Normal::default();
-    let mut answers = Vec::new();
-    for step in &sequence.steps {
-        let mut object = bare(sequence, step);
-        if let Some(changes) = step.get("change") {
-            let bare = Object::from_value(object.clone()).unwrap();
-            if let Answer::Object(live) = world.get(&bare) {
-                object = live.into_value();
-            }
-            change(&mut object, changes);
-        }
-        if let Some(given) = step.get("object") {
-            // Nulls are sent as such, so this is not a merge patch.
-            for (name, value) in given.as_object().unwrap() {
-                if name == "metadata" {
-                    let metadata = object["metadata"].as_object_mut().unwrap();
-                    metadata.extend(value.as_object().unwrap().clone());
-                } else {
-                    object[name] = value.clone();
-                }
-            }
-        }
-        let step = Step {
-            verb: step["do"].as_str().unwrap(),
-            manager: step["as"].as_str().unwrap_or("test"),
-            force: step["force"].as_bool().unwrap_or_default(),
-            object: Object::from_value(object).unwrap(),
-            patch: &step["patch"],
-        };
-        answers.push(normal.answer(world.run(&step)));
-    }
-    answers
+    let steps = sequence.steps.iter();
+    steps.map(|step| normal.answer(world.run(&prepare(world, sequence, step)))).collect()
 }
 
 fn recorded(sequence: &Sequence) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Mutations of input.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// The maximum length of an input. If the corpus has a longer entry, its length is the maximum.
 const LONGEST: usize = 1 << 16;
@@ -51,7 +51,7 @@ fn step(input: &mut Vec<u8>, corpus: &[&[u8]], random: &mut Random) {
             }
         }
         1 => {
-            let new = random.next() as u8;
+            let new = random.number() as u8;
             if let Some(byte) = input.get_mut(random.below(len)) {
                 *byte = new;
             }
@@ -81,7 +81,7 @@ fn step(input: &mut Vec<u8>, corpus: &[&[u8]], random: &mut Random) {
             insert(input, random.below(len + 1), &part);
         }
         8 => {
-            let noise: Vec<u8> = (0..=random.below(16)).map(|_| random.next() as u8).collect();
+            let noise: Vec<u8> = (0..=random.below(16)).map(|_| random.number() as u8).collect();
             insert(input, random.below(len + 1), &noise);
         }
         _ => {

@@ -10,19 +10,24 @@ use serde_json::Value;
 use super::{Answer, Step, World};
 use crate::soon;
 
-pub(super) struct Memory {
+pub(crate) struct Memory {
     cluster: ApiServer,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Memory {
-    pub(super) fn new(definitions: &[Object]) -> Self {
+    pub(crate) fn new(definitions: &[Object]) -> Self {
         let cluster = ApiServer::default();
         for definition in definitions {
             cluster.register(definition).unwrap();
         }
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         Self { cluster, runtime }
+    }
+
+    /// Stores an object as it was, so that the next write finds it in that state.
+    pub(crate) fn put_back(&self, object: &Object) {
+        self.cluster.seed([object.clone()]);
     }
 }
 

@@ -8,7 +8,7 @@ use biplane_model::Object;
 use super::{Answer, Step, World};
 use crate::http::Client;
 
-pub(super) struct Server {
+pub(crate) struct Server {
     client: Client,
     // The server stops when this is dropped.
     _server: ApiServer,
@@ -17,7 +17,7 @@ pub(super) struct Server {
 const JSON: &str = "application/json";
 
 impl Server {
-    pub(super) fn start(definitions: &[Object]) -> Self {
+    pub(crate) fn start(definitions: &[Object]) -> Self {
         let server = ApiServer::start().unwrap();
         let client = Client::new(&server);
         for definition in definitions {
@@ -28,7 +28,7 @@ impl Server {
         }
         // The server takes a while to serve a new kind, and does not report when it does.
         let deadline = Instant::now() + Duration::from_mins(1);
-        for plural in ["widgets", "plains", "simples"] {
+        for plural in ["widgets", "plains", "simples", "duals"] {
             let path = format!("/apis/example.org/v1/{plural}");
             while client.ask("GET", &path, JSON, "").0 != 200 {
                 assert!(Instant::now() < deadline, "{plural} is not served");
@@ -63,9 +63,10 @@ impl Server {
 
 fn collection(object: &Object) -> String {
     let plural = format!("{}s", object.kind().to_lowercase());
+    let version = object.api_version();
     match object.namespace() {
-        "" => format!("/apis/example.org/v1/{plural}"),
-        namespace => format!("/apis/example.org/v1/namespaces/{namespace}/{plural}"),
+        "" => format!("/apis/{version}/{plural}"),
+        namespace => format!("/apis/{version}/namespaces/{namespace}/{plural}"),
     }
 }
 

@@ -2,14 +2,16 @@
 
 /// The SplitMix64 generator.
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    /// A generator that gives the same numbers for the same seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// The next number.
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,17 +20,17 @@ impl Random {
     }
 
     /// A number below the limit. Zero if the limit is zero.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
-        if limit == 0 { 0 } else { (self.next() % limit as u64) as usize }
+    pub fn below(&mut self, limit: usize) -> usize {
+        if limit == 0 { 0 } else { (self.number() % limit as u64) as usize }
     }
 
     /// One of several choices.
-    pub(super) fn pick<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> Option<T> {
         choices.get(self.below(choices.len())).copied()
     }
 
     /// A random range within a length. Short ranges are more likely.
-    pub(super) fn range(&mut self, len: usize) -> std::ops::Range<usize> {
+    pub fn range(&mut self, len: usize) -> std::ops::Range<usize> {
         let start = self.below(len + 1);
         let most = self.below(len - start + 1);
         start..start + self.below(most + 1)
