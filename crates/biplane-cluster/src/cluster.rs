@@ -344,12 +344,8 @@ pub trait Cluster: Send + Sync {
         by: Instant,
     ) -> Result<Applied, WriteError>;
     /// Deletes an object.
-    async fn delete(
-        &self,
-        id: &ObjectId,
-        how: &Delete,
-        by: Instant,
-    ) -> Result<Deleted, WriteError>;
+    async fn delete(&self, id: &ObjectId, how: &Delete, by: Instant)
+    -> Result<Deleted, WriteError>;
     /// Whether a kind is namespaced.
     async fn is_namespaced(&self, gvk: &Gvk, by: Instant) -> Result<bool, ReadError>;
     /// Returns the OpenAPI v3 schema of a kind with all references inlined, if the cluster has one.

@@ -3,8 +3,9 @@
 //! The decision is made from the object that the caller has just read and from what earlier applies
 //! of this process came to: see [`biplane_schema::merge::Ledger`].
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use biplane_model::{Gvk, Object, ObjectId};
@@ -31,18 +32,23 @@ pub enum Skipping {
 }
 
 /// A cluster that does not send applies which would change nothing.
-#[derive(Debug)]
-pub struct Quiet<C> {
-    inner: C,
+pub struct Quiet {
+    inner: Arc<dyn Cluster>,
     skipping: Skipping,
     ledger: Mutex<Ledger>,
     skipped: AtomicU64,
     wrong: AtomicU64,
 }
 
-impl<C> Quiet<C> {
+impl fmt::Debug for Quiet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Quiet").field("skipping", &self.skipping).finish_non_exhaustive()
+    }
+}
+
+impl Quiet {
     /// Wraps `inner`.
-    pub fn new(inner: C, skipping: Skipping) -> Self {
+    pub fn new(inner: Arc<dyn Cluster>, skipping: Skipping) -> Self {
         Self {
             inner,
             skipping,
@@ -77,7 +83,7 @@ impl<C> Quiet<C> {
     }
 }
 
-impl<C: Cluster> Quiet<C> {
+impl Quiet {
     /// Sends a skipped apply as a dry run, and compares the answer with the object as read.
     async fn verify(
         &self,
@@ -119,7 +125,7 @@ fn unversioned(object: &Object) -> Object {
 }
 
 #[async_trait]
-impl<C: Cluster> Cluster for Quiet<C> {
+impl Cluster for Quiet {
     async fn get(&self, id: &ObjectId, source: Source, by: Instant) -> Result<Object, ReadError> {
         self.inner.get(id, source, by).await
     }

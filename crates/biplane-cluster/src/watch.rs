@@ -118,11 +118,7 @@ pub(crate) fn subscription(
     mut list: impl FnMut() -> Vec<Object> + Send + 'static,
     initial: Vec<Object>,
 ) -> (Publisher, Subscription) {
-    let mailbox = Arc::new(Mailbox {
-        capacity,
-        unread: Mutex::default(),
-        arrived: Notify::new(),
-    });
+    let mailbox = Arc::new(Mailbox { capacity, unread: Mutex::default(), arrived: Notify::new() });
     let mut subscription = Subscription {
         mailbox: Arc::clone(&mailbox),
         list: Box::new(move || list()),

@@ -98,11 +98,7 @@ impl Reconciler {
     }
 }
 
-async fn attempt(
-    pass: &Pass<'_>,
-    namespace: &str,
-    name: &str,
-) -> Result<Requeue, ReconcileError> {
+async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue, ReconcileError> {
     let behaviour = pass.behaviour();
     let id = ObjectId::new(behaviour.gvk.clone(), namespace, name);
     let found = pass.cluster().get(&id, Source::Cache, pass.by).await.optional();
@@ -210,11 +206,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
 }
 
 /// Reports a failure, writes pending changes if possible, and returns the error.
-async fn give_up(
-    pass: &Pass<'_>,
-    mut xr: XR,
-    problem: Problem,
-) -> Result<Requeue, ReconcileError> {
+async fn give_up(pass: &Pass<'_>, mut xr: XR, problem: Problem) -> Result<Requeue, ReconcileError> {
     let Problem { failure, reason, quiet_conflict } = problem;
     if failure.class() == Class::Conflict && quiet_conflict {
         return Ok(Requeue::Now);

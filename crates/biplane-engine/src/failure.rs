@@ -121,9 +121,7 @@ impl Failure {
             Cause::Write(WriteError::Throttled { after, .. })
             | Cause::Read(ReadError::Throttled { after, .. }) => Class::Throttled(*after),
             Cause::Write(WriteError::Unavailable(_) | WriteError::TimedOut(_))
-            | Cause::Read(ReadError::Unavailable(_) | ReadError::TimedOut(_)) => {
-                Class::Unavailable
-            }
+            | Cause::Read(ReadError::Unavailable(_) | ReadError::TimedOut(_)) => Class::Unavailable,
             _ => Class::Other,
         }
     }

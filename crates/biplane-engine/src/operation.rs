@@ -172,7 +172,8 @@ async fn run(pass: &Pass<'_>, operation: &mut Object) -> Result<(), Outcome> {
     mark(pass, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
 
     let mut flow = Flow::default();
-    let pipeline_run = Run { trace: pass.context.ids.uuid(), deadline: pass.by, step_timeout: None };
+    let pipeline_run =
+        Run { trace: pass.context.ids.uuid(), deadline: pass.by, step_timeout: None };
     for (index, step) in steps.iter().enumerate() {
         let request = request(pass, step, flow).await?;
         let response = pipeline::call(pass.context, &pipeline_run, index, step, request).await;

@@ -135,12 +135,13 @@ pub async fn bootstrap_schemas(
 ) -> Result<BTreeMap<String, Schema>, Failure> {
     let mut all = BTreeMap::new();
     for required in step.requirements.iter().flat_map(|r| &r.required_schemas) {
-        let schema = context.requirements.schema(&schema_selector(required)).await.map_err(|e| {
-            Failure::from(e).wrap(format_args!(
-                "cannot fetch bootstrap required schema for requirement {}",
-                quote(&required.requirement_name)
-            ))
-        })?;
+        let schema =
+            context.requirements.schema(&schema_selector(required)).await.map_err(|e| {
+                Failure::from(e).wrap(format_args!(
+                    "cannot fetch bootstrap required schema for requirement {}",
+                    quote(&required.requirement_name)
+                ))
+            })?;
         all.insert(required.requirement_name.clone(), schema);
     }
     Ok(all)

@@ -36,10 +36,6 @@ pub struct ReconcileError {
 
 impl From<Failure> for ReconcileError {
     fn from(failure: Failure) -> Self {
-        Self {
-            text: failure.to_string(),
-            class: failure.class(),
-            fatal: failure.fatal().cloned(),
-        }
+        Self { text: failure.to_string(), class: failure.class(), fatal: failure.fatal().cloned() }
     }
 }

@@ -52,7 +52,9 @@ impl Ids for SystemIds {
 
     #[allow(clippy::disallowed_methods)] // this is the implementation of Ids
     fn number(&self) -> u64 {
-        uuid::Uuid::new_v4().as_u64_pair().1
+        // Some bits of each half are fixed. No bit is fixed in both.
+        let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+        high ^ low
     }
 }
 
@@ -81,6 +83,13 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn random_numbers_use_every_bit() {
+        let numbers: Vec<_> = (0..200).map(|_| SystemIds.number()).collect();
+        let (ones, zeros) = numbers.iter().fold((0, 0), |(o, z), n| (o | n, z | !n));
+        assert_eq!((ones, zeros), (u64::MAX, u64::MAX));
+    }
 
     #[test]
     fn durations_read_as_go_writes_them() {

@@ -90,12 +90,7 @@ impl Layout {
         self.at(xr, field).and_then(|value| T::deserialize(value).ok())
     }
 
-    fn write(
-        self,
-        xr: &mut Object,
-        field: &str,
-        value: impl Serialize,
-    ) -> Result<(), Occupied> {
+    fn write(self, xr: &mut Object, field: &str, value: impl Serialize) -> Result<(), Occupied> {
         self.set(xr, field, serde_json::to_value(value).unwrap_or(Value::Null))
     }
 

@@ -198,6 +198,7 @@ async fn a_call_after_its_deadline_fails_and_does_nothing() {
 async fn a_kind_that_nobody_defined_has_no_scope() {
     let server = ApiServer::default();
     let answer = server.is_namespaced(&Gvk::new("odd.example.org/v1", "Odd"), soon()).await;
-    let text = "failed to get restmapping: no matches for kind \"Odd\" in version \"odd.example.org/v1\"";
+    let text =
+        "failed to get restmapping: no matches for kind \"Odd\" in version \"odd.example.org/v1\"";
     assert_eq!(answer, Err(ReadError::UnknownKind(text.into())));
 }

@@ -1,5 +1,7 @@
 //! Tests of the wrapper that does not send applies which would change nothing.
 
+use std::sync::Arc;
+
 use biplane_cluster::memory::ApiServer;
 use biplane_cluster::{Apply, Cluster, Effect, Part, Quiet, Skipping, Source, Write};
 use biplane_model::Object;
@@ -14,7 +16,7 @@ fn map(data: &Value) -> Object {
 }
 
 /// Applies an intent to the object as it is now.
-async fn apply(cluster: &Quiet<ApiServer>, intent: &Object) -> Effect {
+async fn apply(cluster: &Quiet, intent: &Object) -> Effect {
     let known = cluster.get(&intent.id(), Source::Cache, soon()).await.ok();
     let how = Apply::forced("test");
     let applied = cluster.apply(intent, Part::Main, known.as_ref(), &how, soon()).await.unwrap();
@@ -23,7 +25,7 @@ async fn apply(cluster: &Quiet<ApiServer>, intent: &Object) -> Effect {
     applied.effect
 }
 
-async fn change(cluster: &Quiet<ApiServer>, data: &Value) {
+async fn change(cluster: &Quiet, data: &Value) {
     let stored = cluster.get(&map(data).id(), Source::Live, soon()).await.unwrap();
     let mut object = map(data);
     object.set_meta("resourceVersion", stored.resource_version());
@@ -37,7 +39,7 @@ async fn an_apply_is_sent_until_it_would_change_nothing() {
         (Skipping::Verify, Effect::Skipped),
         (Skipping::Send, Effect::Unchanged),
     ] {
-        let cluster = Quiet::new(ApiServer::default(), skipping);
+        let cluster = Quiet::new(Arc::new(ApiServer::default()), skipping);
         let intent = map(&json!({"k": "v"}));
         assert_eq!(apply(&cluster, &intent).await, Effect::Created);
         assert_eq!(apply(&cluster, &intent).await, second, "{skipping:?}");
@@ -53,7 +55,7 @@ async fn an_apply_is_sent_until_it_would_change_nothing() {
 
 #[tokio::test]
 async fn a_wrong_skip_is_counted() {
-    let cluster = Quiet::new(ApiServer::default(), Skipping::Verify);
+    let cluster = Quiet::new(Arc::new(ApiServer::default()), Skipping::Verify);
     let intent = map(&json!({"k": "v"}));
     let how = Apply::forced("test");
     let part = Part::Main;

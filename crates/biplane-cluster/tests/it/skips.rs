@@ -276,7 +276,13 @@ impl Player<'_> {
 }
 
 /// Plays one sequence. With `put_back`, every intent is also judged in the final state.
-fn play(world: &dyn World, put_back: Option<&dyn Fn(&Object)>, seed: u64, odd: bool, tally: &mut Tally) {
+fn play(
+    world: &dyn World,
+    put_back: Option<&dyn Fn(&Object)>,
+    seed: u64,
+    odd: bool,
+    tally: &mut Tally,
+) {
     let mut generator = Generator { random: Random::new(seed), odd };
     let kind = ["Widget", "Widget", "Widget", "Dual", "Dual", "Simple", "Plain"]
         [generator.random.below(7)];
@@ -376,7 +382,8 @@ fn judge_recorded(memory: &Memory, sequence: &Sequence, tally: &mut Tally) {
         let prepared = prepare(memory, sequence, step);
         let status = prepared.verb == "applyStatus";
         if status || prepared.verb == "apply" {
-            let manager = ["a", "b", "c", "d"].into_iter().find(|m| *m == prepared.manager).unwrap();
+            let manager =
+                ["a", "b", "c", "d"].into_iter().find(|m| *m == prepared.manager).unwrap();
             let (object, force) = (prepared.object, prepared.force);
             intents.push(Intent { object, manager, status, force });
             judge(memory, intents.last().unwrap(), &mut ledger, tally, &sequence.name);

@@ -4,9 +4,7 @@
 use std::sync::Barrier;
 
 use biplane_cluster::memory::{ApiServer, RenderClient};
-use biplane_cluster::{
-    Change, Cluster, Delete, Form, Part, Query, Subscribe, Subscription, Write,
-};
+use biplane_cluster::{Change, Cluster, Delete, Form, Part, Query, Subscribe, Subscription, Write};
 use biplane_model::{Gvk, Object};
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -51,8 +49,7 @@ async fn a_subscription_tells_what_is_there_and_then_what_comes() {
     let cluster = ApiServer::default();
     cluster.seed([map("here", "old", 1), map("there", "old", 1)]);
     let query = Query { namespace: "here".to_owned(), ..Query::default() };
-    let mut all =
-        cluster.subscribe(&kind(), &query, &Subscribe::default(), soon()).await.unwrap();
+    let mut all = cluster.subscribe(&kind(), &query, &Subscribe::default(), soon()).await.unwrap();
     assert_eq!(read(&mut all), ["new old", "synced"]);
     cluster.create(map("here", "new", 1), &test(), soon()).await.unwrap();
     cluster.create(map("there", "new", 1), &test(), soon()).await.unwrap();

@@ -237,10 +237,7 @@ impl Dependencies for DependencyIndex {
     fn requirements(&self, xr: &ObjectId, step: &str) -> Vec<(String, ResourceSelector)> {
         let index = self.index();
         let tracked = index.tracked.get(xr).into_iter().flat_map(|tracked| &tracked.requirements);
-        tracked
-            .filter(|r| r.step == step)
-            .map(|r| (r.name.clone(), r.selector.clone()))
-            .collect()
+        tracked.filter(|r| r.step == step).map(|r| (r.name.clone(), r.selector.clone())).collect()
     }
 }
 

@@ -53,10 +53,13 @@ pub(super) async fn load(
             quote(&name)
         ))?;
         if object.name().is_empty() {
-            generate_name(pass.cluster(), &*pass.context().ids, &mut object, pass.by).await.map_err(|failure| {
-                let text = format!("cannot generate a name for composed resource {}", quote(&name));
-                ComposeError::resource(failure.wrap(text), &object)
-            })?;
+            generate_name(pass.cluster(), &*pass.context().ids, &mut object, pass.by)
+                .await
+                .map_err(|failure| {
+                    let text =
+                        format!("cannot generate a name for composed resource {}", quote(&name));
+                    ComposeError::resource(failure.wrap(text), &object)
+                })?;
         }
         let gvk = object.gvk();
         if !names::is_valid_for(object.name(), &gvk.group, &gvk.kind) {
@@ -91,12 +94,13 @@ async fn check_namespace(
     }
     let described = || format!("{} (a {} named {})", quote(name), object.kind(), object.name());
     if object.namespace().is_empty() {
-        let namespaced = pass.cluster().is_namespaced(&object.gvk(), pass.by).await.attempted(format_args!(
-            "cannot check if composed resource {} is namespaced (a {} named {})",
-            quote(name),
-            object.kind(),
-            object.name()
-        ))?;
+        let namespaced =
+            pass.cluster().is_namespaced(&object.gvk(), pass.by).await.attempted(format_args!(
+                "cannot check if composed resource {} is namespaced (a {} named {})",
+                quote(name),
+                object.kind(),
+                object.name()
+            ))?;
         if !namespaced {
             return Err(Failure::new(format!(
                 "cannot apply cluster scoped composed resource {} for a namespaced composite resource.",

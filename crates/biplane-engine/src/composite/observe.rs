@@ -41,8 +41,7 @@ pub(super) async fn composed(
             if xr.namespace().is_empty() { &reference.namespace } else { xr.namespace() };
         let gvk = Gvk::new(&reference.api_version, &reference.kind);
         let id = ObjectId::new(gvk, namespace, &reference.name);
-        let Some(object) = get(pass, &id).await.attempted("cannot get composed resource")?
-        else {
+        let Some(object) = get(pass, &id).await.attempted("cannot get composed resource")? else {
             continue;
         };
         has_kind(&object).attempted("cannot get composed resource")?;

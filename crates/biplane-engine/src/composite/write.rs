@@ -13,6 +13,7 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Object, Value, labels, names};
 use biplane_proto::function::v1::State;
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::json;
 
@@ -169,11 +170,16 @@ pub(super) async fn apply_composed(
     report: &mut Report,
 ) -> Result<(Vec<Composed>, bool), ComposeError> {
     let how = &Apply::forced(composed_manager(xr));
-    let requests = desired.iter().map(|(name, Desired { object, ready })| async move {
-        let known = observed.get(name).map(|observed| &observed.object);
-        let applied = pass.cluster().apply(object, Part::Main, known, how, pass.by).await;
-        (name, *ready, object, applied)
-    });
+    // Boxed, because the compiler cannot tell otherwise that these futures may move to other threads.
+    let requests: Vec<BoxFuture<'_, _>> = desired
+        .iter()
+        .map(|(name, Desired { object, ready })| {
+            let known = observed.get(name).map(|observed| &observed.object);
+            let applied = pass.cluster().apply(object, Part::Main, known, how, pass.by);
+            let answer = async move { (name.as_str(), *ready, object, applied.await) };
+            Box::pin(answer) as BoxFuture<'_, _>
+        })
+        .collect();
     let mut all = Vec::with_capacity(desired.len());
     let mut news = false;
     let parallel = match pass.behaviour().writing {
@@ -197,7 +203,7 @@ pub(super) async fn apply_composed(
                 return Err(ComposeError::resource(Failure::from(error).wrap(text()), object));
             }
         };
-        all.push(Composed { name: name.clone(), ready, synced });
+        all.push(Composed { name: name.to_owned(), ready, synced });
     }
     Ok((all, news))
 }

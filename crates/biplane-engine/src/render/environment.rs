@@ -6,13 +6,13 @@ use std::sync::Arc;
 use biplane_cluster::memory::RenderClient;
 use biplane_model::{Object, ObjectId};
 use biplane_proto::Struct;
-use biplane_schema::openapi;
 use biplane_runner::{FunctionRunner, stack};
+use biplane_schema::openapi;
 
+use super::Settings;
 use super::output::{self, Outcome};
 use crate::context::Context;
 use crate::requirements::{ClusterRequirements, Recorded};
-use super::Settings;
 
 /// The objects of a request besides the one to reconcile.
 #[derive(Debug, Default)]

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use biplane_cluster::memory::{Answer, ApiServer, Fault, When};
+use biplane_cluster::{Quiet, Skipping};
+use biplane_engine::composite::Writing;
 use biplane_model::{Object, Value};
 use biplane_proto::function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, FunctionRunner, RunError};
@@ -47,7 +49,7 @@ impl FunctionRunner for Subset {
     }
 }
 
-fn definition(kind: &str, plural: &str) -> Object {
+pub(crate) fn definition(kind: &str, plural: &str) -> Object {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     object(json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -70,12 +72,23 @@ fn definition(kind: &str, plural: &str) -> Object {
     }))
 }
 
-fn world(steps: usize) -> World {
+fn world(steps: usize, writing: Writing) -> World {
     let cluster = ApiServer::default();
     for (kind, plural) in [("Thing", "things"), ("Part", "parts")] {
         cluster.register(&definition(kind, plural)).expect("a definition");
     }
-    World::on(Arc::new(cluster), steps)
+    let mut world = World::on(Arc::new(cluster), steps);
+    start(&mut world, writing);
+    world
+}
+
+/// Starts the control plane anew: what it remembered is gone.
+fn start(world: &mut World, writing: Writing) {
+    world.reconciler.behaviour.writing = writing;
+    if writing != Writing::Stepwise {
+        let quiet = Quiet::new(world.cluster.cluster(), Skipping::Skip);
+        world.reconciler.context.cluster = Arc::new(quiet);
+    }
 }
 
 /// Reconciles until the stored objects no longer change.
@@ -106,8 +119,8 @@ fn wants(world: &mut World, wanted: usize, steps: usize) {
 }
 
 /// The stable state of one generation, without a crash.
-async fn settled(steps: usize, wanted: usize) -> Vec<Object> {
-    let mut world = world(steps);
+async fn settled(steps: usize, writing: Writing, wanted: usize) -> Vec<Object> {
+    let mut world = world(steps, writing);
     wants(&mut world, wanted, steps);
     settle(&world).await;
     world.cluster.objects()
@@ -116,12 +129,12 @@ async fn settled(steps: usize, wanted: usize) -> Vec<Object> {
 /// Goes from one generation to another, with a crash at `fault`. Also returns the number of calls
 /// of the first reconcile.
 async fn run(
-    steps: usize,
+    (steps, writing): (usize, Writing),
     first: Option<&[Object]>,
     second: usize,
     fault: Option<Fault>,
 ) -> (Vec<Value>, usize) {
-    let mut world = world(steps);
+    let mut world = world(steps, writing);
     if let Some(first) = first {
         world.cluster.seed(first.iter().cloned());
     }
@@ -134,20 +147,21 @@ async fn run(
     assert_eq!(reconciled.is_err(), fault.is_some(), "{fault:?} was not noticed");
     let calls = world.cluster.calls();
     world.cluster.restart();
+    start(&mut world, writing);
     settle(&world).await;
     (state(&world), calls)
 }
 
 /// Checks every crash point on the way to one generation.
-async fn check(steps: usize, first: Option<&[Object]>, second: usize) {
-    let (want, calls) = run(steps, first, second, None).await;
+async fn check(how: (usize, Writing), first: Option<&[Object]>, second: usize) {
+    let (want, calls) = run(how, first, second, None).await;
     for call in 0..calls {
         for when in [When::Before, When::After] {
             let fault = Fault { call, when, crash: true, answer: Answer::Unavailable };
-            let (got, _) = run(steps, first, second, Some(fault)).await;
+            let (got, _) = run(how, first, second, Some(fault)).await;
             assert!(
                 got == want,
-                "{steps} steps, to {second:b}, {fault:?}:\n{}\n{}",
+                "{how:?}, to {second:b}, {fault:?}:\n{}\n{}",
                 json!(got),
                 json!(want)
             );
@@ -156,7 +170,7 @@ async fn check(steps: usize, first: Option<&[Object]>, second: usize) {
 }
 
 /// Runs the checks of one pipeline length on every processor.
-fn check_all(steps: usize) {
+fn check_all(steps: usize, writing: Writing) {
     let subsets = 1 << RESOURCES;
     let cases: Vec<_> = std::iter::once(None).chain((0..subsets).map(Some)).collect();
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
@@ -168,11 +182,11 @@ fn check_all(steps: usize) {
                 runtime.block_on(async {
                     for first in chunk {
                         let first = match first {
-                            Some(first) => Some(settled(steps, *first).await),
+                            Some(first) => Some(settled(steps, writing, *first).await),
                             None => None,
                         };
                         for second in 0..subsets {
-                            check(steps, first.as_deref(), second).await;
+                            check((steps, writing), first.as_deref(), second).await;
                         }
                     }
                 });
@@ -183,15 +197,30 @@ fn check_all(steps: usize) {
 
 #[test]
 fn a_crash_at_any_call_changes_nothing_with_one_step() {
-    check_all(1);
+    check_all(1, Writing::Stepwise);
 }
 
 #[test]
 fn a_crash_at_any_call_changes_nothing_with_two_steps() {
-    check_all(2);
+    check_all(2, Writing::Stepwise);
 }
 
 #[test]
 fn a_crash_at_any_call_changes_nothing_with_three_steps() {
-    check_all(3);
+    check_all(3, Writing::Stepwise);
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_one_step_at_once() {
+    check_all(1, Writing::LIVE);
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_two_steps_at_once() {
+    check_all(2, Writing::LIVE);
+}
+
+#[test]
+fn a_crash_at_any_call_changes_nothing_with_three_steps_at_once() {
+    check_all(3, Writing::LIVE);
 }

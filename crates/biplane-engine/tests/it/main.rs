@@ -1,6 +1,7 @@
 //! Tests of the reconcilers.
 #![allow(clippy::unwrap_used)]
 
+mod at_once;
 mod bad_input;
 mod composing;
 mod crashing;

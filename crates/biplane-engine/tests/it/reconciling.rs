@@ -36,7 +36,10 @@ async fn a_paused_composite_resource_is_left_alone_even_while_it_is_deleted() {
     world.change_xr(|xr| {
         xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], "true");
         xr.set_at_or_ignore(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
-        xr.set_at_or_ignore(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
+        xr.set_at_or_ignore(
+            &["metadata", "finalizers"],
+            json!(["composite.apiextensions.crossplane.io"]),
+        );
     });
     assert_eq!(world.reconcile().await, Ok(Requeue::No));
     assert_eq!(
@@ -59,8 +62,9 @@ async fn only_the_exact_word_pauses() {
     // T-3
     for value in ["True", ""] {
         let world = World::new(1);
-        world
-            .change_xr(|xr| xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], value));
+        world.change_xr(|xr| {
+            xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], value)
+        });
         world.reconcile().await.unwrap();
         assert!(world.conditions().iter().any(|c| c.starts_with("Ready=")), "{value:?}");
     }
@@ -96,7 +100,10 @@ async fn a_finalizer_that_cannot_be_removed_is_reported() {
     let world = World::new(1);
     world.change_xr(|xr| {
         xr.set_at_or_ignore(&["metadata", "deletionTimestamp"], "2024-01-01T00:00:00Z");
-        xr.set_at_or_ignore(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
+        xr.set_at_or_ignore(
+            &["metadata", "finalizers"],
+            json!(["composite.apiextensions.crossplane.io"]),
+        );
     });
     world.cluster.inject(Fault::before(1));
     let text = "cannot remove composite resource finalizer: cannot update object: injected fault before call 1";
@@ -281,7 +288,10 @@ async fn polling_follows_the_annotation_within_its_bounds() {
         world.respond([wants(&["a"])]);
         if let Some(annotation) = annotation {
             world.change_xr(|xr| {
-                xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/poll-interval"], annotation);
+                xr.set_at_or_ignore(
+                    &["metadata", "annotations", "crossplane.io/poll-interval"],
+                    annotation,
+                );
             });
         }
         let Ok(Requeue::After(wait)) = world.reconcile().await else { panic!("{annotation:?}") };
@@ -338,7 +348,10 @@ async fn a_reconcile_that_was_asked_for_is_noted() {
     // XR-5
     let world = World::live(Layout::Modern, "ns", 1);
     world.change_xr(|xr| {
-        xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/reconcile-requested-at"], "token");
+        xr.set_at_or_ignore(
+            &["metadata", "annotations", "crossplane.io/reconcile-requested-at"],
+            "token",
+        );
     });
     let handled = "Normal ReconcileRequestHandled: Handling reconcile request";
     for _ in 0..2 {

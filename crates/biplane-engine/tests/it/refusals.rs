@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use biplane_cluster::WriteError;
 use biplane_cluster::memory::{Answer, Fault};
-use biplane_engine::composite::breaker::Breaker;
 use biplane_engine::Requeue;
+use biplane_engine::composite::breaker::Breaker;
 use biplane_engine::composite::dependencies::{Dependencies, Tracked};
 use biplane_engine::failure::{Class, Failure};
-use biplane_cluster::WriteError;
 use biplane_model::ObjectId;
 use biplane_proto::function::v1::ResourceSelector;
 use serde_json::json;

@@ -26,7 +26,9 @@ async fn an_enforced_composition_replaces_any_other() {
     // SEL-2, T-27
     let world = World::new(0);
     world.seed(definition(&json!({"enforcedCompositionRef": {"name": "comp"}})));
-    world.change_xr(|xr| xr.set_at_or_ignore(&["spec", "crossplane", "compositionRef", "name"], "other"));
+    world.change_xr(|xr| {
+        xr.set_at_or_ignore(&["spec", "crossplane", "compositionRef", "name"], "other")
+    });
     world.reconcile().await.unwrap();
     assert_eq!(prepared(&world).str_at(&["spec", "crossplane", "compositionRef", "name"]), "comp");
     assert_eq!(
@@ -185,7 +187,9 @@ async fn the_label_of_a_root_is_kept() {
     // CFG-1, T-34
     for (label, want) in [("", "xr"), ("root", "root")] {
         let world = World::new(1);
-        world.change_xr(|xr| xr.set_at_or_ignore(&["metadata", "labels", "crossplane.io/composite"], label));
+        world.change_xr(|xr| {
+            xr.set_at_or_ignore(&["metadata", "labels", "crossplane.io/composite"], label)
+        });
         world.respond([crate::world::wants(&["a"])]);
         world.reconcile().await.unwrap();
         assert_eq!(world.applied()[0].label("crossplane.io/composite"), want);

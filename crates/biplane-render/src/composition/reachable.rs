@@ -47,7 +47,10 @@ impl Inputs {
         let mut all = self.composition.clone();
         if !self.reached.is_empty() {
             let compositions = std::iter::once(&self.composition).chain(&self.reached);
-            all.set_at_or_ignore(&["spec", "pipeline"], compositions.flat_map(steps).collect::<Vec<_>>());
+            all.set_at_or_ignore(
+                &["spec", "pipeline"],
+                compositions.flat_map(steps).collect::<Vec<_>>(),
+            );
         }
         all
     }

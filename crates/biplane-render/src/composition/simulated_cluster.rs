@@ -146,7 +146,8 @@ impl<'a> SimulatedCluster<'a> {
                 composite.set_at_or_ignore(&["metadata", "labels", COMPOSITE], name);
             }
             let machinery = self.machinery(&composite.id());
-            composite.set_at_or_ignore(&[machinery, &["compositionRef", "name"]].concat(), composition);
+            composite
+                .set_at_or_ignore(&[machinery, &["compositionRef", "name"]].concat(), composition);
         }
         if let Some(Value::Object(spec)) = after.get("spec") {
             let below = match composite.get("spec") {

@@ -255,13 +255,7 @@ impl Projection {
         self.digest.tag(b'}');
     }
 
-    fn field(
-        &mut self,
-        name: &str,
-        intent: &Value,
-        live: Option<&Value>,
-        owned: Option<Node<'_>>,
-    ) {
+    fn field(&mut self, name: &str, intent: &Value, live: Option<&Value>, owned: Option<Node<'_>>) {
         self.digest.text(name);
         match live {
             Some(live) => self.value(intent, live, owned),

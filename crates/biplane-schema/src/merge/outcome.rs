@@ -172,9 +172,9 @@ impl<'a> Walk<'a> {
             }
             (Value::Object(fields), Value::Object(live)) => {
                 let in_root_metadata = matches!(self.path[..], ["f:metadata"]);
-                let fields = fields.iter().filter(|(name, _)| {
-                    !in_root_metadata || !IDENTITY.contains(&name.as_str())
-                });
+                let fields = fields
+                    .iter()
+                    .filter(|(name, _)| !in_root_metadata || !IDENTITY.contains(&name.as_str()));
                 !owned.is_leaf() && self.fields(fields, live, owned)
             }
             (Value::Array(items), Value::Array(live)) => self.list(items, live, owned),

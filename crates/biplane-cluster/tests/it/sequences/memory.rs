@@ -1,9 +1,7 @@
 //! Runs sequences on the memory cluster.
 
 use biplane_cluster::memory::ApiServer;
-use biplane_cluster::{
-    Apply, Cluster, Delete, Part, Patch, ReadError, Source, Write, WriteError,
-};
+use biplane_cluster::{Apply, Cluster, Delete, Part, Patch, ReadError, Source, Write, WriteError};
 use biplane_model::Object;
 use serde_json::Value;
 

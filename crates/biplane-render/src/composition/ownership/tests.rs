@@ -110,7 +110,10 @@ fn an_earlier_state_tells_uid_and_status_and_nothing_else() {
     assert_eq!(shares, Ownership::new());
     let mut want = xr("", "one");
     want.set_meta("uid", "u-1");
-    want.set_at_or_ignore(&["status"], json!({"address": "there", "conditions": [{"type": "Painted"}]}));
+    want.set_at_or_ignore(
+        &["status"],
+        json!({"address": "there", "conditions": [{"type": "Painted"}]}),
+    );
     assert_eq!(composites, [want, set]);
 
     // Conditions that every reconcile sets are not kept.

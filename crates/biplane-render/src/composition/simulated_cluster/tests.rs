@@ -146,7 +146,10 @@ fn what_changes_of_a_composite_resource_is_references_and_status() {
     let nested = Nested::default();
     let mut composite = xr("a");
     composite.set_meta("namespace", "n");
-    composite.set_at_or_ignore(&["spec", "crossplane"], json!({"compositionRef": {}, "resourceRefs": []}));
+    composite.set_at_or_ignore(
+        &["spec", "crossplane"],
+        json!({"compositionRef": {}, "resourceRefs": []}),
+    );
     composite.set_at_or_ignore(&["status"], json!({"x": 1}));
     let cluster = SimulatedCluster::new(&composite, &[], &nested);
     let want = json!({"apiVersion": "example.org/v1", "kind": "XApp",

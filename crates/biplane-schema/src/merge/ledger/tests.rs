@@ -173,14 +173,20 @@ fn another_intent_entry_version_or_object_is_sent_again() {
     }
     // Whoever shares the value that the server made of ours loses it to our next apply.
     let mut managers = entries(&answer).to_vec();
-    managers.extend(entries(&changed(&answer, "/metadata/managedFields/0/manager", &json!("b"))).to_vec());
+    managers.extend(
+        entries(&changed(&answer, "/metadata/managedFields/0/manager", &json!("b"))).to_vec(),
+    );
     let shared = changed(&answer, "/metadata/managedFields", &json!(managers));
     assert!(!ledger.knows(&wanted, &shared, &HOW));
     managers[1]["subresource"] = json!("status");
     let apart = changed(&answer, "/metadata/managedFields", &json!(managers));
     assert!(ledger.knows(&wanted, &apart, &HOW));
     managers.swap(0, 1);
-    assert!(ledger.knows(&wanted, &changed(&apart, "/metadata/managedFields", &json!(managers)), &HOW));
+    assert!(ledger.knows(
+        &wanted,
+        &changed(&apart, "/metadata/managedFields", &json!(managers)),
+        &HOW
+    ));
     for how in [
         Applying { manager: "b", subresource: None },
         Applying { manager: "a", subresource: Some("status") },
@@ -194,7 +200,8 @@ fn another_intent_entry_version_or_object_is_sent_again() {
 #[test]
 fn a_fenced_intent_is_known_in_every_state_but_only_for_the_state_that_it_names() {
     let (applied, answer, owned, ..) = rewritten().remove(0);
-    let fenced = |version: &str| changed(&intent(&applied), "/metadata/resourceVersion", &json!(version));
+    let fenced =
+        |version: &str| changed(&intent(&applied), "/metadata/resourceVersion", &json!(version));
     let answer = stored(&answer, &owned);
     let later = changed(&answer, "/metadata/resourceVersion", &json!("2"));
     let mut ledger = Ledger::new();
@@ -220,7 +227,8 @@ fn memory_is_bounded_and_an_answer_like_the_intent_needs_none() {
     assert_eq!(ledger.len(), 1);
     assert_eq!(ledger.objects["u"].len(), NOTES_PER_OBJECT);
     // The last ones are kept.
-    let known = |manager: &String| ledger.knows(&wanted, &odd, &Applying { manager, subresource: None });
+    let known =
+        |manager: &String| ledger.knows(&wanted, &odd, &Applying { manager, subresource: None });
     assert_eq!(names.iter().filter(|name| known(name)).count(), NOTES_PER_OBJECT);
     assert!(names.iter().rev().take(NOTES_PER_OBJECT).all(known));
     // What needs no note any more loses the one that it had.

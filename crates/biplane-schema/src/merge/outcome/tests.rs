@@ -57,7 +57,11 @@ fn equal_values_that_are_owned_are_the_same() {
         true,
         &[
             (json!({"n": 1}), json!({"n": 1.0, "other": 2}), json!({"f:n": {}})),
-            (json!({"m": {"a": "b"}}), json!({"m": {"a": "b"}}), json!({"f:m": {".": {}, "f:a": {}}})),
+            (
+                json!({"m": {"a": "b"}}),
+                json!({"m": {"a": "b"}}),
+                json!({"f:m": {".": {}, "f:a": {}}}),
+            ),
             (json!({"e": {}, "l": []}), json!({"e": {}, "l": []}), json!({"f:e": {}, "f:l": {}})),
             (json!({"l": [1, {"x": null}]}), json!({"l": [1, {"x": null}]}), json!({"f:l": {}})),
             (
@@ -95,7 +99,11 @@ fn what_is_not_owned_or_given_up_may_change() {
             (json!({"n": "1"}), json!({"n": 1}), json!({"f:n": {}})),
             (json!({"e": {}}), json!({"e": {"x": 1}}), json!({"f:e": {}})),
             (json!({"l": []}), json!({"l": []}), json!({})),
-            (json!({"s": ["a", "a"]}), json!({"s": ["a", "b"]}), json!({"f:s": {"v:\"a\"": {}, "v:\"b\"": {}}})),
+            (
+                json!({"s": ["a", "a"]}),
+                json!({"s": ["a", "b"]}),
+                json!({"f:s": {"v:\"a\"": {}, "v:\"b\"": {}}}),
+            ),
             (json!({"s": ["a"]}), json!({"s": ["a", "a"]}), json!({"f:s": {"v:\"a\"": {}}})),
             (json!({"l": ["a"]}), json!({"l": ["a"]}), json!({"f:l": {"i:0": {}}})),
             (json!({"l": ["a"]}), json!({"l": ["a"]}), json!({"f:l": 5})),
@@ -209,7 +217,8 @@ fn an_intent_that_names_another_state_is_left_to_the_server() {
 
 #[test]
 fn metadata_is_compared_like_everything_else_and_owners_are_atomic() {
-    let owner = json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true});
+    let owner =
+        json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true});
     let mut wanted = intent(&json!({"n": 1}));
     wanted.set_at_or_ignore(&["metadata", "labels"], json!({"a": "b"}));
     wanted.set_at_or_ignore(&["metadata", "finalizers"], json!(["f"]));
