@@ -104,7 +104,11 @@ fn judge(world: &dyn World, intent: &Intent, ledger: &mut Ledger, tally: &mut Ta
     let same = verdict(&intent.object, &before, &intent.how()) == Verdict::Same;
     let known = !same && ledger.knows(&intent.object, &before, &intent.how());
     let answer = intent.send(world);
-    let after = found(world, &intent.object);
+    let after = match &answer {
+        // Such an object may be gone.
+        Answer::Object(answer) if !before.is_being_deleted() => Some(answer.clone()),
+        _ => found(world, &intent.object),
+    };
     if let Answer::Object(answer) = &answer {
         ledger.remember(&intent.object, answer, &intent.how());
     }
@@ -276,7 +280,13 @@ impl Player<'_> {
 }
 
 /// Plays one sequence. With `put_back`, every intent is also judged in the final state.
-fn play(world: &dyn World, put_back: Option<&dyn Fn(&Object)>, seed: u64, odd: bool, tally: &mut Tally) {
+fn play(
+    world: &dyn World,
+    put_back: Option<&dyn Fn(&Object)>,
+    seed: u64,
+    odd: bool,
+    tally: &mut Tally,
+) {
     let mut generator = Generator { random: Random::new(seed), odd };
     let kind = ["Widget", "Widget", "Widget", "Dual", "Dual", "Simple", "Plain"]
         [generator.random.below(7)];
@@ -376,7 +386,8 @@ fn judge_recorded(memory: &Memory, sequence: &Sequence, tally: &mut Tally) {
         let prepared = prepare(memory, sequence, step);
         let status = prepared.verb == "applyStatus";
         if status || prepared.verb == "apply" {
-            let manager = ["a", "b", "c", "d"].into_iter().find(|m| *m == prepared.manager).unwrap();
+            let manager =
+                ["a", "b", "c", "d"].into_iter().find(|m| *m == prepared.manager).unwrap();
             let (object, force) = (prepared.object, prepared.force);
             intents.push(Intent { object, manager, status, force });
             judge(memory, intents.last().unwrap(), &mut ledger, tally, &sequence.name);

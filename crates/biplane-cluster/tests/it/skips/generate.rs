@@ -37,7 +37,9 @@ const WIDGET: &[(&str, Make)] = &[
 const ODD_WIDGET: &[(&str, Make)] = &[
     ("rows", |g| g.some_of(&[json!({"a": 1}), json!({"a": 1, "b": 7}), json!({"b": 2})])),
     ("sealed", |g| g.fields(&[("a", Generator::word), ("b", Generator::word)])),
-    ("filled", |g| g.one_of(&[json!({}), json!({"x": 1}), json!({"yy": 2}), json!({"x": 1, "yy": 2})])),
+    ("filled", |g| {
+        g.one_of(&[json!({}), json!({"x": 1}), json!({"yy": 2}), json!({"x": 1, "yy": 2})])
+    }),
     ("template", |g| {
         let metadata = g.fields(&[("labels", |g| g.fields(&[("a", Generator::word)]))]);
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": g.settings()})
@@ -125,7 +127,11 @@ impl Generator {
     }
 
     fn free(&mut self) -> Value {
-        self.fields(&[("p", Generator::anything), ("known", Generator::known), ("list", Generator::set)])
+        self.fields(&[
+            ("p", Generator::anything),
+            ("known", Generator::known),
+            ("list", Generator::set),
+        ])
     }
 
     fn known(&mut self) -> Value {
@@ -173,8 +179,12 @@ impl Generator {
             g.items(&names, "name", &[("value", Generator::word)])
         };
         let limits: Make = |g| g.fields(&[("cpu", |g| g.one_of(&[json!(1), json!("1")]))]);
-        let fields: &[(&str, Make)] =
-            &[("image", Generator::word), ("args", Generator::list), ("limits", limits), ("env", env)];
+        let fields: &[(&str, Make)] = &[
+            ("image", Generator::word),
+            ("args", Generator::list),
+            ("limits", limits),
+            ("env", env),
+        ];
         self.items(&names, "name", fields)
     }
 
@@ -259,7 +269,12 @@ impl Generator {
         let mut metadata = self.fields(&[
             ("labels", |g| {
                 let labels = g.some_of(&[json!("a"), json!("b")]);
-                labels.as_array().unwrap().iter().map(|l| (l.as_str().unwrap().to_owned(), json!("x"))).collect()
+                labels
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|l| (l.as_str().unwrap().to_owned(), json!("x")))
+                    .collect()
             }),
             ("annotations", texts),
             ("ownerReferences", owners),

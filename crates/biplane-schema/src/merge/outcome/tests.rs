@@ -57,7 +57,11 @@ fn equal_values_that_are_owned_are_the_same() {
         true,
         &[
             (json!({"n": 1}), json!({"n": 1.0, "other": 2}), json!({"f:n": {}})),
-            (json!({"m": {"a": "b"}}), json!({"m": {"a": "b"}}), json!({"f:m": {".": {}, "f:a": {}}})),
+            (
+                json!({"m": {"a": "b"}}),
+                json!({"m": {"a": "b"}}),
+                json!({"f:m": {".": {}, "f:a": {}}}),
+            ),
             (json!({"e": {}, "l": []}), json!({"e": {}, "l": []}), json!({"f:e": {}, "f:l": {}})),
             (json!({"l": [1, {"x": null}]}), json!({"l": [1, {"x": null}]}), json!({"f:l": {}})),
             (
@@ -95,7 +99,11 @@ fn what_is_not_owned_or_given_up_may_change() {
             (json!({"n": "1"}), json!({"n": 1}), json!({"f:n": {}})),
             (json!({"e": {}}), json!({"e": {"x": 1}}), json!({"f:e": {}})),
             (json!({"l": []}), json!({"l": []}), json!({})),
-            (json!({"s": ["a", "a"]}), json!({"s": ["a", "b"]}), json!({"f:s": {"v:\"a\"": {}, "v:\"b\"": {}}})),
+            (
+                json!({"s": ["a", "a"]}),
+                json!({"s": ["a", "b"]}),
+                json!({"f:s": {"v:\"a\"": {}, "v:\"b\"": {}}}),
+            ),
             (json!({"s": ["a"]}), json!({"s": ["a", "a"]}), json!({"f:s": {"v:\"a\"": {}}})),
             (json!({"l": ["a"]}), json!({"l": ["a"]}), json!({"f:l": {"i:0": {}}})),
             (json!({"l": ["a"]}), json!({"l": ["a"]}), json!({"f:l": 5})),
@@ -114,7 +122,12 @@ fn another_order_of_owned_items_is_a_change() {
         false,
         &[
             (json!({"p": ab}), json!({"p": ba}), owned.clone()),
-            (json!({"p": [{"name": "a"}]}), json!({"p": ab}), owned),
+            (json!({"p": [{"name": "a"}]}), json!({"p": ab}), owned.clone()),
+            (
+                json!({"p": [{"name": "a"}, {"name": "a"}]}),
+                json!({"p": [{"name": "a"}, {"name": "a"}]}),
+                owned,
+            ),
             (json!({"s": ["a", "b"]}), json!({"s": ["b", "a"]}), set),
         ],
     );
@@ -209,7 +222,8 @@ fn an_intent_that_names_another_state_is_left_to_the_server() {
 
 #[test]
 fn metadata_is_compared_like_everything_else_and_owners_are_atomic() {
-    let owner = json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true});
+    let owner =
+        json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o", "controller": true});
     let mut wanted = intent(&json!({"n": 1}));
     wanted.set_at(&["metadata", "labels"], json!({"a": "b"}));
     wanted.set_at(&["metadata", "finalizers"], json!(["f"]));
