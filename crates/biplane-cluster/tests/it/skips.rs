@@ -33,11 +33,13 @@ impl Tally {
         1.0 - self.same as f64 / self.unchanged as f64
     }
 
+    #[allow(clippy::print_stdout)] // the figures, for those who ask with --nocapture
     fn check(&self, title: &str) {
         let Self { sequences, applies, unchanged, same, known, wrong } = self;
         println!(
-            "{title}: {sequences} sequences, {applies} applies, {unchanged} changed nothing: {same} \
+            "{title}, seed {}: {sequences} sequences, {applies} applies, {unchanged} changed nothing: {same} \
              told from the object ({:.2} % not), {known} more by the ledger",
+            first_seed(),
             self.unseen() * 100.0,
         );
         let shown: Vec<&str> = wrong.iter().take(4).map(String::as_str).collect();
@@ -104,7 +106,11 @@ fn judge(world: &dyn World, intent: &Intent, ledger: &mut Ledger, tally: &mut Ta
     let same = verdict(&intent.object, &before, &intent.how()) == Verdict::Same;
     let known = !same && ledger.knows(&intent.object, &before, &intent.how());
     let answer = intent.send(world);
-    let after = found(world, &intent.object);
+    let after = match &answer {
+        // Such an object may be gone.
+        Answer::Object(answer) if !before.is_being_deleted() => Some(answer.clone()),
+        _ => found(world, &intent.object),
+    };
     if let Answer::Object(answer) = &answer {
         ledger.remember(&intent.object, answer, &intent.how());
     }

@@ -39,11 +39,11 @@ struct Note {
     managers: u64,
     /// The state of everything that the intent mentions.
     values: u64,
-    /// Whether something empty or null that the intent mentions is not there.
+    /// Whether the intent has something empty or null in it, and only one answer was seen.
     ///
-    /// Either the kind does not store it, or this apply has just given up the last field or item
-    /// of it: the server then removes all of it, and only the next apply creates it again, empty.
-    /// The answer to that one tells which it is.
+    /// Such an answer need not be what the next apply comes to. For example, an apply that gives
+    /// up the last item of a list removes the list, and the next one creates it again, empty. An
+    /// empty list item comes and goes with every other apply.
     doubtful: bool,
 }
 
@@ -133,13 +133,12 @@ fn is_fenced_as(intent: &Object, live: &Object) -> bool {
 
 impl Note {
     fn new(who: u64, intent: &Object, live: &Object, how: &Applying<'_>) -> Self {
-        let projection = projected(intent, live, how);
         Self {
             who,
             intent: intent_digest(intent),
             managers: managers_digest(live, how),
-            values: projection.digest.finish(),
-            doubtful: projection.doubtful,
+            values: projected(intent, live, how),
+            doubtful: has_hollow_content(intent),
         }
     }
 
@@ -192,7 +191,7 @@ fn managers_digest(live: &Object, how: &Applying<'_>) -> u64 {
 }
 
 /// The live state of everything that the intent mentions.
-fn projected(intent: &Object, live: &Object, how: &Applying<'_>) -> Projection {
+fn projected(intent: &Object, live: &Object, how: &Applying<'_>) -> u64 {
     let own = entries(live).iter().find(|entry| is_entry_of(entry, how));
     let owned = own.and_then(|own| own.get("fieldsV1")).and_then(Node::of);
     let mut projection = Projection::default();
@@ -218,7 +217,7 @@ fn projected(intent: &Object, live: &Object, how: &Applying<'_>) -> Projection {
             projection.digest.value(value);
         }
     }
-    projection
+    projection.digest.finish()
 }
 
 /// Metadata that the server changes with every write, and that nobody owns.
@@ -237,8 +236,6 @@ struct Projection {
     digest: Digest,
     /// Whether something that the intent sets is not where the intent sets it.
     moved: bool,
-    /// Whether something empty or null that the intent mentions is not there.
-    doubtful: bool,
 }
 
 impl Projection {
@@ -257,13 +254,11 @@ impl Projection {
 
     fn field(&mut self, name: &str, intent: &Value, live: Option<&Value>, owned: Option<Node<'_>>) {
         self.digest.text(name);
-        match live {
-            Some(live) => self.value(intent, live, owned),
-            None => {
-                self.digest.tag(b'-');
-                self.moved |= !is_hollow(intent) && !is_zero(intent);
-                self.doubtful |= is_hollow(intent);
-            }
+        if let Some(live) = live {
+            self.value(intent, live, owned);
+        } else {
+            self.digest.tag(b'-');
+            self.moved |= !is_zero(intent);
         }
     }
 
@@ -274,43 +269,30 @@ impl Projection {
                 self.fields(fields.iter(), Some(live), owned);
             }
             (Value::Array(items), Value::Array(live)) if !is_leaf => {
-                self.items(items, live, owned.and_then(Node::items));
+                self.items(items, live, owned.and_then(Node::items).as_ref());
             }
-            _ => {
-                self.doubtful |= has_hollow(intent) && intent != live;
-                self.digest.value(live);
-            }
+            _ => self.digest.value(live),
         }
     }
 
     /// The owned items, in the order of the live list. All of it if it is unknown which are.
-    fn items(&mut self, intent: &[Value], live: &[Value], owned: Option<Items<'_>>) {
+    fn items(&mut self, intent: &[Value], live: &[Value], owned: Option<&Items<'_>>) {
         self.digest.tag(b'[');
-        let mut count = 0;
         for item in live {
-            let is_owned = match &owned {
-                None => {
-                    self.digest.value(item);
-                    true
-                }
+            match owned {
+                None => self.digest.value(item),
                 Some(Items::Values(members)) => {
-                    let is_owned = members.binary_search_by(|m| compare(m, item)).is_ok();
-                    if is_owned {
+                    if members.binary_search_by(|member| compare(member, item)).is_ok() {
                         self.digest.value(item);
                     }
-                    is_owned
                 }
                 Some(Items::Keys(keys)) => {
-                    let key = keys.iter().find(|key| key.is_of_stored(item));
-                    if let Some(key) = key {
+                    if let Some((_, key)) = keys.of_stored(item) {
                         self.keyed(intent, item, key);
                     }
-                    key.is_some()
                 }
-            };
-            count += usize::from(is_owned);
+            }
         }
-        self.doubtful |= count != intent.len();
         self.digest.tag(b']');
     }
 
@@ -327,21 +309,23 @@ impl Projection {
 /// Whether a typed kind does not store the value.
 fn is_zero(value: &Value) -> bool {
     match value {
+        Value::Null => true,
         Value::Bool(flag) => !flag,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => text.is_empty(),
-        Value::Null | Value::Array(_) | Value::Object(_) => false,
+        Value::Array(items) => items.iter().all(is_zero),
+        Value::Object(fields) => fields.is_empty(),
     }
 }
 
-/// Whether there is nothing but empty values and nulls in a value.
-fn is_hollow(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.iter().all(is_hollow),
-        Value::Object(fields) => fields.values().all(is_hollow),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
-    }
+/// Whether an intent has something empty or null in it, besides what nobody owns.
+fn has_hollow_content(intent: &Object) -> bool {
+    intent.iter().any(|(name, value)| match value {
+        Value::Object(metadata) if name == "metadata" => {
+            metadata.iter().any(|(name, value)| name != "creationTimestamp" && has_hollow(value))
+        }
+        value => has_hollow(value),
+    })
 }
 
 /// Whether a value is empty or null, or holds such a value.
@@ -372,23 +356,24 @@ impl Digest {
         match value {
             Value::Null => self.tag(b'0'),
             Value::Bool(flag) => self.tag(if *flag { b't' } else { b'f' }),
-            Value::Number(number) => match number.as_i64() {
-                Some(int) => {
+            Value::Number(number) => {
+                if let Some(int) = number.as_i64() {
                     self.tag(b'i');
                     self.0.write_i64(int);
-                }
-                None => {
+                } else {
                     self.tag(b'd');
                     self.0.write_u64(number.as_f64().unwrap_or_default().to_bits());
                 }
-            },
+            }
             Value::String(text) => {
                 self.tag(b's');
                 self.text(text);
             }
             Value::Array(items) => {
                 self.tag(b'[');
-                items.iter().for_each(|item| self.value(item));
+                for item in items {
+                    self.value(item);
+                }
                 self.tag(b']');
             }
             Value::Object(fields) => {

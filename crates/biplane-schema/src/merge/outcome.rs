@@ -26,7 +26,7 @@ use biplane_model::Object;
 use serde_json::{Map, Value};
 
 use super::manager::BEFORE_FIRST_APPLY;
-use super::owned::{Applying, Items, Keyed, Node, entries, is_entry_of, text};
+use super::owned::{Applying, Items, Keyed, Keys, Node, entries, is_entry_of, text};
 use crate::value::{compare, equal};
 
 /// Whether an apply would change the object.
@@ -214,24 +214,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Every item must be owned, every owned item must be there, and the order must be the same.
-    fn keyed(&mut self, intent: &[Value], live: &[Value], keys: &[Keyed<'a>]) -> bool {
-        let mut unused: Vec<&Keyed<'a>> = keys.iter().collect();
-        let mut after = 0;
-        for item in intent {
-            let Value::Object(fields) = item else { return false };
-            let mut owned = unused.iter().enumerate().filter(|(_, key)| key.is_of_applied(fields));
-            let (Some((at, _)), None) = (owned.next(), owned.next()) else { return false };
-            let key = unused.remove(at);
-            let mut stored = live.iter().enumerate().filter(|(_, item)| key.is_of_stored(item));
-            let (Some((position, stored)), None) = (stored.next(), stored.next()) else {
-                return false;
-            };
-            if position < after || !self.item(item, stored, key) {
-                return false;
-            }
-            after = position + 1;
-        }
-        unused.is_empty()
+    fn keyed(&mut self, intent: &[Value], live: &[Value], keys: &Keys<'a>) -> bool {
+        let mut owned = live.iter().filter_map(|item| Some((keys.of_stored(item)?, item)));
+        let mut met = vec![false; keys.len()];
+        intent.len() == keys.len()
+            && intent.iter().all(|item| {
+                let (Some(((at, key), stored)), Value::Object(fields)) = (owned.next(), item)
+                else {
+                    return false;
+                };
+                let first = met.get_mut(at).is_some_and(|met| !std::mem::replace(met, true));
+                first && keys.is_only_key(key, fields) && self.item(item, stored, key)
+            })
+            && owned.next().is_none()
     }
 
     fn item(&mut self, intent: &Value, live: &Value, key: &Keyed<'a>) -> bool {

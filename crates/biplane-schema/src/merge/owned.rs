@@ -3,6 +3,8 @@
 //! [`super::FieldSet`] is the form for computing with sets. This is the form for one look at them:
 //! it borrows from the object, and parses the keys of list items only.
 
+use std::cmp::Ordering;
+
 use biplane_model::Object;
 use serde_json::{Map, Value};
 
@@ -66,7 +68,7 @@ impl<'a> Node<'a> {
             let key = serde_json::from_str(element.strip_prefix("k:")?).ok()?;
             Some(Keyed { element, key, owned: Self::of(below)? })
         });
-        keys.collect::<Option<_>>().map(Items::Keys)
+        keys.collect::<Option<_>>().map(|keys| Items::Keys(Keys::new(keys)))
     }
 }
 
@@ -76,7 +78,51 @@ pub(super) enum Items<'a> {
     /// The members of a set, sorted.
     Values(Vec<Value>),
     /// The items of a list with keys.
-    Keys(Vec<Keyed<'a>>),
+    Keys(Keys<'a>),
+}
+
+/// The items of a list with keys that a manager owns.
+#[derive(Debug)]
+pub(super) struct Keys<'a> {
+    items: Vec<Keyed<'a>>,
+    /// Whether all keys have the same fields. The items are then sorted by their keys.
+    uniform: bool,
+}
+
+impl<'a> Keys<'a> {
+    fn new(mut items: Vec<Keyed<'a>>) -> Self {
+        let uniform = items.windows(2).all(|pair| match pair {
+            [a, b] => a.key.keys().eq(b.key.keys()),
+            _ => true,
+        });
+        if uniform {
+            items.sort_by(|a, b| a.compare(|name| b.key.get(name)));
+        }
+        Self { items, uniform }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The item with the key of a stored item, and its position here.
+    pub(super) fn of_stored(&self, item: &Value) -> Option<(usize, &Keyed<'a>)> {
+        let Value::Object(item) = item else { return None };
+        let order = |key: &Keyed<'_>| key.compare(|name| item.get(name));
+        let at = if self.uniform {
+            self.items.binary_search_by(order).ok()
+        } else {
+            self.items.iter().position(|key| order(key).is_eq())
+        }?;
+        self.items.get(at).map(|key| (at, key))
+    }
+
+    /// Whether this is the only key that an applied item can have.
+    pub(super) fn is_only_key(&self, key: &Keyed<'_>, item: &Map<String, Value>) -> bool {
+        key.is_of_applied(item)
+            && (key.key.keys().all(|name| item.contains_key(name))
+                || self.items.iter().filter(|key| key.is_of_applied(item)).count() == 1)
+    }
 }
 
 /// An item of a list with keys.
@@ -89,22 +135,26 @@ pub(super) struct Keyed<'a> {
 }
 
 impl Keyed<'_> {
-    /// Whether this is the ownership of an applied item.
+    /// Whether this can be the ownership of an applied item.
     ///
     /// A key field that was left out of the item has its default. Such a field is part of the key,
     /// but is not owned.
     pub(super) fn is_of_applied(&self, item: &Map<String, Value>) -> bool {
-        let leaf = self.owned.is_leaf();
         self.key.iter().all(|(name, value)| match item.get(name) {
-            Some(given) => equal(given, value) && (leaf || self.owned.has_field(name)),
-            None => !leaf && !self.owned.has_field(name),
+            Some(given) => {
+                equal(given, value) && (self.owned.is_leaf() || self.owned.has_field(name))
+            }
+            None => !self.owned.is_leaf() && !self.owned.has_field(name),
         })
     }
 
-    /// Whether a stored item has this key. Stored items have their defaults.
-    pub(super) fn is_of_stored(&self, item: &Value) -> bool {
-        let Value::Object(item) = item else { return false };
-        self.key.iter().all(|(name, value)| item.get(name).is_some_and(|given| equal(given, value)))
+    /// Compares the key with the fields of an item. Stored items have their defaults.
+    fn compare<'v>(&self, field: impl Fn(&str) -> Option<&'v Value>) -> Ordering {
+        let orders = self.key.iter().map(|(name, value)| match field(name) {
+            Some(given) => compare(value, given),
+            None => Ordering::Greater,
+        });
+        orders.into_iter().find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
     }
 }
 

@@ -122,7 +122,12 @@ fn another_order_of_owned_items_is_a_change() {
         false,
         &[
             (json!({"p": ab}), json!({"p": ba}), owned.clone()),
-            (json!({"p": [{"name": "a"}]}), json!({"p": ab}), owned),
+            (json!({"p": [{"name": "a"}]}), json!({"p": ab}), owned.clone()),
+            (
+                json!({"p": [{"name": "a"}, {"name": "a"}]}),
+                json!({"p": [{"name": "a"}, {"name": "a"}]}),
+                owned,
+            ),
             (json!({"s": ["a", "b"]}), json!({"s": ["b", "a"]}), set),
         ],
     );
