@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use biplane_console::Deadline;
 use biplane_engine::FixedClock;
+use biplane_engine::composite::report::{Missing, NotYet};
 use biplane_engine::render::{RenderError, Settings};
 use biplane_engine::sources::CountingIds;
 use biplane_proto::render::v1alpha1::{
@@ -51,15 +52,14 @@ pub(crate) async fn render(
 /// Sorts the events about composed resources that are invalid or not ready by the names of the
 /// resources. Other engines iterate over an unordered map there; all their other output is ordered.
 fn with_ordered_events(mut response: RenderResponse) -> RenderResponse {
-    fn key(event: &Event) -> Option<(&str, bool)> {
-        let about = |what| event.message.strip_suffix(what);
-        let valid = about(" is not yet valid").map(|name| (name, false));
-        valid.or_else(|| about(" is not yet ready").map(|name| (name, true)))
+    fn key(event: &Event) -> Option<(String, bool)> {
+        let not_yet = NotYet::read(&event.message)?;
+        Some((not_yet.resource, not_yet.missing == Missing::Ready))
     }
     if let Some(Output::Composite(output)) = &mut response.output {
         let mut unready: Vec<_> =
             output.events.iter().filter(|event| key(event).is_some()).cloned().collect();
-        unready.sort_by(|a, b| key(a).cmp(&key(b)));
+        unready.sort_by_cached_key(key);
         let places = output.events.iter_mut().filter(|event| key(event).is_some());
         for (place, event) in places.zip(unready) {
             *place = event;

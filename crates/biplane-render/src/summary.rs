@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use biplane_engine::composite::report::{Missing, NotYet};
 use biplane_model::labels::RESOURCE_NAME;
 use biplane_model::{Object, Value};
 use biplane_proto::render::v1alpha1::{CompositeOutput, OperationOutput};
@@ -12,8 +13,18 @@ use biplane_runner::{Call, FunctionRunner, Named, Timings, context, stack};
 
 use crate::apply;
 
-/// What would be created, updated and deleted, and what is not ready and why.
-pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<String> {
+/// The composed resources that are not ready according to the events of an engine.
+pub(crate) fn unready(output: &CompositeOutput) -> Vec<String> {
+    let not_yet = output.events.iter().filter_map(|event| NotYet::read(&event.message));
+    not_yet.filter(|n| n.missing == Missing::Ready).map(|n| n.resource).collect()
+}
+
+/// What would be created, updated and deleted, and which resources are not ready and why.
+pub(crate) fn composite(
+    output: &CompositeOutput,
+    unready: &[String],
+    observed: &[Object],
+) -> Vec<String> {
     let mut lines = Vec::new();
     let composite = output.composite_resource.clone().unwrap_or_default();
     let mut existing = BTreeMap::<_, Vec<_>>::new();
@@ -46,10 +57,10 @@ pub(crate) fn composite(output: &CompositeOutput, observed: &[Object]) -> Vec<St
     for condition in unmet(&composite) {
         lines.push(format!("not {condition}"));
         if condition.starts_with("Ready ") {
-            let waiting = output.events.iter().filter_map(|event| unready(&event.message));
-            lines.extend(
-                waiting.map(|name| format!("  {name}: {}", why(named.get(name.as_str()).copied()))),
-            );
+            lines.extend(unready.iter().map(|name| {
+                let why = why(named.get(name.as_str()).copied());
+                format!("  {name}: {why}")
+            }));
         }
     }
     lines
@@ -73,12 +84,6 @@ fn unmet(object: &Object) -> Vec<String> {
         Some(format!("{} ({}){because}", text("type"), text("reason")))
     });
     conditions.collect()
-}
-
-/// The resource that an event reports as not ready, by its name in the Composition.
-fn unready(message: &str) -> Option<String> {
-    let name = message.strip_prefix("Composed resource ")?.strip_suffix(" is not yet ready")?;
-    serde_json::from_str(name).ok()
 }
 
 /// Why a resource is not ready, according to its conditions.

@@ -21,7 +21,7 @@ use biplane_model::owner::{OwnerReference, set_controller};
 use biplane_model::pipeline::{Step, composition_spec};
 use biplane_model::{Object, Value, labels, typed};
 use biplane_proto::Struct;
-use biplane_proto::render::v1alpha1::{CompositeOutput, Event};
+use biplane_proto::render::v1alpha1::CompositeOutput;
 use biplane_runner::{Call, FunctionRunner, Named, fetching::MAX_ITERATIONS};
 use biplane_runtime::{Runners, Subject};
 use serde_json::json;
@@ -113,17 +113,12 @@ struct V1Outcome {
 impl V1Outcome {
     /// What would be created and updated, and what is not ready. Nothing was ever deleted.
     fn summary(&self, observed: &[Object]) -> Vec<String> {
-        let waits = |name: &String| Event {
-            message: format!("Composed resource {} is not yet ready", quote(name)),
-            ..Event::default()
-        };
         let output = CompositeOutput {
             composite_resource: Some(self.composite.clone().into()),
             composed_resources: structs(self.composed.iter().cloned()),
-            events: self.unready.iter().map(waits).collect(),
             ..CompositeOutput::default()
         };
-        summary::composite(&output, observed)
+        summary::composite(&output, &self.unready, observed)
     }
 }
 

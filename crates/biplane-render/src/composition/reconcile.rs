@@ -57,7 +57,8 @@ impl CompositionRender {
         let answer = self.reconcile(inputs, runners, deadline, say).await?;
         let mut lines = answer.timing.clone();
         if self.output.summary {
-            lines.extend(summary::composite(&answer.output, &observed));
+            let unready = summary::unready(&answer.output);
+            lines.extend(summary::composite(&answer.output, &unready, &observed));
         }
         let prefix = self.prefix(&composite);
         for line in &lines {
