@@ -111,17 +111,17 @@ impl Drop for Publisher {
     }
 }
 
-/// Creates a subscription. `list` returns all matching objects, and is called for the first time
-/// right here.
+/// Creates a subscription that begins with the objects in `initial`. `list` returns all matching
+/// objects, for a reader that missed something.
 pub(crate) fn subscription(
     capacity: usize,
-    mut list: impl FnMut() -> Vec<Object> + Send + 'static,
+    list: impl FnMut() -> Vec<Object> + Send + 'static,
     initial: Vec<Object>,
 ) -> (Publisher, Subscription) {
     let mailbox = Arc::new(Mailbox { capacity, unread: Mutex::default(), arrived: Notify::new() });
     let mut subscription = Subscription {
         mailbox: Arc::clone(&mailbox),
-        list: Box::new(move || list()),
+        list: Box::new(list),
         told: BTreeMap::new(),
         ready: VecDeque::new(),
     };

@@ -37,5 +37,5 @@ pub enum Entry {
         object: Object,
     },
     /// An event.
-    Event(Event),
+    Event(Box<Event>),
 }

@@ -84,7 +84,7 @@ impl<S: Presentation> Store<S> {
             }
             let matches = |object: &&Object| s.query.matches(object);
             let after = after.filter(matches);
-            if after.is_none() && before.filter(matches).is_none() {
+            if after.is_none() && !before.is_some_and(|object| matches(&object)) {
                 return true;
             }
             let state = after.map(|object| shown(server.convert(object, &s.gvk), s.form));
@@ -246,7 +246,7 @@ impl<S: Send> Events for Memory<S> {
     fn record(&self, event: Event) {
         let mut store = self.lock();
         if !store.faults.crashed() {
-            store.journal.push(Entry::Event(event));
+            store.journal.push(Entry::Event(Box::new(event)));
         }
     }
 }

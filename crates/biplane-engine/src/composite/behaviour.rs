@@ -14,6 +14,7 @@ use crate::reconcile::TIMEOUT;
 
 /// How the reconciler behaves for one kind of composite resource.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is a decision of its own
 pub struct Behaviour {
     /// The kind.
     pub gvk: Gvk,

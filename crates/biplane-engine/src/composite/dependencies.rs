@@ -1,7 +1,7 @@
 //! The dependencies of composite resources: which of them to reconcile when an object changes, and
 //! what their steps will require again.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
@@ -58,20 +58,25 @@ impl Dependencies for Untracked {
     }
 }
 
-/// An in-memory index for one kind of composite resource. It finds the dependents of an object in
-/// constant time, whatever the number of composite resources.
+/// An in-memory index for one kind of composite resource. It finds the dependents of an object
+/// without looking at the other composite resources.
 #[derive(Debug, Default)]
 pub struct DependencyIndex(Mutex<Index>);
+
+/// Composite resources.
+type Dependents = BTreeSet<Arc<ObjectId>>;
+/// The key and value of a label.
+type Label = (String, String);
 
 /// The dependencies in both directions.
 #[derive(Debug, Default)]
 struct Index {
     tracked: BTreeMap<Arc<ObjectId>, Tracked>,
     /// The composite resources that depend on an object of this kind, namespace and name.
-    by_object: HashMap<ObjectId, BTreeSet<Arc<ObjectId>>>,
+    by_object: BTreeMap<ObjectId, Dependents>,
     /// The composite resources that select objects of a kind by one label, or by none. A selector
     /// of several labels is listed under its first.
-    by_label: HashMap<Gvk, HashMap<Option<(String, String)>, BTreeSet<Arc<ObjectId>>>>,
+    by_label: BTreeMap<Gvk, BTreeMap<Option<Label>, Dependents>>,
     /// The number of references to each kind.
     kinds: BTreeMap<Gvk, usize>,
 }
@@ -79,7 +84,7 @@ struct Index {
 /// Where a dependency is listed in the index.
 enum Place {
     Object(ObjectId),
-    Label(Gvk, Option<(String, String)>),
+    Label(Gvk, Option<Label>),
 }
 
 impl Place {

@@ -303,6 +303,31 @@ async fn status_fields_that_the_definition_does_not_declare_are_named_and_the_re
     live.is_quiet("undeclared").await;
 }
 
+/// FC-20 as the live recordings show it: a server refuses a field of the wrong type with an internal
+/// error, so it is not a mere invalid resource.
+#[tokio::test]
+async fn a_field_of_the_wrong_type_fails_the_composition_and_names_the_resource() {
+    let live = Live::new(1);
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"i": {"type": "integer"}}}}});
+    let mut typed = definition("Part", "parts");
+    typed
+        .set_at(&["spec", "versions"], json!([{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]))
+        .unwrap();
+    live.server.register(&typed).unwrap();
+    let resource = json!({"apiVersion": "example.org/v1", "kind": "Part", "spec": {"i": "text"}});
+    live.world
+        .respond([response(json!({"desired": {"resources": {"a": {"resource": resource}}}}))]);
+    let error = live.world.reconcile().await.unwrap_err();
+    let text = "cannot compose resources: cannot apply composed resource \"a\": failed to create typed patch object";
+    assert!(error.text.starts_with(text), "{error}");
+    let conditions = live.world.conditions();
+    assert!(
+        conditions.iter().any(|c| c.starts_with(&format!("Synced=False/ReconcileError {text}"))),
+        "{conditions:?}"
+    );
+    live.is_quiet("malformed").await;
+}
+
 #[tokio::test]
 async fn a_smaller_time_to_live_and_an_earlier_poll_win() {
     for (ttls, poll, want) in [

@@ -63,7 +63,7 @@ async fn only_the_exact_word_pauses() {
     for value in ["True", ""] {
         let world = World::new(1);
         world.change_xr(|xr| {
-            xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], value)
+            xr.set_at_or_ignore(&["metadata", "annotations", "crossplane.io/paused"], value);
         });
         world.reconcile().await.unwrap();
         assert!(world.conditions().iter().any(|c| c.starts_with("Ready=")), "{value:?}");

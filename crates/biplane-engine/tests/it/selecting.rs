@@ -27,7 +27,7 @@ async fn an_enforced_composition_replaces_any_other() {
     let world = World::new(0);
     world.seed(definition(&json!({"enforcedCompositionRef": {"name": "comp"}})));
     world.change_xr(|xr| {
-        xr.set_at_or_ignore(&["spec", "crossplane", "compositionRef", "name"], "other")
+        xr.set_at_or_ignore(&["spec", "crossplane", "compositionRef", "name"], "other");
     });
     world.reconcile().await.unwrap();
     assert_eq!(prepared(&world).str_at(&["spec", "crossplane", "compositionRef", "name"]), "comp");
@@ -188,7 +188,7 @@ async fn the_label_of_a_root_is_kept() {
     for (label, want) in [("", "xr"), ("root", "root")] {
         let world = World::new(1);
         world.change_xr(|xr| {
-            xr.set_at_or_ignore(&["metadata", "labels", "crossplane.io/composite"], label)
+            xr.set_at_or_ignore(&["metadata", "labels", "crossplane.io/composite"], label);
         });
         world.respond([crate::world::wants(&["a"])]);
         world.reconcile().await.unwrap();

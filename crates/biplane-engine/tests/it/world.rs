@@ -220,7 +220,7 @@ impl World {
 
     /// `Type Reason: message` of each event.
     pub(crate) fn events(&self) -> Vec<String> {
-        let show = |e: Event| format!("{} {}: {}", e.r#type.as_str(), e.reason, e.message);
+        let show = |e: Box<Event>| format!("{} {}: {}", e.r#type.as_str(), e.reason, e.message);
         self.cluster
             .journal()
             .into_iter()
