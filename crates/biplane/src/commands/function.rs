@@ -111,19 +111,25 @@ impl Serve {
         }
     }
 
-    /// Serves until the process is interrupted or terminated. Calls in flight are finished.
+    /// Serves until the process is interrupted or terminated. Calls in flight are finished, but not
+    /// for long, and not if the process is told a second time.
     pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         let function = self.choose(own)?;
         let config = self.flags.config();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.enable_all()).build();
-        runtime.context("cannot start the runtime")?.block_on(async {
-            let stop = signals::first_of(signals::of_servers());
-            let stop = stop.context("cannot listen for signals")?;
+        let runtime = runtime.context("cannot start the runtime")?;
+        let served = runtime.block_on(async {
+            let attempted = "cannot listen for signals";
+            let stop = signals::first_of(signals::of_servers()).context(attempted)?;
+            let at_once = signals::nth_of(2, signals::of_servers()).context(attempted)?;
             let running = serve::start(function, config, stop).await?;
             tracing::info!(function = self.name, address = running.target(), "serving");
-            Ok(running.wait().await?)
-        })
+            Ok(running.wait_or(at_once).await?)
+        });
+        // Calls that were given up may still compute, but must not keep the process alive.
+        runtime.shutdown_background();
+        served
     }
 
     /// The function of that name, configured with its own flags.
