@@ -166,9 +166,7 @@ async fn serve(
     } else {
         format!("cannot serve function {name:?}")
     };
-    let running = running.context(attempted)?;
-    let port = running.target().rsplit(':').next().unwrap_or_default();
-    Ok(format!("127.0.0.1:{port}"))
+    Ok(running.context(attempted)?.target().to_owned())
 }
 
 struct Served {
