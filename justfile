@@ -33,6 +33,10 @@ bless *args:
 bench *args:
     cargo bench --workspace {{args}}
 
+# Look for known vulnerabilities in the dependencies. Needs a network and cargo-deny.
+advisories:
+    cargo deny check advisories
+
 # Make the archive that people install from.
 dist:
     cargo xtask dist
