@@ -15,7 +15,7 @@ pub mod tracker;
 pub mod upgrade;
 mod write;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -511,7 +511,7 @@ async fn event(deps: &Deps, xr: &XR, r#type: EventType, reason: &str, message: &
     deps.ports.cluster.record(event).await;
 }
 
-async fn deliver(deps: &Deps, xr: &mut XR, report: &report::Report) -> Vec<String> {
+async fn deliver(deps: &Deps, xr: &mut XR, report: &report::Report) -> BTreeSet<String> {
     let cluster = &*deps.ports.cluster;
     report::deliver(cluster, deps.layout, &annotations(deps), &mut xr.object, report).await
 }

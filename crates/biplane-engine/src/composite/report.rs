@@ -1,6 +1,6 @@
 //! Events and conditions that functions and the reconciler report to users.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use biplane_cluster::cluster::Optional;
 use biplane_cluster::{Cluster, Event, EventType, Source};
@@ -111,7 +111,7 @@ pub(super) async fn deliver(
     annotations: &BTreeMap<String, String>,
     xr: &mut Object,
     report: &Report,
-) -> Vec<String> {
+) -> BTreeSet<String> {
     let claim =
         if report.events.iter().any(|e| e.claim) { claim(cluster, layout, xr).await } else { None };
     for event in &report.events {
@@ -132,18 +132,17 @@ pub(super) async fn deliver(
             cluster.record(record(claim.clone(), event.message.clone())).await;
         }
     }
-    let mut seen = Vec::new();
-    for TargetedCondition { condition, claim } in &report.conditions {
-        if SYSTEM_TYPES.contains(&condition.r#type.as_str()) {
-            continue;
-        }
-        seen.push(condition.r#type.clone());
-        set_conditions(xr, [condition.clone()]);
-        if *claim {
-            layout.add_claim_condition_type(xr, &condition.r#type);
-        }
+    let own = |targeted: &&TargetedCondition| {
+        !SYSTEM_TYPES.contains(&targeted.condition.r#type.as_str())
+    };
+    let conditions: Vec<_> = report.conditions.iter().filter(own).collect();
+    // At once, because every change reads and writes the whole list.
+    if !conditions.is_empty() {
+        set_conditions(xr, conditions.iter().map(|targeted| targeted.condition.clone()));
     }
-    seen
+    let of_claim = conditions.iter().filter(|targeted| targeted.claim);
+    layout.add_claim_condition_types(xr, of_claim.map(|t| t.condition.r#type.as_str()));
+    conditions.into_iter().map(|targeted| targeted.condition.r#type.clone()).collect()
 }
 
 /// Returns the claim, if there is one and it can be read.
