@@ -315,7 +315,8 @@ impl<'a, 'b> Loader<'a, 'b> {
         if path == Path::new(STDIN) {
             if self.stdin.is_none() {
                 let stdin = std::mem::replace(&mut self.streams.stdin, Box::new(std::io::empty()));
-                let bytes = files::read_stream(stdin, self.deadline).context("read standard input")?;
+                let bytes =
+                    files::read_stream(stdin, self.deadline).context("read standard input")?;
                 self.stdin = Some(decode(path, bytes, secret)?);
             }
             return Ok(self.stdin.clone().unwrap_or_default());
@@ -348,7 +349,8 @@ impl<'a, 'b> Loader<'a, 'b> {
     ) -> Result<Vec<Read>> {
         let mut objects = Vec::new();
         for file in yaml_files(path).context("cannot load YAML stream from file")? {
-            let text = self.read_text(&file, secret).context("cannot load YAML stream from file")?;
+            let text =
+                self.read_text(&file, secret).context("cannot load YAML stream from file")?;
             let (file, text) = (Arc::<Path>::from(file), Arc::<str>::from(text));
             for document in yaml::parse_documents(&name(&file), &text)
                 .map_err(|e| parse_failure(&e, attempted, secret || holds_secret(&text)))?

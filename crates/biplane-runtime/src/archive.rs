@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, anyhow, bail};
 use tar::{Builder, EntryType, Header};
 
-use biplane_console::files;
 use biplane_console::os::reason;
+use biplane_console::{Deadline, files};
 
 /// The largest archive: all files, and their number.
 const LARGEST: u64 = 512 * 1024 * 1024;
@@ -38,6 +38,7 @@ pub(crate) struct Packer {
     /// How many bytes and files may still be added.
     bytes_left: u64,
     files_left: usize,
+    deadline: Option<Deadline>,
 }
 
 impl Packer {
@@ -49,7 +50,14 @@ impl Packer {
             owner: None,
             bytes_left: LARGEST,
             files_left: MOST_FILES,
+            deadline: None,
         })
+    }
+
+    /// Fails if files are still to be added after a deadline.
+    pub(crate) fn until(mut self, deadline: Deadline) -> Self {
+        self.deadline = Some(deadline);
+        self
     }
 
     /// Sets the owner of all files to a user and the group of the same number.
@@ -143,6 +151,9 @@ impl Packer {
     }
 
     fn entry(&mut self, path: &Path, at: &Path, metadata: &Metadata) -> Result<()> {
+        if let Some(deadline) = self.deadline {
+            deadline.check()?;
+        }
         let Some(left) = self.files_left.checked_sub(1) else {
             bail!("with {}, it is more than {MOST_FILES} files", path.display());
         };
@@ -189,6 +200,7 @@ fn cannot(what: &str, path: &Path, error: &io::Error) -> anyhow::Error {
 mod tests {
     use std::io::Read as _;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::time::Duration;
 
     use super::*;
 
@@ -277,6 +289,16 @@ mod tests {
             );
             assert!(text.ends_with(&want), "{text}");
         }
+    }
+
+    #[test]
+    fn packing_ends_at_the_deadline() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("a"), "a").unwrap();
+        let packer = Packer::below(root.path()).unwrap();
+        let packed = packer.until(Deadline::after(Duration::ZERO)).folder(root.path(), "src", None);
+        let text = format!("{:#}", packed.err().unwrap());
+        assert_eq!(text, "failed to populate tar archive: context deadline exceeded");
     }
 
     #[test]

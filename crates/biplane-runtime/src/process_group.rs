@@ -61,9 +61,8 @@ impl ProcessGroup {
         let group = group.map(|id| Self(Mutex::new(Some(Group { id, watcher }))));
         // If it cannot be started, the watcher ends with its group.
         let leader = program.process_group(joined).spawn()?;
-        let group = group.unwrap_or_else(|| {
-            Self(Mutex::new(leader.id().map(|id| Group { id, watcher: None })))
-        });
+        let group = group
+            .unwrap_or_else(|| Self(Mutex::new(leader.id().map(|id| Group { id, watcher: None }))));
         Ok((leader, group))
     }
 

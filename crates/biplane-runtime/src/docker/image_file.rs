@@ -135,8 +135,7 @@ impl ImageFile {
             files::check_regular(&std::fs::metadata(&self.file)?)?;
             File::open(&self.file)
         };
-        let file =
-            open().map_err(|e| anyhow!("open {}: {}", self.file.display(), reason(&e)))?;
+        let file = open().map_err(|e| anyhow!("open {}: {}", self.file.display(), reason(&e)))?;
         let file = BufReader::with_capacity(PART, file);
         let file: Box<dyn Read> =
             if self.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };

@@ -99,8 +99,11 @@ pub(super) async fn remove(docker: Docker) -> Vec<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let labelled = || Some([("label".to_owned(), vec![LABEL.to_owned()])].into());
     let mut failures = Vec::new();
-    let all =
-        ListContainersOptions { all: true, filters: labelled(), ..ListContainersOptions::default() };
+    let all = ListContainersOptions {
+        all: true,
+        filters: labelled(),
+        ..ListContainersOptions::default()
+    };
     match docker.list_containers(Some(all)).await {
         Ok(containers) => {
             for container in containers.iter().filter(|c| is_stray(c, &this, now)) {

@@ -17,6 +17,7 @@ use super::rewrites;
 use crate::archive::{Packer, check_inside};
 use crate::build_spec::{BuildSource, BuildSpec, Python};
 use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
+use biplane_console::Deadline;
 use biplane_console::os::reason;
 use biplane_package::reference::{dns_label, repository_path};
 
@@ -49,6 +50,7 @@ pub(super) fn functions(
     root: &Path,
     called: &[String],
     allow_process: bool,
+    deadline: Deadline,
 ) -> Result<Vec<Function>> {
     let folder = root.join(&project.functions_path);
     let mut functions = Vec::new();
@@ -77,7 +79,7 @@ pub(super) fn functions(
                     ]
                     .into();
                 }
-                let source = source(kind, project, root, &folder);
+                let source = source(kind, project, (root, &folder), deadline);
                 source.context("failed to build runtime images").with_context(attempted)?
             }
         };
@@ -110,13 +112,18 @@ fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
 }
 
 /// How a function is built for a container.
-fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<BuildSource> {
+fn source(
+    kind: Kind,
+    project: &Project,
+    (root, folder): (&Path, &Path),
+    deadline: Deadline,
+) -> Result<BuildSource> {
     let image = |image: &str, what: &str| {
         rewrites::rewrite(&project.rewrites, image)
             .with_context(|| format!("failed to rewrite {what} image"))
     };
     let pack = |packer: Packer| {
-        let packed = packer.folder(folder, "src", None).and_then(Packer::finish);
+        let packed = packer.until(deadline).folder(folder, "src", None).and_then(Packer::finish);
         packed.context("failed to tar layer contents")
     };
     Ok(match kind {

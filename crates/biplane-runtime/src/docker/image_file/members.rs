@@ -4,10 +4,10 @@
 //! small parts, but the long names and other extensions between members are held in memory, so they
 //! have a limit of their own.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::rc::Rc;
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
