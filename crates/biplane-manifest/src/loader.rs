@@ -237,11 +237,12 @@ impl<'a, 'b> Loader<'a, 'b> {
                 bail!("no JSON files found in {}", quoted(directory));
             }
             let parse = |file: &PathBuf| -> Result<Object> {
+                self.deadline.check()?;
                 let text = files::read_named(file, self.deadline)
                     .map_err(|e| anyhow!("open {}: {}", file.display(), reason(&e)))?;
                 serde_json::from_slice(&text).map_err(|e| {
                     let text = String::from_utf8_lossy(&text);
-                    let place = Place::at(&text, e.line(), e.column());
+                    let place = shown(&Place::at(&text, e.line(), e.column()), holds_secret(&text));
                     let (quoted, file) = (quoted(file), file.display());
                     anyhow!("cannot parse OpenAPI JSON from {quoted}: {e}\n--> {file}, {place}")
                 })
@@ -348,7 +349,12 @@ impl<'a, 'b> Loader<'a, 'b> {
         mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Read>> {
         let mut objects = Vec::new();
-        for file in yaml_files(path).context("cannot load YAML stream from file")? {
+        let files = yaml_files(path).context("cannot load YAML stream from file")?;
+        for (already_read, file) in files.into_iter().enumerate() {
+            // A folder may have any number of files.
+            if already_read > 0 {
+                self.deadline.check()?;
+            }
             let text =
                 self.read_text(&file, secret).context("cannot load YAML stream from file")?;
             let (file, text) = (Arc::<Path>::from(file), Arc::<str>::from(text));
@@ -387,9 +393,14 @@ fn decode(path: &Path, bytes: Vec<u8>, secret: bool) -> Result<String> {
             && holds_secret(&String::from_utf8_lossy(&bytes).replace('\0', ""));
     yaml::decode_text(bytes).map_err(|NotText { encoding, place }| {
         let file = name(path);
-        let place = if is_secret { source::numbers(&place) } else { place.to_string() };
+        let place = shown(&place, is_secret);
         anyhow!("{file} is not {encoding} text\n--> {file}, {place}")
     })
+}
+
+/// A location, with the line there unless the text is secret.
+fn shown(place: &Place, is_secret: bool) -> String {
+    if is_secret { source::numbers(place) } else { place.to_string() }
 }
 
 fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Error {

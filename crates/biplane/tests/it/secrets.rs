@@ -120,6 +120,9 @@ fn a_document_that_is_a_secret_is_never_shown() {
             assert!(!ran.stderr.contains("hunter2"), "{name}: {}", ran.stderr);
             assert_ne!(ran.exit, 0, "{name}: {text}");
         }
+        let ran = render(&[("s/s.json", text)], &["-s=DIR/s"]);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        assert_ne!(ran.exit, 0, "{text}");
         let operation = [("operation.yaml", text.as_str())];
         let ran =
             crate::support::run_on(&operation, &["operation", "render", "DIR/operation.yaml"]);
