@@ -7,7 +7,7 @@ use std::process::Stdio;
 use crate::Case;
 use crate::between::{Between, Fate};
 use crate::daemon::Daemon;
-use crate::images::{ENGINE, FUNCTION};
+use crate::images::{DEAF, ENGINE, FUNCTION};
 use crate::work::{Work, end, send, stop, until};
 
 pub(crate) const CASES: &[Case] = &[
