@@ -153,6 +153,8 @@ fn is_stray(container: &ContainerSummary, this: &Owner, now: Duration) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ContainerSummaryStateEnum::{EXITED, RUNNING};
+
     use super::*;
 
     fn container(owner: &Owner, state: ContainerSummaryStateEnum) -> ContainerSummary {
@@ -181,7 +183,6 @@ mod tests {
         let ended = Owner { process: i32::try_from(child.id()).unwrap(), ..this.clone() };
         let reused = Owner { started: "1".to_owned(), ..this.clone() };
         let elsewhere = Owner { boot: "other".to_owned(), ..this.clone() };
-        use ContainerSummaryStateEnum::{EXITED, RUNNING};
         let now = Duration::from_secs(1000);
         for (owner, state, age, want) in [
             (&this, RUNNING, OLD * 2, false),
