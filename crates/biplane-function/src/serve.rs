@@ -50,6 +50,9 @@ pub struct Config {
     /// The number of calls that may go on computing beside those, once they have computed for 50
     /// milliseconds: slow calls do not hold up quick ones. The default is that of `max_computing`.
     pub max_slow: usize,
+    /// The number of calls that may still compute after their callers have gone, because they do not
+    /// check their budget. Then further calls are refused.
+    pub max_abandoned: usize,
     /// The number of calls that may wait to compute. Further calls are refused.
     pub max_waiting: usize,
     /// The size limit of responses, in bytes. The default is what control planes accept.
@@ -71,6 +74,7 @@ impl Default for Config {
             metrics_address: Some(":8080".to_owned()),
             max_computing: (4 * cores()).clamp(8, 64),
             max_slow: (4 * cores()).clamp(8, 64),
+            max_abandoned: 64,
             max_waiting: 256,
             max_send_size: 4 * 1024 * 1024,
             limits: Limits::default(),

@@ -312,4 +312,14 @@ mod tests {
             &json!([{"type": "A", "status": "True", "reason": "", "lastTransitionTime": "2024-01-01T00:00:00Z"}])
         );
     }
+
+    #[test]
+    fn many_conditions_are_merged_in_linear_time() {
+        let condition = |n: usize| Condition::new(&format!("T{n}"), "True", "R");
+        let mut all: Vec<Condition> = (0..100_000).map(condition).collect();
+        let new = (50_000..150_000).chain(0..3).map(|n| condition(n).with_message("m"));
+        merge(&mut all, new);
+        assert_eq!(all.len(), 150_000);
+        assert_eq!(all.iter().filter(|c| c.message == "m").count(), 100_003);
+    }
 }

@@ -83,7 +83,8 @@ impl Runs {
         let room = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
         // With a limit of zero, no call would ever be answered.
         let computing = config.max_computing.max(1);
-        let threads = computing.saturating_add(config.max_slow).saturating_mul(2);
+        let threads =
+            computing.saturating_add(config.max_slow).saturating_add(config.max_abandoned);
         Self {
             function,
             turns: room(computing),

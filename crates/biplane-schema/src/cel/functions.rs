@@ -40,7 +40,7 @@ impl<'a> Patterns<'a> {
 }
 
 /// How many bytes of a pattern are compiled at the cost of an operator.
-const COMPILED_PER_UNIT: u64 = 100;
+const COMPILED_PER_UNIT: u64 = 20;
 
 /// How many steps of a search cost as much as an operator.
 const STEPS_PER_UNIT: u64 = 10;
