@@ -79,6 +79,9 @@ pub struct Flags {
 
 const MIB: usize = 1024 * 1024;
 
+/// The largest message that callers accept, unless they are configured otherwise, in MiB.
+const DEFAULT_SIZE: usize = 4;
+
 /// The tree below `function`, with the user's own functions in addition to the built-in ones.
 pub(crate) fn with_own(function: Command, own: &Registry) -> Command {
     function.mut_subcommands(|command| match command.get_name() {
@@ -178,6 +181,8 @@ impl Flags {
             certs_dir: self.tls_certs_dir.filter(|folder| !folder.is_empty()).map(Into::into),
             insecure: self.insecure,
             max_receive_size: self.max_recv_message_size.saturating_mul(MIB),
+            // A caller that sends more also accepts more.
+            max_send_size: self.max_recv_message_size.max(DEFAULT_SIZE).saturating_mul(MIB),
             health: self.health,
             metrics_address: Some(self.metrics_address).filter(|address| !address.is_empty()),
             ..Config::default()

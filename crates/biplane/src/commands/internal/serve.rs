@@ -11,7 +11,8 @@ use biplane_runner::Connections;
 use clap::Args;
 use prost::Message;
 use prost_types::Any;
-use tokio::task::JoinSet;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tonic::{Code, Request, Response, Status};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -55,8 +56,7 @@ impl Serve {
         let at_once =
             signals::nth_of(2, signals::of_servers()).context("cannot listen for signals")?;
         let (health, health_service) = tonic_health::server::health_reporter();
-        let engine =
-            Engine { settings: self.common.settings(), connections: Connections::default() };
+        let engine = Engine::new(self.common.settings());
         let service = RenderServiceServer::new(engine)
             .max_decoding_message_size(self.max_recv_message_size.saturating_mul(1024 * 1024))
             .max_encoding_message_size(usize::MAX);
@@ -110,11 +110,38 @@ const SERVICES: [&str; 4] = [
     "grpc.reflection.v1alpha.ServerReflection",
 ];
 
+/// How many renders run at a time. Each has a thread, which mostly waits for functions.
+const MAX_RENDERS: usize = 256;
+
+/// How many renders may wait to run.
+const MAX_WAITING: usize = 1024;
+
 /// Renders, and keeps connections to functions.
-#[derive(Clone)]
 struct Engine {
     settings: Settings,
     connections: Connections,
+    running: Semaphore,
+    waiting: Semaphore,
+}
+
+impl Engine {
+    fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            connections: Connections::default(),
+            running: Semaphore::new(MAX_RENDERS),
+            waiting: Semaphore::new(MAX_WAITING),
+        }
+    }
+
+    /// Waits until another render may run, unless too many do.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Status> {
+        let _place = self.waiting.try_acquire().map_err(|_| {
+            Status::resource_exhausted(format!("{MAX_WAITING} renders are waiting already"))
+        })?;
+        let turn = self.running.acquire().await;
+        turn.map_err(|_| Status::unavailable("the server is closing"))
+    }
 }
 
 #[tonic::async_trait]
@@ -130,10 +157,20 @@ impl RenderService for Engine {
         })?;
         let functions = Arc::new(functions);
         let settings = self.settings.clone();
+        let _turn = self.turn().await?;
         // A panic affects only its own render, and a caller that disconnects cancels only its own.
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move { render(request, functions, &settings).await });
-        match tasks.join_next().await {
+        let (_caller, gone) = oneshot::channel::<()>();
+        let runtime = Handle::current();
+        // Not on the threads that read and write: a render computes.
+        let task = tokio::task::spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    rendered = render(request, functions, &settings) => Some(rendered),
+                    _ = gone => None,
+                }
+            })
+        });
+        match task.await.transpose() {
             Some(Ok(Ok(response))) => {
                 tracing::debug!(bytes = response.encoded_len(), "rendered");
                 Ok(Response::new(response))
@@ -150,7 +187,7 @@ impl RenderService for Engine {
                 tracing::error!(%error, "render died");
                 Err(Status::internal("the render engine failed unexpectedly"))
             }
-            None => Err(Status::internal("the render engine did not start")),
+            None => Err(Status::cancelled("context canceled")),
         }
     }
 }

@@ -58,7 +58,7 @@ fn logged(flags: &[&str]) -> Vec<String> {
     serve(flags).log(false).during(&Stderr::to(out.clone()), &Progress::default(), || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.worker_threads(1).enable_all()).build().unwrap();
-        let engine = Engine { settings: Settings::default(), connections: Connections::default() };
+        let engine = Engine::new(Settings::default());
         let request = request("dns:///dying:9443");
         engine.connections.replace("dns:///dying:9443", Arc::new(Dying));
         // On a thread of the runtime, as in the server.
