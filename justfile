@@ -29,6 +29,10 @@ tidy:
 bless *args:
     INSTA_UPDATE=always RECORD_APISERVER=1 RECORD_KUBECTL=1 cargo test --workspace --no-fail-fast {{args}}
 
+# Give the built-in functions inputs that hurt for some minutes, and print what they cost.
+torture *args:
+    cargo xtask torture {{args}}
+
 # Measure.
 bench *args:
     cargo bench --workspace {{args}}
