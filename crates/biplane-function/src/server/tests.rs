@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tonic_health::pb::health_client::HealthClient;
@@ -46,6 +46,37 @@ async fn ends_after(
     assert!(watch.message().await.is_err());
     assert!(silent.read(&mut [0; 64]).await.map_or(true, |read| read < 64));
     begun.elapsed().as_secs()
+}
+
+/// The settings of HTTP/2 that the server sends first.
+#[tokio::test]
+async fn a_peer_is_told_how_many_calls_it_may_make_at_the_same_time() {
+    const MAX_CONCURRENT_STREAMS: u16 = 3;
+    let listener = Listener::bind(Network::Tcp, "127.0.0.1:0").await.unwrap();
+    let address = listener.tcp_address().unwrap();
+    let limits = Limits::default();
+    tokio::spawn(async move {
+        let (_reporter, health) = tonic_health::server::health_reporter();
+        let router = builder(&limits).add_service(health);
+        let never = std::future::pending;
+        run(listener, None, &limits, never(), never(), |incoming, stopping| {
+            router.serve_with_incoming_shutdown(incoming, stopping)
+        })
+        .await
+    });
+    let mut peer = TcpStream::connect(address).await.unwrap();
+    peer.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    let mut header = [0; 9];
+    peer.read_exact(&mut header).await.unwrap();
+    assert_eq!(header[3], 4, "settings come first");
+    let mut settings = vec![0; usize::from(header[2])];
+    peer.read_exact(&mut settings).await.unwrap();
+    let (settings, _) = settings.as_chunks::<6>();
+    let value = settings.iter().find_map(|[a, b, value @ ..]| {
+        let is_it = u16::from_be_bytes([*a, *b]) == MAX_CONCURRENT_STREAMS;
+        is_it.then(|| u32::from_be_bytes(*value))
+    });
+    assert_eq!(value, Some(256));
 }
 
 /// The clock is paused and advances only when nothing else is to be done.
