@@ -5,15 +5,52 @@
 //! failures cost no memory.
 
 use std::fmt;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A cache with keys that are cheap to clone.
 pub(crate) struct Kept<K, V> {
     max_bytes: usize,
     max_entries: usize,
-    hashes: std::hash::RandomState,
     entries: Mutex<Entries<K, V>>,
+}
+
+/// Returns the hash of a key.
+pub(crate) fn hash(key: &impl Hash) -> u64 {
+    let mut quick = Quick(0);
+    key.hash(&mut quick);
+    quick.finish()
+}
+
+/// A hasher that is several times faster than that of the standard library. Who finds keys with the
+/// same hash makes them replace each other, and nothing else.
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(ODD);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 struct Entries<K, V> {
@@ -35,16 +72,7 @@ impl<K: Clone, V> Kept<K, V> {
     /// Creates a cache for this many bytes. An entry of more than a quarter of them is not kept.
     pub(crate) fn new(max_bytes: usize, max_entries: usize) -> Self {
         let entries = Entries { all: Vec::new(), bytes: 0, now: 0 };
-        Self {
-            max_bytes,
-            max_entries,
-            hashes: std::hash::RandomState::new(),
-            entries: Mutex::new(entries),
-        }
-    }
-
-    pub(crate) fn hash(&self, key: &impl Hash) -> u64 {
-        self.hashes.hash_one(key)
+        Self { max_bytes, max_entries, entries: Mutex::new(entries) }
     }
 
     /// Returns the value of a key that is known to be the same, by a quick comparison.
@@ -110,11 +138,11 @@ mod tests {
     use super::*;
 
     fn keep(kept: &Kept<u32, u32>, key: u32, bytes: usize) {
-        kept.keep(kept.hash(&key), key, Arc::new(key), bytes);
+        kept.keep(hash(&key), key, Arc::new(key), bytes);
     }
 
     fn has(kept: &Kept<u32, u32>, key: u32) -> bool {
-        kept.find_hash(kept.hash(&key)).is_some_and(|(known, value)| known == key && *value == key)
+        kept.find_hash(hash(&key)).is_some_and(|(known, value)| known == key && *value == key)
     }
 
     #[test]

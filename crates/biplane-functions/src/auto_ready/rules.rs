@@ -8,7 +8,7 @@ use biplane_go::fmt::quote;
 use biplane_model::Object;
 use biplane_schema::cel::{self, CompileError, Cost, EvaluateError, Program, Type, Value};
 
-use crate::kept::Kept;
+use crate::kept::{self, Kept};
 
 /// The bytes of all compiled rules.
 const MAX_BYTES: usize = 16 << 20;
@@ -48,7 +48,7 @@ impl Default for Rules {
 
 impl Rules {
     fn compiled(&self, rule: &str) -> Result<Arc<Program>, RuleError> {
-        let hash = self.0.hash(&rule);
+        let hash = kept::hash(&rule);
         if let Some((known, program)) = self.0.find_hash(hash)
             && *known == *rule
         {
@@ -87,14 +87,12 @@ impl<'a> Asked<'a> {
     ) -> Result<Option<Result<bool, RuleError>>, String> {
         let key = key(object);
         let Some(rule) = self.rules.get(&key) else { return Ok(None) };
-        let compiled = match self.compiled.get(&key) {
-            Some(compiled) => compiled.clone(),
-            None => {
-                let compiled = self.cache.compiled(rule);
-                self.compiled.insert(key.clone(), compiled.clone());
-                compiled
-            }
-        };
+        let known = self.compiled.get(&key).cloned();
+        let compiled = known.unwrap_or_else(|| {
+            let compiled = self.cache.compiled(rule);
+            self.compiled.insert(key.clone(), compiled.clone());
+            compiled
+        });
         let program = match compiled {
             Ok(program) => program,
             Err(error) => return Ok(Some(Err(error))),
@@ -198,7 +196,7 @@ mod tests {
         let first = rules.compiled("1 == 1").unwrap();
         assert!(Arc::ptr_eq(&first, &rules.compiled("1 == 1").unwrap()));
         rules.compiled("1 +").unwrap_err();
-        assert_eq!(rules.0.find_hash(rules.0.hash(&"1 +")).map(|(rule, _)| rule), None);
+        assert_eq!(rules.0.find_hash(kept::hash(&"1 +")).map(|(rule, _)| rule), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use biplane_model::object::memory_of_map;
 use biplane_proto::Struct;
 
 use super::plan::Plan;
-use crate::kept::Kept;
+use crate::kept::{self, Kept};
 
 /// The bytes of all plans and their inputs.
 const MAX_BYTES: usize = 32 << 20;
@@ -35,7 +35,7 @@ impl Plans {
         if let Some(plan) = self.0.find(|known| known.same(input)) {
             return Ok(plan);
         }
-        let hash = self.0.hash(&**input.object());
+        let hash = kept::hash(&**input.object());
         if let Some((known, plan)) = self.0.find_hash(hash)
             && known == *input
         {

@@ -96,12 +96,12 @@ impl Document {
         path.merge_normalized(map, value, options)
     }
 
-    /// About how many bytes a merge compares with the new value.
+    /// Returns how many existing items a merge compares with the new ones.
     pub(super) fn compared(&self, path: &FieldPath, options: Option<MergeOptions>) -> usize {
-        match (options, path.get(&self.object)) {
-            (Some(_), Ok(Value::Array(items))) => items.len(),
-            _ => 0,
+        if options.is_none() {
+            return 0;
         }
+        path.get(&self.object).ok().and_then(Value::as_array).map_or(0, Vec::len)
     }
 
     /// Has the effect of encoding and decoding the document as JSON after a patch.

@@ -37,6 +37,7 @@ pub(super) struct Template {
 
 /// One patch, or all patches of a set, which templates share.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // most patches are not in sets
 enum Patches {
     One(Patch),
     Set(Arc<[Patch]>),

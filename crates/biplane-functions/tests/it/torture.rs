@@ -110,11 +110,11 @@ fn inputs_that_hurt_end_within_their_budget() {
         }
         let size = (case.request)().encoded_len().div_ceil(1024);
         let shown = if verdict == "answered" { "answered" } else { "fatal result" };
-        table += &format!(
-            "| {} | {size} KiB | {millis} ms | {} MiB | {shown} |\n",
-            case.name,
-            peak.div_ceil(1024)
-        );
+        let memory = peak.div_ceil(1024);
+        table.push_str(&format!(
+            "| {} | {size} KiB | {millis} ms | {memory} MiB | {shown} |\n",
+            case.name
+        ));
     }
     #[allow(clippy::print_stdout)] // for `cargo xtask torture`
     if setting(TABLE).is_some() {

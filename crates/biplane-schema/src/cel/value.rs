@@ -1,7 +1,7 @@
 //! Values at run time.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use biplane_model::Map as JsonMap;
@@ -46,14 +46,14 @@ pub enum Value<'a> {
 /// The entries of a map, in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Entries<'a> {
-    entries: Vec<(Value<'a>, Value<'a>)>,
-    places: HashMap<Key, usize>,
+    list: Vec<(Value<'a>, Value<'a>)>,
+    places: BTreeMap<Key, usize>,
     /// Whether some key has no place in the index.
     odd: bool,
 }
 
 /// A key as it is compared: numbers of all types by value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Bool(bool),
     Number(i128),
@@ -63,24 +63,23 @@ enum Key {
 impl<'a> Entries<'a> {
     /// Sets the value of a key. The last of equal keys wins.
     pub(super) fn set(&mut self, key: Value<'a>, value: Value<'a>) {
-        match self.place(&key) {
-            Some(place) => self.entries[place].1 = value,
-            None => {
-                match key.key() {
-                    Some(known) => {
-                        self.places.insert(known, self.entries.len());
-                    }
-                    None => self.odd = true,
-                }
-                self.entries.push((key, value));
-            }
+        if let Some(known) = self.place(&key).and_then(|place| self.list.get_mut(place)) {
+            known.1 = value;
+            return;
         }
+        match key.key() {
+            Some(known) => {
+                self.places.insert(known, self.list.len());
+            }
+            None => self.odd = true,
+        }
+        self.list.push((key, value));
     }
 
     fn place(&self, key: &Value<'_>) -> Option<usize> {
         match key.key() {
             Some(key) => self.places.get(&key).copied(),
-            None if self.odd => self.entries.iter().position(|(known, _)| known.same(key)),
+            None if self.odd => self.list.iter().position(|(known, _)| known.same(key)),
             None => None,
         }
     }
@@ -180,7 +179,7 @@ impl<'a> Value<'a> {
     /// The keys of a map.
     pub(super) fn keys(&self) -> Option<Vec<Value<'a>>> {
         match self {
-            Self::Map(map) => Some(map.entries.iter().map(|(key, _)| key.clone()).collect()),
+            Self::Map(map) => Some(map.list.iter().map(|(key, _)| key.clone()).collect()),
             Self::JsonMap(map) => {
                 Some(map.keys().map(|key| Value::Text(key.as_str().into())).collect())
             }
@@ -195,7 +194,7 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => bytes.len(),
             Self::List(items) => items.len(),
             Self::JsonList(items) => items.len(),
-            Self::Map(map) => map.entries.len(),
+            Self::Map(map) => map.list.len(),
             Self::JsonMap(map) => map.len(),
             _ => return None,
         })
@@ -206,7 +205,7 @@ impl<'a> Value<'a> {
         match (self, key) {
             (Self::JsonMap(map), Value::Text(key)) => map.get(key.as_ref()).map(Value::from),
             (Self::Map(map), key) => {
-                map.place(key).and_then(|place| map.entries.get(place)).map(|(_, v)| v.clone())
+                map.place(key).and_then(|place| map.list.get(place)).map(|(_, v)| v.clone())
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 mod scalar;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use biplane_go::fmt::quote;
 use biplane_go::json;
@@ -269,19 +269,18 @@ fn at_most(most: i64) -> String {
 }
 
 /// The old items of a keyed list, by their keys. Those of other lists are not known.
+#[allow(clippy::disallowed_types)] // values have no order, and nothing iterates over the map
 struct OldItems<'a> {
     keys: &'a [String],
-    items: HashMap<Vec<Option<&'a Value>>, &'a Value>,
+    items: std::collections::HashMap<Vec<Option<&'a Value>>, &'a Value>,
 }
 
 impl<'a> OldItems<'a> {
     fn new(node: &'a Node, old: Option<&'a Value>) -> Option<Self> {
         let ListKind::Map(keys) = &node.list else { return None };
-        let mut items = HashMap::new();
-        for item in old?.as_array()? {
-            // The first of several counts.
-            items.entry(identity(item, keys)).or_insert(item);
-        }
+        let old = old?.as_array()?.iter();
+        // The first of several counts.
+        let items = old.rev().map(|item| (identity(item, keys), item)).collect();
         Some(Self { keys, items })
     }
 

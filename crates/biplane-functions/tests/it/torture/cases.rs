@@ -1,5 +1,7 @@
 //! The inputs that hurt, and what is said about each.
 
+#![allow(clippy::needless_pass_by_value)] // requests read better without borrows
+
 use std::sync::Arc;
 
 use biplane_function::Function;
