@@ -132,9 +132,8 @@ pub(super) async fn deliver(
             cluster.record(record(claim.clone(), event.message.clone())).await;
         }
     }
-    let own = |targeted: &&TargetedCondition| {
-        !SYSTEM_TYPES.contains(&targeted.condition.r#type.as_str())
-    };
+    let own =
+        |targeted: &&TargetedCondition| !SYSTEM_TYPES.contains(&targeted.condition.r#type.as_str());
     let conditions: Vec<_> = report.conditions.iter().filter(own).collect();
     // At once, because every change reads and writes the whole list.
     if !conditions.is_empty() {
