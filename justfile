@@ -29,9 +29,17 @@ tidy:
 bless *args:
     INSTA_UPDATE=always RECORD_APISERVER=1 RECORD_KUBECTL=1 cargo test --workspace --no-fail-fast {{args}}
 
+# Give the built-in functions inputs that hurt for some minutes, and print what they cost.
+torture *args:
+    cargo xtask torture {{args}}
+
 # Measure.
 bench *args:
     cargo bench --workspace {{args}}
+
+# Look for known vulnerabilities in the dependencies. Needs a network and cargo-deny.
+advisories:
+    cargo deny check advisories
 
 # Make the archive that people install from.
 dist:

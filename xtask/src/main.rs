@@ -11,6 +11,7 @@ mod program;
 mod tar;
 mod test;
 mod tidy;
+mod torture;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -68,6 +69,12 @@ enum Task {
     },
     /// Run every test in its own process, in random order.
     TestAlone(test::alone::Args),
+    /// Give the built-in functions inputs that hurt, in a release build, and print what they cost.
+    Torture {
+        /// How long to go on with damaged copies of the inputs.
+        #[arg(long, default_value_t = 180)]
+        seconds: u64,
+    },
 }
 
 fn root() -> PathBuf {
@@ -123,6 +130,7 @@ fn main() -> ExitCode {
         Task::Tidy { check } => tidy::run(&root(), check),
         Task::Test { args } => test::run(&root(), &args),
         Task::TestAlone(args) => test::alone::run(&args),
+        Task::Torture { seconds } => torture::torture(seconds),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

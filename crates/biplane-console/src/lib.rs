@@ -3,6 +3,7 @@
 
 pub mod deadline;
 pub mod error;
+pub mod files;
 pub mod interrupt;
 pub mod logging;
 pub mod notes;

@@ -16,14 +16,25 @@ pub fn of_servers() -> [SignalKind; 2] {
 pub fn first_of(
     kinds: impl IntoIterator<Item = SignalKind>,
 ) -> io::Result<impl Future<Output = ()> + Send + Sync + 'static> {
+    nth_of(1, kinds)
+}
+
+/// The same, once so many of the signals have arrived. Signals of one kind in quick succession
+/// count as one.
+pub fn nth_of(
+    count: usize,
+    kinds: impl IntoIterator<Item = SignalKind>,
+) -> io::Result<impl Future<Output = ()> + Send + Sync + 'static> {
     let mut signals = kinds.into_iter().map(signal).collect::<io::Result<Vec<Signal>>>()?;
+    let mut arrived = 0_usize;
     Ok(poll_fn(move |context| {
-        // Every signal is polled, so that each can wake the task.
-        let arrived = signals.iter_mut().filter_map(|signal| match signal.poll_recv(context) {
-            Poll::Ready(_) => Some(()),
-            Poll::Pending => None,
-        });
-        if arrived.count() > 0 { Poll::Ready(()) } else { Poll::Pending }
+        for signal in &mut signals {
+            // Every signal is polled until it is pending, so that each can wake the task.
+            while arrived < count && signal.poll_recv(context).is_ready() {
+                arrived += 1;
+            }
+        }
+        if arrived >= count { Poll::Ready(()) } else { Poll::Pending }
     }))
 }
 
@@ -42,6 +53,22 @@ mod tests {
             raise(kind).unwrap();
             stop.await;
         }
+    }
+
+    #[tokio::test]
+    async fn a_second_signal_may_be_of_another_kind() {
+        let first = first_of([SignalKind::window_change()]).unwrap();
+        let kinds = [SignalKind::window_change(), SignalKind::io()];
+        let mut second = std::pin::pin!(nth_of(2, kinds).unwrap());
+        raise(Kind::SIGWINCH).unwrap();
+        first.await;
+        tokio::select! {
+            biased;
+            () = &mut second => panic!("there was one signal only"),
+            () = tokio::task::yield_now() => {}
+        }
+        raise(Kind::SIGIO).unwrap();
+        second.await;
     }
 
     #[tokio::test]

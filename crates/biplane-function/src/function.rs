@@ -8,6 +8,8 @@ use async_trait::async_trait;
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use tonic::Status;
 
+use crate::budget::Budget;
+
 /// A composition function: turns a request into a response.
 ///
 /// Report errors for users as results in the response. Return an error only when the function
@@ -17,9 +19,23 @@ pub trait Function: Send + Sync {
     /// Handles one request.
     async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status>;
 
+    /// Handles one request within a budget. Servers and runners call this method.
+    async fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        _: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
+        self.run(request).await
+    }
+
     /// Whether the function only computes. Servers then run it on a thread where it blocks nothing
     /// else.
     fn is_pure(&self) -> bool {
+        false
+    }
+
+    /// Whether the function checks its budget, and therefore ends in time by itself.
+    fn checks_budget(&self) -> bool {
         false
     }
 }
@@ -28,6 +44,24 @@ pub trait Function: Send + Sync {
 pub trait PureFunction: Send + Sync {
     /// Handles one request.
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status>;
+
+    /// Handles one request within a budget. Servers and runners call this method. Implement it, and
+    /// [`PureFunction::checks_budget`], if the time or memory that the function needs depends on its
+    /// input.
+    fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        _: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
+        self.run(request)
+    }
+
+    /// Whether the function checks its budget wherever its input decides how long it takes. In
+    /// process it is then called without a thread of its own, which would cost more than a usual
+    /// call.
+    fn checks_budget(&self) -> bool {
+        false
+    }
 }
 
 #[async_trait]
@@ -36,8 +70,20 @@ impl<F: PureFunction> Function for F {
         PureFunction::run(self, request)
     }
 
+    async fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
+        PureFunction::run_within(self, request, budget)
+    }
+
     fn is_pure(&self) -> bool {
         true
+    }
+
+    fn checks_budget(&self) -> bool {
+        PureFunction::checks_budget(self)
     }
 }
 

@@ -4,6 +4,7 @@
 //! The crate re-exports the types in its signatures. A function therefore needs no other Biplane
 //! crate and uses the same version of tonic.
 
+pub mod budget;
 pub mod function;
 pub mod linked;
 pub mod metrics;
@@ -11,9 +12,11 @@ pub mod request;
 pub mod resource;
 pub mod response;
 pub mod serve;
+pub mod server;
 pub mod status;
 pub mod tls;
 
+pub use budget::{Budget, Exceeded};
 pub use function::{Function, PureFunction, Registry};
 pub use linked::Linked;
 

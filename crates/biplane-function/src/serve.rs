@@ -1,8 +1,6 @@
 //! A gRPC server for functions: both protocol versions, reflection, health checks, metrics.
 
-mod authority;
 mod handler;
-mod listen;
 mod metrics;
 mod scrape;
 mod words;
@@ -12,20 +10,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use biplane_proto::function::{v1, v1beta1};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tonic::transport::Server;
 
 use crate::function::Function;
 use crate::metrics::Metrics;
+use crate::server::{self, Limits, Listener, ReloadingTls};
 use crate::tls;
 
 use handler::{Dialect, Handler, Runs};
-use listen::Listener;
 use words::Words;
 
-pub use authority::SocketAuthority;
-pub use listen::Network;
+pub use crate::server::Network;
 pub use metrics::ServerMetrics;
 
 /// The configuration of a server. The defaults are those that control planes expect.
@@ -35,7 +31,7 @@ pub struct Config {
     pub network: Network,
     /// The address in Go's format: `:9443` listens on every address of the machine.
     pub address: String,
-    /// A folder with `tls.crt`, `tls.key` and `ca.crt`.
+    /// A folder with `tls.crt`, `tls.key` and `ca.crt`. They are read again when they change.
     pub certs_dir: Option<PathBuf>,
     /// Serve without TLS, even if `certs_dir` is set.
     pub insecure: bool,
@@ -51,6 +47,18 @@ pub struct Config {
     /// call takes a thread, and every thread has its own memory. The default is four per core,
     /// but at least 8 and at most 64.
     pub max_computing: usize,
+    /// The number of calls that may go on computing beside those, once they have computed for 50
+    /// milliseconds: slow calls do not hold up quick ones. The default is that of `max_computing`.
+    pub max_slow: usize,
+    /// The number of calls that may still compute after their callers have gone, because they do not
+    /// check their budget. Then further calls are refused.
+    pub max_abandoned: usize,
+    /// The number of calls that may wait to compute. Further calls are refused.
+    pub max_waiting: usize,
+    /// The size limit of responses, in bytes. The default is what control planes accept.
+    pub max_send_size: usize,
+    /// The limits for connections and for the end of the server.
+    pub limits: Limits,
 }
 
 impl Default for Config {
@@ -65,6 +73,11 @@ impl Default for Config {
             metrics: Metrics::default(),
             metrics_address: Some(":8080".to_owned()),
             max_computing: (4 * cores()).clamp(8, 64),
+            max_slow: (4 * cores()).clamp(8, 64),
+            max_abandoned: 64,
+            max_waiting: 256,
+            max_send_size: 4 * 1024 * 1024,
+            limits: Limits::default(),
         }
     }
 }
@@ -103,6 +116,7 @@ pub struct Running {
     target: String,
     metrics_address: Option<String>,
     metrics: Arc<ServerMetrics>,
+    at_once: Arc<Notify>,
     task: JoinHandle<Result<(), tonic::transport::Error>>,
 }
 
@@ -124,7 +138,20 @@ impl Running {
 
     /// Waits until the server has stopped.
     pub async fn wait(self) -> Result<(), ServeError> {
-        match self.task.await {
+        self.wait_or(std::future::pending()).await
+    }
+
+    /// Waits until the server has stopped. Once `at_once` completes, it gives up the calls that are
+    /// still running.
+    pub async fn wait_or(mut self, at_once: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let served = tokio::select! {
+            served = &mut self.task => served,
+            () = at_once => {
+                self.at_once.notify_one();
+                self.task.await
+            }
+        };
+        match served {
             Ok(served) => served.map_err(|e| ServeError::Serve(e.to_string())),
             Err(error) => Err(ServeError::Serve(error.to_string())),
         }
@@ -142,7 +169,7 @@ const REFLECTION: [&str; 2] =
     ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
 
 /// Starts serving a function. Once `shutdown` completes, the server accepts no more calls and
-/// finishes the running ones.
+/// finishes the running ones, as far as `config.limits` allows.
 pub async fn start(
     function: Arc<dyn Function>,
     config: Config,
@@ -151,16 +178,19 @@ pub async fn start(
     // Insecure takes precedence: certificates that are not used need not be readable.
     let tls = match (&config.certs_dir, config.insecure) {
         (_, true) => None,
-        (Some(folder), false) => Some(tls::server(folder)?),
+        (Some(folder), false) => Some(Arc::new(ReloadingTls::read(folder)?)),
         (None, false) => return Err(ServeError::NoCredentials),
     };
-    let listener = Listener::bind(config.network, &config.address).await?;
-    let target = listener.target();
+    let listener = Listener::bind(config.network, &config.address).await;
+    let listener = listener.map_err(|error| {
+        let Config { network, address, .. } = &config;
+        let reason = format!("listen {network} {address}: {error}");
+        ServeError::Listen { network: *network, address: address.clone(), reason }
+    })?;
+    let target = listener.target().to_owned();
 
     let metrics = Arc::new(ServerMetrics::new(&config.metrics));
-    // With a limit of zero, no call would ever be answered.
-    let turns = config.max_computing.clamp(1, Semaphore::MAX_PERMITS);
-    let runs = Runs { function, turns: Arc::new(Semaphore::new(turns)) };
+    let runs = Runs::new(function, &config);
     let v1 = Handler::new(runs.clone(), Dialect::V1, Arc::clone(&metrics));
     let v1beta1 = Handler::new(runs, Dialect::V1Beta1, Arc::clone(&metrics));
     let v1 = v1::function_runner_service_server::FunctionRunnerServiceServer::new(v1)
@@ -200,27 +230,33 @@ pub async fn start(
     };
 
     // Functions work without metrics, so an address in use is not an error.
-    let metrics_address = match &config.metrics_address {
-        Some(address) => scrape::serve(address, config.metrics, Arc::downgrade(&metrics)).await,
+    let scrapes = match &config.metrics_address {
+        Some(address) => scrape::serve(address, config.metrics).await,
         None => None,
     };
+    let (metrics_address, scrapes) = scrapes.unzip();
     let services = SERVICES.into_iter().chain(REFLECTION).chain(config.health.then_some(HEALTH));
     let services: Arc<[&str]> = services.collect();
-    let router = Server::builder()
+    let router = server::builder(&config.limits)
         .layer(tower::layer::layer_fn(move |inner| Words::new(inner, Arc::clone(&services))))
         .add_service(v1)
         .add_service(v1beta1)
         .add_service(reflection_v1)
         .add_service(reflection_v1alpha)
         .add_optional_service(health);
-    let socket = listener.socket();
-    let incoming = listener.incoming(tls);
+    let at_once = Arc::new(Notify::new());
+    let (limits, now) = (config.limits, Arc::clone(&at_once));
     let task = tokio::spawn(async move {
-        let served = router.serve_with_incoming_shutdown(incoming, shutdown).await;
-        if let Some(path) = socket {
-            let _ = tokio::fs::remove_file(path).await;
+        let now = async move { now.notified().await };
+        let served = server::run(listener, tls, &limits, shutdown, now, |incoming, stopping| {
+            router.serve_with_incoming_shutdown(incoming, stopping)
+        });
+        let served = served.await;
+        if let Some(scrapes) = scrapes {
+            scrapes.abort();
         }
-        served
+        // A server that had to be given up was told to stop as well.
+        served.unwrap_or(Ok(()))
     });
-    Ok(Running { target, metrics_address, metrics, task })
+    Ok(Running { target, metrics_address, metrics, at_once, task })
 }

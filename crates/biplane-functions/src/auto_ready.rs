@@ -11,7 +11,8 @@ mod rules;
 
 use std::time::Duration;
 
-use biplane_function::{PureFunction, response as reply};
+use biplane_function::{Budget, Exceeded, PureFunction, response as reply};
+use biplane_go::fmt::quote;
 use biplane_proto::function::v1::{
     Ready, Resource, ResponseMeta, RunFunctionRequest, RunFunctionResponse,
 };
@@ -55,6 +56,18 @@ impl AutoReady {
 
 impl PureFunction for AutoReady {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        self.run_within(request, &Budget::default())
+    }
+
+    fn checks_budget(&self) -> bool {
+        true
+    }
+
+    fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
         let input = input::Input::read(request.input.as_ref());
         let RunFunctionRequest { meta, observed, desired, context, .. } = request;
         let mut response = RunFunctionResponse {
@@ -91,7 +104,7 @@ impl PureFunction for AutoReady {
 
         let observed = observed.unwrap_or_default();
         let mut desired = response.desired.take().unwrap_or_default();
-        let mut undecided: Vec<(&mut Resource, Option<&Resource>)> = Vec::new();
+        let mut undecided: Vec<(&String, &mut Resource, Option<&Resource>)> = Vec::new();
         for (name, resource) in &mut desired.resources {
             // Decoding and encoding a resource keeps only the object and its readiness.
             resource.connection_details.clear();
@@ -100,7 +113,7 @@ impl PureFunction for AutoReady {
                 Ok(Ready::Unspecified) => {
                     let observed = observed.resources.get(name);
                     if observed.is_some() {
-                        undecided.push((resource, observed));
+                        undecided.push((name, resource, observed));
                     }
                 }
                 Ok(_) => {}
@@ -109,32 +122,66 @@ impl PureFunction for AutoReady {
             }
         }
 
-        let rules = self.gates.cel_customizations().then(|| input.rules(response.context.as_ref()));
-        for (resource, observed) in undecided {
+        let mut rules = self.gates.cel_customizations().then(|| {
+            let rules = input.rules(response.context.as_ref());
+            rules::Asked::new(rules, &self.rules, budget)
+        });
+        let mut failure = None;
+        for (name, resource, observed) in undecided {
             let nothing = biplane_model::Object::new();
             let object = observed
                 .and_then(|observed| observed.resource.as_ref())
                 .map_or(&nothing, |object| object.object());
-            let by_rule = rules.as_ref().and_then(|rules| self.rules.ask(rules, object));
-            let ready = match by_rule {
-                Some(Ok(true)) => Ready::True,
-                Some(Ok(false)) => Ready::False,
-                undecided => {
-                    if let Some(Err(error)) = undecided {
-                        reply::warning(&mut response, error);
-                    }
-                    if kinds::is_healthy(object) || conditions::is_ready(object) {
-                        Ready::True
-                    } else {
-                        Ready::Unspecified
-                    }
+            let (ready, warning) = match readiness(object, rules.as_mut(), budget) {
+                Ok(ready) => ready,
+                Err(reason) => {
+                    let name = quote(name);
+                    failure = Some(format!(
+                        "cannot determine readiness of composed resource {name}: {reason}"
+                    ));
+                    break;
                 }
             };
+            if let Some(warning) = warning {
+                reply::warning(&mut response, warning);
+            }
             resource.ready = ready.into();
         }
         response.desired = Some(desired);
+        if let Some(status) = budget.exceeded().and_then(Exceeded::status) {
+            return Err(status);
+        }
+        if let Some(failure) = failure {
+            reply::fatal(&mut response, failure);
+        }
         Ok(response)
     }
+}
+
+/// The steps for one resource, besides its rule.
+const STEPS: u64 = 200;
+
+/// Returns the readiness of a resource, and why its rule did not decide it. The error is the limit
+/// that was exceeded.
+fn readiness(
+    object: &biplane_model::Object,
+    rules: Option<&mut rules::Asked<'_>>,
+    budget: &Budget,
+) -> Result<(Ready, Option<String>), String> {
+    budget.steps(STEPS).map_err(|exceeded| exceeded.to_string())?;
+    let mut warning = None;
+    match rules.map(|rules| rules.ask(object)).transpose()?.flatten() {
+        Some(Ok(true)) => return Ok((Ready::True, None)),
+        Some(Ok(false)) => return Ok((Ready::False, None)),
+        Some(Err(error)) => {
+            let text = error.to_string();
+            budget.make(text.len()).map_err(|exceeded| exceeded.to_string())?;
+            warning = Some(text);
+        }
+        None => {}
+    }
+    let ready = kinds::is_healthy(object) || conditions::is_ready(object);
+    Ok((if ready { Ready::True } else { Ready::Unspecified }, warning))
 }
 
 fn seconds(duration: GoDuration) -> biplane_proto::Duration {

@@ -8,7 +8,7 @@ mod merge;
 mod requirements;
 mod selection;
 
-use biplane_function::{PureFunction, response as reply};
+use biplane_function::{Budget, Exceeded, PureFunction, response as reply};
 use biplane_model::object::overlay;
 use biplane_model::{Map, Object, Value};
 use biplane_proto::Struct;
@@ -24,6 +24,18 @@ pub struct EnvironmentConfigs;
 
 impl PureFunction for EnvironmentConfigs {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        self.run_within(request, &Budget::default())
+    }
+
+    fn checks_budget(&self) -> bool {
+        true
+    }
+
+    fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
         let RunFunctionRequest {
             meta, observed, desired, input, context, required_resources, ..
         } = request;
@@ -38,7 +50,11 @@ impl PureFunction for EnvironmentConfigs {
         };
         let composite = observed.and_then(|state| state.composite);
         let composite = composite.and_then(|composite| composite.resource).unwrap_or_default();
-        if let Err(error) = answer(input, composite.object(), required_resources, &mut response) {
+        let answered = answer(input, composite.object(), required_resources, &mut response, budget);
+        if let Some(status) = budget.exceeded().and_then(Exceeded::status) {
+            return Err(status);
+        }
+        if let Err(error) = answered {
             reply::fatal(&mut response, error);
         }
         Ok(response)
@@ -63,6 +79,7 @@ fn answer(
     composite: &Object,
     found: std::collections::BTreeMap<String, biplane_proto::function::v1::Resources>,
     response: &mut RunFunctionResponse,
+    budget: &Budget,
 ) -> Result<(), Error> {
     let Some(input) = input::Input::read(input)? else { return Ok(()) };
     response.requirements = Some(requirements::of(&input, composite)?);
@@ -71,7 +88,7 @@ fn answer(
         return Ok(());
     }
     let selected = selection::select(&input, found)?;
-    let mut environment = merge::configs(selected)?;
+    let mut environment = merge::configs(selected, budget)?;
     if let Some(given) = response.context.as_ref().and_then(|context| context.get(ENVIRONMENT)) {
         let given = given.as_object().cloned().unwrap_or_default();
         environment = overlay(given, environment);

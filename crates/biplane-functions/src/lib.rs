@@ -4,6 +4,7 @@
 pub mod auto_ready;
 pub mod dummy;
 pub mod environment_configs;
+mod kept;
 pub mod patch_and_transform;
 
 use biplane_function::Registry;

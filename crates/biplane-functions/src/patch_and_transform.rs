@@ -7,6 +7,7 @@
 mod cache;
 mod connection;
 mod document;
+mod error;
 mod input;
 mod patch;
 mod plan;
@@ -17,7 +18,7 @@ mod validate;
 mod value;
 
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{PureFunction, response};
+use biplane_function::{Budget, Exceeded, PureFunction, response};
 use tonic::Status;
 
 /// The function.
@@ -28,12 +29,27 @@ pub struct PatchAndTransform {
 
 impl PureFunction for PatchAndTransform {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        self.run_within(request, &Budget::default())
+    }
+
+    fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
         let mut rsp = response::to(&request, response::DEFAULT_TTL);
         let plan = self.plans.get(&request.input.clone().unwrap_or_default());
-        let outcome = plan.and_then(|plan| run::run(&plan, request, &mut rsp));
+        let outcome = plan.and_then(|plan| run::run(&plan, request, &mut rsp, budget));
+        if let Some(status) = budget.exceeded().and_then(Exceeded::status) {
+            return Err(status);
+        }
         if let Err(message) = outcome {
             response::fatal(&mut rsp, message);
         }
         Ok(rsp)
+    }
+
+    fn checks_budget(&self) -> bool {
+        true
     }
 }

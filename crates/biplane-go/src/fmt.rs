@@ -68,7 +68,14 @@ impl Arg<'_> {
 
 /// Formats arguments.
 pub fn sprintf(format: &[u8], args: &[Arg<'_>]) -> Vec<u8> {
-    directive::run(format, args)
+    directive::run(format, args, usize::MAX).out
+}
+
+/// Formats arguments, unless the result has more than `room` bytes. It is not made then: a format of
+/// a few bytes can ask for any width.
+pub fn sprintf_within(format: &[u8], args: &[Arg<'_>], room: usize) -> Option<Vec<u8>> {
+    let printer = directive::run(format, args, room);
+    (!printer.full).then_some(printer.out)
 }
 
 /// An argument as `%v` prints it.
@@ -97,15 +104,37 @@ struct Flags {
 }
 
 /// The output so far, and the flags of the current directive.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Printer {
     out: Vec<u8>,
     flags: Flags,
+    /// How long the output may become.
+    room: usize,
+    /// Whether it would have become longer. From then on nothing is written.
+    full: bool,
+}
+
+impl Default for Printer {
+    fn default() -> Self {
+        Self { out: Vec::new(), flags: Flags::default(), room: usize::MAX, full: false }
+    }
 }
 
 impl Printer {
+    /// Whether there is room for more bytes.
+    fn has_room(&mut self, count: usize) -> bool {
+        self.full |= count > self.room.saturating_sub(self.out.len());
+        !self.full
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.has_room(bytes.len()) {
+            self.out.extend_from_slice(bytes);
+        }
+    }
+
     fn text(&mut self, text: &str) {
-        self.out.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
     }
 
     fn push(&mut self, c: char) {
@@ -115,7 +144,9 @@ impl Printer {
 
     fn fill(&mut self, count: usize) {
         let byte = if self.flags.zero && !self.flags.minus { b'0' } else { b' ' };
-        self.out.resize(self.out.len() + count, byte);
+        if self.has_room(count) {
+            self.out.resize(self.out.len() + count, byte);
+        }
     }
 
     /// Writes bytes and pads them to the width, which counts characters.
@@ -123,11 +154,11 @@ impl Printer {
         let width = self.flags.width.unwrap_or_default();
         let count = width.saturating_sub(if width == 0 { 0 } else { runes(bytes).count() });
         if self.flags.minus {
-            self.out.extend_from_slice(bytes);
+            self.bytes(bytes);
             self.fill(count);
         } else {
             self.fill(count);
-            self.out.extend_from_slice(bytes);
+            self.bytes(bytes);
         }
     }
 

@@ -10,18 +10,25 @@ mod translate;
 mod unicode;
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes::RegexBuilder;
 
-/// A compiled pattern.
+use translate::Translated;
+
+/// A pattern. It is parsed at once, and compiled when it is first used. Clones share the compiled
+/// form.
 #[derive(Clone, Debug)]
-pub struct GoRegex {
+pub struct GoRegex(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     pattern: String,
-    regex: regex::bytes::Regex,
-    large: bool,
+    translated: Translated,
+    compiled: OnceLock<Result<regex::bytes::Regex, RegexError>>,
 }
 
-/// The reason why a pattern does not compile.
+/// The reason why a pattern cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {what}: `{fragment}`")]
 pub struct RegexError {
@@ -31,61 +38,86 @@ pub struct RegexError {
     pub fragment: String,
 }
 
-/// Enough for a class of a thousand characters, repeated a thousand times.
-const SIZE_LIMIT: usize = 256 << 20;
+/// How much memory one pattern may take when it is compiled: enough for any letter, repeated a
+/// thousand times.
+pub const MAX_SIZE: usize = 64 << 20;
 
-/// Patterns above this size are rare.
-const USUAL_SIZE: usize = 1 << 20;
+/// The memory of the automaton that a search builds and keeps.
+const SEARCH_CACHE: usize = 256 << 10;
+
+/// Patterns above this size get a larger automaton, because a search without one is slow.
+const USUAL_SIZE: usize = 256 << 10;
 
 /// How deeply groups may nest, so that they fit on the stack of any thread.
 const NEST_LIMIT: u32 = 400;
 
 impl GoRegex {
-    /// Compiles a pattern.
+    /// Parses a pattern. Every error that Go would report is found here.
     pub fn new(pattern: &str) -> Result<Self, RegexError> {
         let translated = translate::translate(pattern)?;
-        let build =
-            |limit| RegexBuilder::new(&translated).size_limit(limit).nest_limit(NEST_LIMIT).build();
-        let usual = build(USUAL_SIZE);
-        let large = matches!(usual, Err(regex::Error::CompiledTooBig(_)));
-        let regex = if large { build(SIZE_LIMIT) } else { usual };
-        let regex = regex.map_err(|error| RegexError {
-            what: match error {
-                regex::Error::CompiledTooBig(_) => "expression too large",
-                _ => "expression nests too deeply",
-            },
-            fragment: pattern.to_owned(),
-        })?;
-        Ok(Self { pattern: pattern.to_owned(), regex, large })
+        if translated.size > MAX_SIZE as u64 {
+            return Err(too_large(pattern));
+        }
+        let pattern = pattern.to_owned();
+        Ok(Self(Arc::new(Inner { pattern, translated, compiled: OnceLock::new() })))
     }
 
-    /// Whether it uses so much memory that it should not be kept without need.
-    pub fn is_large(&self) -> bool {
-        self.large
+    fn regex(&self) -> Result<&regex::bytes::Regex, RegexError> {
+        let Inner { pattern, translated, compiled } = &*self.0;
+        let compile = || {
+            let mut builder = RegexBuilder::new(&translated.text);
+            builder.size_limit(MAX_SIZE).nest_limit(NEST_LIMIT);
+            if translated.size < USUAL_SIZE as u64 {
+                builder.dfa_size_limit(SEARCH_CACHE);
+            }
+            builder.build().map_err(|error| match error {
+                regex::Error::CompiledTooBig(_) => too_large(pattern),
+                _ => {
+                    RegexError { what: "expression nests too deeply", fragment: pattern.to_owned() }
+                }
+            })
+        };
+        compiled.get_or_init(compile).as_ref().map_err(Clone::clone)
+    }
+
+    /// About how many bytes the compiled pattern takes. It depends on the pattern alone.
+    pub fn size(&self) -> usize {
+        usize::try_from(self.0.translated.size).unwrap_or(usize::MAX)
+    }
+
+    /// How many steps a search takes at most in a string of this length.
+    pub fn search_steps(&self, length: usize) -> u64 {
+        self.0.translated.instructions.saturating_mul(length as u64)
     }
 
     /// The pattern.
     pub fn pattern(&self) -> &str {
-        &self.pattern
+        &self.0.pattern
     }
 
-    /// Whether the pattern matches anywhere in a string.
-    pub fn is_match(&self, text: &[u8]) -> bool {
-        self.regex.is_match(&Haystack::new(text).text)
+    /// Whether the pattern matches anywhere in a string. Fails if the pattern is too large or too
+    /// deep for the engine.
+    pub fn is_match(&self, text: &[u8]) -> Result<bool, RegexError> {
+        Ok(self.regex()?.is_match(&Haystack::new(text).text))
     }
 
     /// A group of the first match. Group zero is the whole match. `None` means that there is no
-    /// match or no such group. A group that did not take part in the match is empty.
-    pub fn group<'a>(&self, text: &'a [u8], group: usize) -> Option<&'a [u8]> {
+    /// match or no such group. A group that did not take part in the match is empty. Fails like
+    /// [`GoRegex::is_match`].
+    pub fn group<'a>(&self, text: &'a [u8], group: usize) -> Result<Option<&'a [u8]>, RegexError> {
         let haystack = Haystack::new(text);
-        let captures = self.regex.captures(&haystack.text)?;
+        let Some(captures) = self.regex()?.captures(&haystack.text) else { return Ok(None) };
         if group >= captures.len() {
-            return None;
+            return Ok(None);
         }
-        let Some(found) = captures.get(group) else { return Some(b"") };
+        let Some(found) = captures.get(group) else { return Ok(Some(b"")) };
         let (start, end) = (haystack.origin(found.start()), haystack.origin(found.end()));
-        Some(text.get(start..end).unwrap_or_default())
+        Ok(Some(text.get(start..end).unwrap_or_default()))
     }
+}
+
+fn too_large(pattern: &str) -> RegexError {
+    RegexError { what: "expression too large", fragment: pattern.to_owned() }
 }
 
 /// A string in which every invalid byte is replaced by the replacement character, as in Go.

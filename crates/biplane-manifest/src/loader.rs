@@ -2,7 +2,7 @@
 
 mod lists;
 mod observed;
-mod reading;
+mod secrecy;
 mod shape;
 mod source;
 
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use biplane_console::files;
 use biplane_console::os::reason;
 use biplane_console::{Deadline, Progress, Streams};
 use biplane_model::Object;
@@ -17,11 +18,12 @@ use biplane_model::typed::{self, Names, tables};
 use biplane_model::yaml::{self, Document, NotText, Place, Problem, YamlError};
 
 use self::observed::Observed;
+use self::secrecy::holds_secret;
 use self::source::Source;
 use crate::line::Line;
 
 pub use self::shape::{Type, WrongKind};
-pub use self::source::{Origin, STDIN, name};
+pub use self::source::{Origin, STDIN, name, without_text};
 
 const COMPOSITION: Type = (tables::COMPOSITION, Names::COMPOSITION);
 const COMPOSITION_V1: Type = (tables::v1::COMPOSITION, Names::COMPOSITION_V1);
@@ -227,7 +229,7 @@ impl<'a, 'b> Loader<'a, 'b> {
     }
 
     /// OpenAPI documents: every `*.json` below a directory.
-    pub fn schemas(directory: &Path) -> Result<Vec<Object>> {
+    pub fn schemas(&self, directory: &Path) -> Result<Vec<Object>> {
         let load = || -> Result<Vec<Object>> {
             let mut files = Vec::new();
             walk(directory, &["json"], &mut files).context("cannot walk directory")?;
@@ -235,11 +237,12 @@ impl<'a, 'b> Loader<'a, 'b> {
                 bail!("no JSON files found in {}", quoted(directory));
             }
             let parse = |file: &PathBuf| -> Result<Object> {
-                let text = std::fs::read(file)
+                self.deadline.check()?;
+                let text = files::read_named(file, self.deadline)
                     .map_err(|e| anyhow!("open {}: {}", file.display(), reason(&e)))?;
                 serde_json::from_slice(&text).map_err(|e| {
                     let text = String::from_utf8_lossy(&text);
-                    let place = Place::at(&text, e.line(), e.column());
+                    let place = shown(&Place::at(&text, e.line(), e.column()), holds_secret(&text));
                     let (quoted, file) = (quoted(file), file.display());
                     anyhow!("cannot parse OpenAPI JSON from {quoted}: {e}\n--> {file}, {place}")
                 })
@@ -274,6 +277,7 @@ impl<'a, 'b> Loader<'a, 'b> {
             Err(YamlError { problem: Problem::Empty, .. }) => {
                 return Ok((None, Source::new(path, text, 0)));
             }
+            Err(error) if holds_secret(text) => return Err(without_text(&error)),
             Err(error) => return Err(anyhow!(error.report())),
         };
         self.warn_of_more(&name(path), text);
@@ -300,19 +304,29 @@ impl<'a, 'b> Loader<'a, 'b> {
 
     /// The text of a file.
     pub fn read(&mut self, path: &Path) -> Result<String> {
+        self.read_text(path, false)
+    }
+
+    /// The text of a file that errors must not quote.
+    pub fn read_secret(&mut self, path: &Path) -> Result<String> {
+        self.read_text(path, true)
+    }
+
+    fn read_text(&mut self, path: &Path, secret: bool) -> Result<String> {
         if path == Path::new(STDIN) {
             if self.stdin.is_none() {
                 let stdin = std::mem::replace(&mut self.streams.stdin, Box::new(std::io::empty()));
-                let bytes = reading::stream(stdin, self.deadline).context("read standard input")?;
-                self.stdin = Some(decode(path, bytes)?);
+                let bytes =
+                    files::read_stream(stdin, self.deadline).context("read standard input")?;
+                self.stdin = Some(decode(path, bytes, secret)?);
             }
             return Ok(self.stdin.clone().unwrap_or_default());
         }
-        let bytes = reading::file(path, self.deadline).map_err(|error| {
+        let bytes = files::read_named(path, self.deadline).map_err(|error| {
             let attempted = if path.is_dir() { "read" } else { "open" };
             anyhow!("{attempted} {}: {}", path.display(), reason(&error))
         })?;
-        decode(path, bytes)
+        decode(path, bytes, secret)
     }
 
     /// Every document of a file, or of the YAML files of a directory.
@@ -335,11 +349,17 @@ impl<'a, 'b> Loader<'a, 'b> {
         mut check: impl FnMut(&mut Object, &Source<'_>) -> Result<()>,
     ) -> Result<Vec<Read>> {
         let mut objects = Vec::new();
-        for file in files(path).context("cannot load YAML stream from file")? {
-            let text = self.read(&file).context("cannot load YAML stream from file")?;
+        let files = yaml_files(path).context("cannot load YAML stream from file")?;
+        for (already_read, file) in files.into_iter().enumerate() {
+            // A folder may have any number of files.
+            if already_read > 0 {
+                self.deadline.check()?;
+            }
+            let text =
+                self.read_text(&file, secret).context("cannot load YAML stream from file")?;
             let (file, text) = (Arc::<Path>::from(file), Arc::<str>::from(text));
             for document in yaml::parse_documents(&name(&file), &text)
-                .map_err(|e| parse_failure(&e, attempted, secret))?
+                .map_err(|e| parse_failure(&e, attempted, secret || holds_secret(&text)))?
             {
                 let place = document.index;
                 let source = Source { secret, ..Source::new(&file, &text, place) };
@@ -366,11 +386,21 @@ impl<'a, 'b> Loader<'a, 'b> {
 }
 
 /// Decodes the text of a file.
-fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
+fn decode(path: &Path, bytes: Vec<u8>, secret: bool) -> Result<String> {
+    // Only a text that may be wrong is looked at: UTF-16 is not UTF-8.
+    let is_secret = secret
+        || std::str::from_utf8(&bytes).is_err()
+            && holds_secret(&String::from_utf8_lossy(&bytes).replace('\0', ""));
     yaml::decode_text(bytes).map_err(|NotText { encoding, place }| {
         let file = name(path);
+        let place = shown(&place, is_secret);
         anyhow!("{file} is not {encoding} text\n--> {file}, {place}")
     })
+}
+
+/// A location, with the line there unless the text is secret.
+fn shown(place: &Place, is_secret: bool) -> String {
+    if is_secret { source::numbers(place) } else { place.to_string() }
 }
 
 fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Error {
@@ -378,12 +408,12 @@ fn parse_failure(error: &YamlError, attempted: &str, secret: bool) -> anyhow::Er
         Problem::Separator(_) => "cannot parse YAML stream",
         _ => attempted,
     };
-    let error = if secret { source::without_text(error) } else { anyhow!(error.report()) };
+    let error = if secret { without_text(error) } else { anyhow!(error.report()) };
     error.context(attempted.to_owned())
 }
 
 /// The file itself, or the YAML files directly in the directory, sorted by name.
-fn files(path: &Path) -> Result<Vec<PathBuf>> {
+fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
     if path == Path::new(STDIN) {
         return Ok(vec![path.to_owned()]);
     }
@@ -397,6 +427,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
         let file = entry.map_err(failed).context("cannot read directory")?.path();
         let is_yaml = file.extension().is_some_and(|e| e == "yaml" || e == "yml");
         if is_yaml && !file.is_dir() {
+            check_regular(&file)?;
             found.push(file);
         }
     }
@@ -420,10 +451,19 @@ fn walk(directory: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) -> Resu
         if is_directory {
             walk(&entry, extensions, found)?;
         } else if extensions.iter().any(|known| entry.extension().is_some_and(|e| e == *known)) {
+            check_regular(&entry)?;
             found.push(entry);
         }
     }
     Ok(())
+}
+
+/// Fails if a file that was found in a directory is a pipe or a device, which might never end.
+fn check_regular(file: &Path) -> Result<()> {
+    // A broken link is reported when it is read.
+    let Ok(metadata) = std::fs::metadata(file) else { return Ok(()) };
+    files::check_regular(&metadata)
+        .map_err(|error| anyhow!("open {}: {}", file.display(), reason(&error)))
 }
 
 /// The object of a document; `None` if the document is null.

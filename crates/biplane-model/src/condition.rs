@@ -1,5 +1,7 @@
 //! Reads, compares and sets conditions at `status.conditions`, like the control plane.
 
+use std::collections::BTreeMap;
+
 use biplane_go::time::{Instant, instant};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -205,16 +207,23 @@ pub fn condition(object: &Object, r#type: &str) -> Condition {
 /// Merges conditions into a list. An equal condition keeps its time, another of the same type is
 /// replaced in place, and a new type is appended.
 pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>) {
+    // Old lists may have several conditions of a type.
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, condition) in into.iter().enumerate() {
+        places.entry(condition.r#type.clone()).or_default().push(index);
+    }
     for condition in new {
-        let mut known = false;
-        for old in into.iter_mut().filter(|c| c.r#type == condition.r#type) {
-            known = true;
-            if !old.says_the_same_as(&condition) {
+        let Some(known) = places.get(&condition.r#type) else {
+            places.insert(condition.r#type.clone(), vec![into.len()]);
+            into.push(condition);
+            continue;
+        };
+        for index in known {
+            if let Some(old) = into.get_mut(*index)
+                && !old.says_the_same_as(&condition)
+            {
                 old.clone_from(&condition);
             }
-        }
-        if !known {
-            into.push(condition);
         }
     }
 }
@@ -302,5 +311,15 @@ mod tests {
             object.at(&["status", "conditions"]).unwrap(),
             &json!([{"type": "A", "status": "True", "reason": "", "lastTransitionTime": "2024-01-01T00:00:00Z"}])
         );
+    }
+
+    #[test]
+    fn many_conditions_are_merged_in_linear_time() {
+        let condition = |n: usize| Condition::new(&format!("T{n}"), "True", "R");
+        let mut all: Vec<Condition> = (0..100_000).map(condition).collect();
+        let new = (50_000..150_000).chain(0..3).map(|n| condition(n).with_message("m"));
+        merge(&mut all, new);
+        assert_eq!(all.len(), 150_000);
+        assert_eq!(all.iter().filter(|c| c.message == "m").count(), 100_003);
     }
 }

@@ -1,7 +1,7 @@
 //! The two layouts of composite resources: fields of the control plane are directly below `spec` in
 //! the legacy layout, and below `spec.crossplane` in the modern one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -187,16 +187,22 @@ impl Layout {
         }
     }
 
-    /// Records that the claim should get a condition type, if the layout has claims.
-    pub fn add_claim_condition_type(self, xr: &mut Object, r#type: &str) {
+    /// Records that the claim should get condition types, if the layout has claims.
+    pub fn add_claim_condition_types<'a>(
+        self,
+        xr: &mut Object,
+        new: impl IntoIterator<Item = &'a str>,
+    ) {
         if self == Self::Modern {
             return;
         }
         let path = ["status", "claimConditionTypes"];
         let mut types: Vec<String> =
             xr.at(&path).and_then(|v| Vec::deserialize(v).ok()).unwrap_or_default();
-        if !types.iter().any(|t| t == r#type) {
-            types.push(r#type.to_owned());
+        let before = types.len();
+        let mut known: BTreeSet<String> = types.iter().cloned().collect();
+        types.extend(new.into_iter().filter(|t| known.insert((*t).to_owned())).map(str::to_owned));
+        if types.len() > before {
             xr.set_at_or_ignore(&path, types);
         }
     }

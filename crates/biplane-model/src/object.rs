@@ -229,6 +229,32 @@ pub struct Occupied(
 );
 
 /// The object at a key. It is created if the key is absent. `None` if the value is not an object.
+/// About how many bytes an object takes besides its entries' texts: maps are allocated in nodes of
+/// eleven entries.
+pub(crate) const OBJECT_SIZE: usize = 640;
+
+/// About how many bytes of memory a value takes.
+pub fn memory(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => size_of::<Value>(),
+        Value::String(text) => size_of::<Value>() + text.len(),
+        Value::Array(items) => items.iter().map(memory).sum::<usize>() + size_of::<Value>(),
+        Value::Object(map) => memory_of_map(map),
+    }
+}
+
+/// About how many bytes of memory the entries of an object take.
+pub fn memory_of_map(map: &Map<String, Value>) -> usize {
+    // Nodes are at least half full.
+    let nodes = if map.is_empty() { 0 } else { 1 + map.len() / 8 };
+    let texts = |(key, value): (&String, &Value)| match value {
+        Value::Array(_) | Value::Object(_) => key.len() + memory(value),
+        Value::String(text) => key.len() + text.len(),
+        _ => key.len(),
+    };
+    size_of::<Value>() + nodes * OBJECT_SIZE + map.iter().map(texts).sum::<usize>()
+}
+
 fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     if !map.contains_key(key) {
         put(map, key, Value::Object(Map::new()));

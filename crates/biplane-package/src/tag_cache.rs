@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 const FRESH: SignedDuration = SignedDuration::from_mins(5);
 /// The folder of this cache within the common cache folder.
 const FOLDER: &str = "biplane-tags";
+/// The largest entry, in bytes.
+const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// A folder of cached responses. Without a folder, nothing is cached.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +54,13 @@ impl TagCache {
 
     /// The latest entry of a repository.
     pub fn read(&self, repository: &str) -> Option<CachedTags> {
-        let text = std::fs::read(self.file(repository)?).ok()?;
+        let file = self.file(repository)?;
+        // Whatever else may be there could be read without end.
+        let found = std::fs::metadata(&file).ok()?;
+        if !found.is_file() || found.len() > LARGEST {
+            return None;
+        }
+        let text = std::fs::read(file).ok()?;
         let answer: CachedTags = serde_json::from_slice(&text).ok()?;
         (answer.repository == repository).then_some(answer)
     }
@@ -67,7 +75,8 @@ impl TagCache {
         let folder = file.parent()?;
         // The dependencies of a user are private, so only the owner may read them.
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
-        let mut unfinished = tempfile::NamedTempFile::new_in(folder).ok()?;
+        let mut unfinished =
+            tempfile::Builder::new().permissions(owner_only()).tempfile_in(folder).ok()?;
         unfinished.write_all(&serde_json::to_vec(answer).ok()?).ok()?;
         unfinished.persist(file).ok().map(drop)
     }
@@ -87,8 +96,14 @@ impl TagCache {
     }
 }
 
+fn owner_only() -> std::fs::Permissions {
+    std::fs::Permissions::from_mode(0o600)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     fn answer(repository: &str) -> CachedTags {
@@ -110,7 +125,23 @@ mod tests {
             assert_eq!((read.repository.as_str(), read.tags.len()), (repository, 2));
         }
         let files = std::fs::read_dir(folder.path().join("not/there/yet").join(FOLDER)).unwrap();
-        assert_eq!(files.count(), 5, "one file each, and nothing unfinished");
+        let modes: Vec<_> = files.map(|f| f.unwrap().metadata().unwrap().mode() & 0o777).collect();
+        assert_eq!(modes, [0o600; 5], "one private file each, and nothing unfinished");
+    }
+
+    /// Reading it would fill the memory.
+    #[test]
+    fn an_entry_that_is_no_file_or_too_large_is_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = TagCache::at(Some(folder.path()));
+        cache.write(&answer("r.io/a"));
+        let file = cache.file("r.io/a").unwrap();
+        let whole = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, format!("{whole}{}", " ".repeat(LARGEST as usize))).unwrap();
+        assert_eq!(cache.read("r.io/a"), None);
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+        assert_eq!(cache.read("r.io/a"), None);
     }
 
     #[test]

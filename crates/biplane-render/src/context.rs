@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result};
 use biplane_go::fmt::quote;
 use biplane_manifest::{Loader, loader};
 use biplane_model::{Map, Object, Value, yaml};
@@ -71,7 +71,7 @@ fn unparsed(
 ) -> Result<BTreeMap<String, Unparsed>> {
     let mut texts = BTreeMap::new();
     for (key, file) in &options.context_files {
-        let text = loader.read(file);
+        let text = loader.read_secret(file);
         let text =
             text.with_context(|| format!("cannot read context value for key {}", quote(key)))?;
         let from = loader::name(file);
@@ -94,7 +94,8 @@ fn parse(
             seed.insert(key, Value::Null);
             continue;
         }
-        let value = yaml::parse_one(&from, &text).map_err(|error| anyhow!(error.report()));
+        // Context may hold anything, so no part of it is shown.
+        let value = yaml::parse_one(&from, &text).map_err(|error| loader::without_text(&error));
         let value = value
             .with_context(|| format!("cannot unmarshal context value for key {}", quote(&key)))?;
         if is_file {

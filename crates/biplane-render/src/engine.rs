@@ -44,7 +44,9 @@ pub(crate) async fn render(
             runners.unless_interrupted(render).await.map(with_ordered_events)
         }
         Engine::Image(image) => {
-            container::render(image, request, runners, deadline).await.map(with_ordered_events)
+            // Few renders need this large future, so that the others do not carry it.
+            let render = Box::pin(container::render(image, request, runners, deadline));
+            render.await.map(with_ordered_events)
         }
     }
 }

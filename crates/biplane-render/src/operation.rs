@@ -129,7 +129,7 @@ impl OperationRender {
             required.extend(loader.resources(path, "required resources")?);
         }
         let schemas = match &self.function.required_schemas {
-            Some(path) => Loader::schemas(path)?,
+            Some(path) => loader.schemas(path)?,
             None => Vec::new(),
         };
         if let Some(path) = &self.watched_resource {

@@ -3,9 +3,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 
 use async_trait::async_trait;
-use biplane_function::{Function, Struct};
+use biplane_function::{Budget, Function, Status, Struct};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::runner::{Call, FunctionRunner, RunError};
 use crate::status;
@@ -32,7 +36,7 @@ impl FunctionRunner for InProcess {
     ) -> Result<RunFunctionResponse, RunError> {
         let function =
             self.0.get(&call.function).ok_or_else(|| RunError::Unlisted(call.function.clone()))?;
-        run(&**function, call, request).await
+        run(Arc::clone(function), call, request).await
     }
 }
 
@@ -60,25 +64,61 @@ impl FunctionRunner for Direct {
         call: &Call,
         request: RunFunctionRequest,
     ) -> Result<RunFunctionResponse, RunError> {
-        run(&*self.0, call, request).await
+        run(Arc::clone(&self.0), call, request).await
     }
 }
 
 async fn run(
-    function: &dyn Function,
+    function: Arc<dyn Function>,
     call: &Call,
     request: RunFunctionRequest,
 ) -> Result<RunFunctionResponse, RunError> {
-    let answer = function.run(request);
-    let answer = match call.deadline {
+    let budget = Budget::until(call.deadline.map(Instant::into_std));
+    // Starting a thread costs more than a usual call, so a function that ends in time by itself
+    // runs here.
+    let mut response = if function.is_pure() && !function.checks_budget() {
+        timed(call.deadline, on_thread(function, request, budget)).await
+    } else {
+        timed(call.deadline, function.run_within(request, &budget)).await
+    }
+    .map_err(RunError::Status)?;
+    normalize(&mut response);
+    Ok(response)
+}
+
+async fn timed(
+    deadline: Option<Instant>,
+    answer: impl Future<Output = Result<RunFunctionResponse, Status>>,
+) -> Result<RunFunctionResponse, Status> {
+    match deadline {
         Some(deadline) => tokio::time::timeout_at(deadline, answer)
             .await
             .unwrap_or_else(|_| Err(status::deadline_exceeded())),
         None => answer.await,
-    };
-    let mut response = answer.map_err(RunError::Status)?;
-    normalize(&mut response);
-    Ok(response)
+    }
+}
+
+/// Computes on a thread where it blocks nothing else. If nobody waits for the answer any longer, the
+/// thread goes on until the function ends.
+async fn on_thread(
+    function: Arc<dyn Function>,
+    request: RunFunctionRequest,
+    budget: Budget,
+) -> Result<RunFunctionResponse, Status> {
+    let _caller = budget.caller();
+    let (send, answer) = oneshot::channel();
+    let runtime = Handle::current();
+    let log = tracing::dispatcher::get_default(Clone::clone);
+    // Not a thread of the runtime, which would wait for it in the end.
+    let thread = thread::Builder::new().name("function".to_owned()).spawn(move || {
+        let run = || runtime.block_on(function.run_within(request, &budget));
+        // Nobody may be waiting any longer.
+        let _ = send.send(tracing::dispatcher::with_default(&log, run));
+    });
+    if let Err(error) = thread {
+        return Err(Status::resource_exhausted(format!("cannot start a thread: {error}")));
+    }
+    answer.await.unwrap_or_else(|_| Err(Status::internal("the function panicked")))
 }
 
 /// Applies protobuf's number rules to the response, as sending it would do.

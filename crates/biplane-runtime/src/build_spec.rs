@@ -33,7 +33,12 @@ pub(crate) enum BuildSource {
         files: Archive,
     },
     /// A Go module, which is compiled locally.
-    Go { folder: PathBuf, base: String },
+    Go {
+        /// The root folder of the project.
+        root: PathBuf,
+        folder: PathBuf,
+        base: String,
+    },
     /// A Python package, which is installed in a container.
     Python(Python),
     /// Images in tar files.
@@ -90,7 +95,11 @@ mod tests {
     #[test]
     fn files_belong_to_the_function_whose_folder_or_name_they_have() {
         let build = |source| BuildSpec { name: "a".to_owned(), source };
-        let go = build(BuildSource::Go { folder: "/p/functions/a".into(), base: String::new() });
+        let go = build(BuildSource::Go {
+            root: "/p".into(),
+            folder: "/p/functions/a".into(),
+            base: String::new(),
+        });
         let python = build(BuildSource::Python(Python {
             root: "/p".into(),
             folder: "functions/a".to_owned(),

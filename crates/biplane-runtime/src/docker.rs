@@ -8,9 +8,11 @@ mod create;
 mod environment;
 mod image_file;
 mod options;
+mod own_address;
 mod pull;
 mod python;
 mod run;
+mod strays;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -24,7 +26,7 @@ use bollard::Docker;
 use bollard::models::NetworkDisconnectRequest;
 use bollard::query_parameters::{RemoveContainerOptions, StopContainerOptions};
 use tokio::sync::{OnceCell, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 pub use environment::Environment;
 pub use options::{PullPolicy, name, network};
@@ -37,6 +39,8 @@ const CLEANUP: Duration = Duration::from_secs(5);
 /// How long a container may take to stop by itself, in seconds. It leaves enough time to kill the
 /// container.
 const GRACE: i32 = 2;
+/// How the names of everything begin that a command creates for itself alone.
+const NAME_PREFIX: &str = "crossplane-render-";
 
 /// A connection to a Docker engine, with everything that one command has created there.
 #[derive(Debug)]
@@ -49,6 +53,8 @@ pub struct Session {
     cancel: watch::Sender<Option<Cancelled>>,
     /// The name of this machine inside containers, determined when it is first needed.
     host: OnceCell<&'static str>,
+    /// Removes what other commands left behind.
+    sweeping: Mutex<Option<JoinHandle<Vec<String>>>>,
 }
 
 /// What needs to be cleaned up.
@@ -106,14 +112,17 @@ impl Cancelled {
 impl Session {
     /// Connects to the engine that the environment names.
     pub async fn open(environment: Environment, verbose: bool) -> Result<Arc<Self>> {
+        let docker = client::connect(&environment).await?;
+        let sweeping = tokio::spawn(strays::remove(docker.clone()));
         Ok(Arc::new(Self {
-            docker: client::connect(&environment).await?,
+            docker,
             environment,
             verbose,
             left: Mutex::default(),
             pulled: Mutex::default(),
             cancel: watch::Sender::new(None),
             host: OnceCell::new(),
+            sweeping: Mutex::new(Some(sweeping)),
         }))
     }
 
@@ -177,7 +186,13 @@ impl Session {
     /// Cleans up without blocking other tasks.
     pub async fn close(self) {
         let left = std::mem::take(&mut *self.left());
-        let failures = clean_up(self.docker.clone(), left).await;
+        let mut failures = clean_up(self.docker.clone(), left).await;
+        let sweeping = self.sweeping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sweeping) = sweeping
+            && let Ok(Ok(failed)) = tokio::time::timeout(CLEANUP, sweeping).await
+        {
+            failures.extend(failed);
+        }
         self.report(&failures);
     }
 
@@ -229,7 +244,7 @@ impl Drop for Session {
 fn unique_name() -> String {
     #[allow(clippy::disallowed_methods)] // it does not affect the output
     let id = uuid::Uuid::new_v4().to_string();
-    format!("crossplane-render-{}", id.get(..8).unwrap_or(&id))
+    format!("{NAME_PREFIX}{}", id.get(..8).unwrap_or(&id))
 }
 
 /// Cleans up all containers concurrently, then their network.

@@ -1,8 +1,14 @@
 //! Runs a function as a local process, which is started for one command and ends with it.
+//!
+//! A program that takes the path of a socket listens in a folder that only this user may enter. Other
+//! programs listen on a TCP port. That port stays bound here for as long as the program runs, so that
+//! the system gives it to nobody else who asks for any free port. A program can still bind it, because
+//! servers allow their addresses to be reused and this process never listens on it.
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::TcpListener;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +16,7 @@ use anyhow::{Context, Result, anyhow};
 use biplane_go::fmt::quote;
 use biplane_runner::supervised::{self, Supervised};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::net::TcpSocket;
 use tokio::sync::watch;
 
 use crate::process_group::{ProcessGroup, Program};
@@ -17,23 +24,27 @@ use crate::running::{LOG_LINES, Running};
 
 /// The placeholder for the address in a command. Without it, the address is appended as a flag.
 const PLACEHOLDER: &str = "{address}";
+/// The placeholder for the path of a socket. A command that has it listens there instead.
+const SOCKET: &str = "{socket}";
 /// The maximum length of a log line that is kept.
 const LINE: usize = 8 * 1024;
-/// How many ports are remembered.
-const MAX_RECENT_PORTS: usize = 256;
-
 type Log = Arc<Mutex<VecDeque<String>>>;
 
-/// Starts a process that listens on a host's address. It is called once it listens.
-pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Running> {
-    let port = free_port(host).context("cannot find a free port")?;
-    let address = format!("{host}:{port}");
+/// Whether a command listens on a socket in the file system.
+pub(crate) fn has_socket(command: &[String]) -> bool {
+    command.iter().any(|argument| argument.contains(SOCKET))
+}
+
+/// Starts a process that listens on a socket, or on a host's address. It is called once it listens.
+pub(crate) fn start(name: &str, command: &[String], host: IpAddr) -> Result<Running> {
     let (program, arguments) =
         command.split_first().ok_or_else(|| anyhow!("there is no program to start"))?;
+    let has_socket = has_socket(command);
+    let place = if has_socket { Place::socket()? } else { Place::port(host)? };
     let mut child = tokio::process::Command::new(program);
-    child.args(arguments.iter().map(|argument| argument.replace(PLACEHOLDER, &address)));
-    if !command.iter().any(|argument| argument.contains(PLACEHOLDER)) {
-        child.args(["--insecure".to_owned(), format!("--address={address}")]);
+    child.args(arguments.iter().map(|argument| place.put_into(argument)));
+    if !has_socket && !command.iter().any(|argument| argument.contains(PLACEHOLDER)) {
+        child.args(["--insecure".to_owned(), format!("--address={}", place.address)]);
     }
     let (mut child, group) = ProcessGroup::lead(child.stdin(Stdio::null()))
         .with_context(|| format!("cannot start program {}", quote(program)))?;
@@ -46,8 +57,10 @@ pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Runnin
     let (end, ended) = watch::channel(None);
     let what = format!("the program of function {}", quote(name));
     let all = group.clone();
+    let Place { target, folder, reserved, .. } = place;
     tokio::spawn(async move {
         let status = child.wait().await;
+        drop(reserved);
         // The children of the process are also killed, including those that keep its log open. This
         // must happen now, because the process group id may be reused later.
         all.end();
@@ -63,12 +76,11 @@ pub(crate) fn start(name: &str, command: &[String], host: &str) -> Result<Runnin
         let log: Vec<_> = log.iter().map(String::as_str).collect();
         end.send_replace(Some(supervised::exit_report(&what, &status, &log)));
     });
-    let target = format!("127.0.0.1:{port}");
     Ok(Running {
         runner: Arc::new(Supervised::new(&target, ended.clone())?),
         target: Some(target),
         ended: Some(ended),
-        program: Some(Arc::new(Program::new(group))),
+        program: Some(Arc::new(Program::new(group, folder))),
     })
 }
 
@@ -107,42 +119,57 @@ fn keep(log: &Log, line: &[u8]) {
     log.push_back(line);
 }
 
-fn free_port(host: &str) -> io::Result<u16> {
-    let bind = || {
-        let listener = TcpListener::bind((host, 0))?;
-        let port = listener.local_addr()?.port();
-        Ok((listener, port))
-    };
-    RECENT_PORTS.lock().unwrap_or_else(PoisonError::into_inner).next(bind)
+/// Where a program listens.
+struct Place {
+    /// As the program is told.
+    address: String,
+    /// As it is called.
+    target: String,
+    /// The folder of the socket.
+    folder: Option<tempfile::TempDir>,
+    /// Keeps the port from being given to others.
+    reserved: Option<TcpSocket>,
 }
 
-/// Ports that were recently assigned to processes. The system considers such a port free until the
-/// process listens on it.
-struct RecentPorts(VecDeque<u16>);
-
-static RECENT_PORTS: Mutex<RecentPorts> = Mutex::new(RecentPorts(VecDeque::new()));
-
-impl RecentPorts {
-    /// A free port that has not been assigned recently.
-    fn next<T>(&mut self, mut bind: impl FnMut() -> io::Result<(T, u16)>) -> io::Result<u16> {
-        // The system does not offer ports that are bound.
-        let mut bound = Vec::new();
-        loop {
-            let (listener, port) = bind()?;
-            if !self.0.contains(&port) {
-                if self.0.len() == MAX_RECENT_PORTS {
-                    self.0.pop_front();
-                }
-                self.0.push_back(port);
-                return Ok(port);
-            }
-            bound.push(listener);
-        }
+impl Place {
+    /// A socket in a new folder that only this user may enter.
+    fn socket() -> Result<Self> {
+        let private = std::fs::Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(private).tempdir();
+        let folder = folder.context("cannot make a folder for its socket")?;
+        let path = folder.path().join("function.sock");
+        let address = path.to_str().ok_or_else(|| anyhow!("the path of its socket is not text"))?;
+        let (address, target) = (address.to_owned(), format!("unix://{address}"));
+        Ok(Self { address, target, folder: Some(folder), reserved: None })
     }
+
+    /// A port that nobody uses.
+    fn port(host: IpAddr) -> Result<Self> {
+        let (reserved, port) = reserve(host).context("cannot find a free port")?;
+        let address = std::net::SocketAddr::from((host, port)).to_string();
+        // Elsewhere, a program cannot bind a port that is bound already.
+        let reserved = cfg!(target_os = "linux").then_some(reserved);
+        Ok(Self { target: address.clone(), address, folder: None, reserved })
+    }
+
+    fn put_into(&self, argument: &str) -> String {
+        argument.replace(SOCKET, &self.address).replace(PLACEHOLDER, &self.address)
+    }
+}
+
+fn reserve(host: IpAddr) -> io::Result<(TcpSocket, u16)> {
+    let socket = if host.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    socket.bind((host, 0).into())?;
+    let port = socket.local_addr()?.port();
+    Ok((socket, port))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::str::FromStr as _;
+
     use super::*;
 
     async fn log_of(text: &[u8]) -> Vec<String> {
@@ -168,23 +195,33 @@ mod tests {
         assert_eq!(log_of(many.join("\n").as_bytes()).await, last);
     }
 
-    #[test]
-    fn no_two_programs_are_told_the_same_port() {
-        let mut recent = RecentPorts(VecDeque::new());
-        let mut offered = [7, 7, 7, 8, 7, 9].into_iter();
-        let mut next = || recent.next(|| Ok(((), offered.next().unwrap()))).unwrap();
-        assert_eq!([next(), next(), next()], [7, 8, 9]);
-        for port in 0..1000 {
-            recent.next(|| Ok(((), 1000 + port))).unwrap();
+    #[tokio::test]
+    async fn a_port_is_kept_for_its_program_and_for_nobody_else() {
+        let host = IpAddr::from([127, 0, 0, 1]);
+        let place = Place::port(host).unwrap();
+        let taken = std::net::SocketAddr::from_str(&place.address).unwrap();
+        for _ in 0..100 {
+            assert_ne!(reserve(host).unwrap().1, taken.port());
         }
-        assert_eq!(recent.0.len(), MAX_RECENT_PORTS);
-        assert_eq!(recent.next(|| Ok(((), 7))).unwrap(), 7, "long ago");
+        // A server listens there although the port is kept.
+        let server = tokio::net::TcpListener::bind(taken).await.unwrap();
+        let (client, _) = tokio::join!(tokio::net::TcpStream::connect(taken), server.accept());
+        client.unwrap();
+    }
+
+    #[test]
+    fn a_program_may_be_told_a_socket_that_only_this_user_reaches() {
+        let place = Place::socket().unwrap();
+        assert_eq!(place.put_into("--address={socket}"), format!("--address={}", place.address));
+        assert_eq!(place.target, format!("unix://{}", place.address));
+        let folder = std::path::Path::new(&place.address).parent().unwrap();
+        assert_eq!(std::fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
     }
 
     #[tokio::test]
     async fn a_program_ends_when_nobody_needs_it_any_more() {
         let command = ["sh", "-c", "exec sleep 600"].map(str::to_owned);
-        let running = start("f", &command, "127.0.0.1").unwrap();
+        let running = start("f", &command, [127, 0, 0, 1].into()).unwrap();
         let ended = running.ended.clone().unwrap();
         drop(running);
         let end = supervised::end_of(ended).await;
@@ -195,7 +232,7 @@ mod tests {
     async fn what_a_program_leaves_behind_ends_with_it_and_not_later() {
         let script = "sleep 600 > /dev/null 2>&1 & echo $!; exit 3";
         let command = ["sh", "-c", script].map(str::to_owned);
-        let running = start("f", &command, "127.0.0.1").unwrap();
+        let running = start("f", &command, [127, 0, 0, 1].into()).unwrap();
         let end = supervised::end_of(running.ended.clone().unwrap()).await;
         let left = end.lines().last().unwrap();
         assert!(end.contains("exit status: 3") && left.parse::<u32>().is_ok(), "{end}");

@@ -48,7 +48,8 @@ pub fn functions(
         streams.debug("Resolved function dependency", &fields);
     }
     functions.extend(
-        embedded::functions(&project, root, called, options.allow_process).context(NotBuilt)?,
+        embedded::functions(&project, root, called, options.allow_process, deadline)
+            .context(NotBuilt)?,
     );
     Ok(functions)
 }

@@ -1,6 +1,7 @@
 //! Starts the functions of a pipeline, each where it runs.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, anyhow};
@@ -64,7 +65,7 @@ pub async fn start(
     let (notes, mut left) = Notes::new();
     let mut starting = Starting {
         registry: options.registry.clone(),
-        host: if engine.is_image() { "0.0.0.0" } else { "127.0.0.1" },
+        host: program_host(&planned, engine, &runners).await?,
         network: runners.network.clone(),
         limiter: StartLimiter::new(
             options.max_concurrency,
@@ -137,8 +138,11 @@ fn plan<'a>(
         if !called.contains(&function.name) {
             continue;
         }
-        let refused = match placement {
+        let refused = match &placement {
             Placement::Process(_) if !options.allow_process => NEEDS_LEAVE,
+            Placement::Process(command) if engine.is_image() && process::has_socket(command) => {
+                "its command has {socket}, which an engine in a container cannot reach: give it {address} instead"
+            }
             Placement::Process(_) | Placement::InProcess(_) if remote => {
                 "it runs on this machine, where an engine in a remote Docker daemon cannot reach it"
             }
@@ -150,6 +154,22 @@ fn plan<'a>(
         return Err(anyhow!(refused).context(cannot_start(function)));
     }
     Ok(planned)
+}
+
+/// The address of this machine on which programs listen: where an engine in a container reaches
+/// them, or else where only this machine does.
+async fn program_host(
+    planned: &[(&Function, Placement)],
+    engine: &Engine,
+    runners: &Runners,
+) -> Result<IpAddr> {
+    let first = planned.iter().find(|(_, placed)| matches!(placed, Placement::Process(_)));
+    match (first, &runners.session, &runners.network) {
+        (Some((function, _)), Some(session), Some(network)) if engine.is_image() => {
+            session.own_address(network).await.with_context(|| cannot_start(function))
+        }
+        _ => Ok(Ipv4Addr::LOCALHOST.into()),
+    }
 }
 
 fn cannot_start(function: &Function) -> String {
@@ -235,8 +255,8 @@ async fn open_session(
 /// Functions that are being started. Each has an index, which its task returns with the result.
 struct Starting {
     registry: Registry,
-    /// The host on which processes listen.
-    host: &'static str,
+    /// The address on which processes listen.
+    host: IpAddr,
     /// The network for containers that do not ask for one.
     network: Option<String>,
     limiter: StartLimiter,
@@ -387,7 +407,7 @@ impl Starting {
     }
 }
 
-fn program(name: &str, command: &[String], host: &str, notes: &Notes) -> Result<Running> {
+fn program(name: &str, command: &[String], host: IpAddr, notes: &Notes) -> Result<Running> {
     let running = process::start(name, command, host)?;
     let target = running.target.as_deref().unwrap_or_default();
     notes.debug("Function runs as a program", &[("address", target), ("function", name)]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_runner::supervised::{self, Ended};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::docker::Cancelled;
@@ -69,7 +69,7 @@ impl Permit {
     /// Keeps the permit until the process listens or exits, or the start is cancelled.
     pub(crate) async fn until_listening(mut self, target: &str, ended: Ended) {
         let listens = async {
-            while TcpStream::connect(target).await.is_err() {
+            while !listens(target).await {
                 tokio::time::sleep(LOOK).await;
             }
         };
@@ -78,6 +78,14 @@ impl Permit {
             _ = supervised::end_of(ended) => {}
             _ = cancellation(&mut self.cancelled) => {}
         }
+    }
+}
+
+/// Whether somebody listens at a gRPC target.
+async fn listens(target: &str) -> bool {
+    match target.strip_prefix("unix://") {
+        Some(path) => UnixStream::connect(path).await.is_ok(),
+        None => TcpStream::connect(target).await.is_ok(),
     }
 }
 

@@ -102,7 +102,7 @@ fn skips(c: &mut Criterion) {
         });
         // A server that stores something else.
         let mut rewritten = live.clone();
-        rewritten.set_at(&["metadata", "labels", "team"], "other");
+        rewritten.set_at_or_ignore(&["metadata", "labels", "team"], "other");
         let mut ledger = Ledger::new();
         ledger.remember(intent, &rewritten, &HOW);
         assert!(ledger.can_skip(intent, &rewritten, &HOW));

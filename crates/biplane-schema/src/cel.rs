@@ -7,6 +7,7 @@
 
 mod ast;
 mod check;
+mod cost;
 mod escapes;
 mod eval;
 mod functions;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 
 use biplane_go::regex::GoRegex;
 
+pub use cost::{Cost, PER_RUN};
 pub use types::Type;
 pub use value::Value;
 
@@ -31,8 +33,17 @@ pub struct CompileError(String);
 
 /// The reason why a program failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct EvaluateError(String);
+pub enum EvaluateError {
+    /// An operation failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The program costs more than it may.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    CostExceeded,
+    /// The caller stopped it.
+    #[error("operation interrupted")]
+    Interrupted,
+}
 
 /// An expression that has been parsed but not checked.
 #[derive(Debug)]
@@ -46,9 +57,18 @@ pub struct Expression {
 pub struct Program {
     root: ast::Expr,
     result: Type,
-    /// The compiled literal patterns.
+    /// The literal patterns.
     patterns: BTreeMap<String, GoRegex>,
+    /// About how many bytes it takes.
+    size: usize,
 }
+
+/// About how many bytes the literal patterns of one program may take. Others are compiled in every
+/// run that needs them, at a cost.
+const PATTERN_ROOM: usize = 16 << 20;
+
+/// About how many bytes one expression in a program takes.
+const EXPRESSION_SIZE: usize = 160;
 
 /// Longer than any hand-written expression.
 const MAX_LENGTH: usize = 100_000;
@@ -74,15 +94,21 @@ impl Expression {
         let Self { source, mut root } = self;
         let result = check::check(&mut root, variables)
             .map_err(|problems| CompileError(report::tell(&source, problems)))?;
-        let mut patterns = BTreeMap::new();
+        let mut patterns: BTreeMap<String, GoRegex> = BTreeMap::new();
+        let (mut size, mut expressions) = (0, 0);
         root.visit(&mut |expression| {
+            expressions += 1;
             if let Some(pattern) = expression.literal_pattern()
+                && !patterns.contains_key(pattern)
                 && let Ok(regex) = GoRegex::new(pattern)
+                && size + regex.size() <= PATTERN_ROOM
             {
+                size += regex.size();
                 patterns.insert(pattern.to_owned(), regex);
             }
         });
-        Ok(Program { root, result, patterns })
+        size += expressions * EXPRESSION_SIZE + source.len();
+        Ok(Program { root, result, patterns, size })
     }
 }
 
@@ -92,12 +118,31 @@ impl Program {
         &self.result
     }
 
-    /// Runs the program with the variables that it was checked with.
+    /// About how many bytes of memory the program takes once its patterns are compiled.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Runs the program with the variables that it was checked with. It may cost [`PER_RUN`].
     pub fn evaluate<'a>(
         &'a self,
         variables: &[(&'a str, Value<'a>)],
     ) -> Result<Value<'a>, EvaluateError> {
-        eval::run(&self.root, variables, &self.patterns).map_err(EvaluateError)
+        self.evaluate_within(variables, &mut Cost::new(PER_RUN, &|| true))
+    }
+
+    /// Runs the program as long as it does not cost more than it may.
+    pub fn evaluate_within<'a>(
+        &'a self,
+        variables: &[(&'a str, Value<'a>)],
+        cost: &mut Cost<'_>,
+    ) -> Result<Value<'a>, EvaluateError> {
+        let outcome = eval::run(&self.root, variables, &self.patterns, cost);
+        match cost.stop() {
+            None => outcome.map_err(EvaluateError::Failed),
+            Some(cost::Stop::Cost) => Err(EvaluateError::CostExceeded),
+            Some(cost::Stop::Interrupted) => Err(EvaluateError::Interrupted),
+        }
     }
 }
 

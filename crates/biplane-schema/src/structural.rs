@@ -41,7 +41,7 @@ pub struct Schema {
 impl Schema {
     /// Compiles the `openAPIV3Schema` of a CRD.
     pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
-        Ok(Self { root: Node::parse(schema, "openAPIV3Schema")? })
+        Ok(Self { root: Node::root(schema, "openAPIV3Schema")? })
     }
 
     /// Removes unknown fields and disallowed nulls, as the API server does on every read and write.

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use biplane_console::{Deadline, files};
 use biplane_model::{Value, yaml};
 use serde_json::Map;
 
@@ -12,6 +14,8 @@ use crate::environment::Environment;
 use crate::values::reason;
 
 const VERSION: i64 = 1;
+/// How long a pipe may take to provide the file.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The content of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,11 +141,17 @@ pub fn path(flag: Option<PathBuf>, environment: &Environment) -> Option<PathBuf>
     flag.or_else(|| environment.config.clone()).or_else(default)
 }
 
+/// Reads the file, which may be a pipe if the user names it.
+fn read(path: &Path) -> std::io::Result<String> {
+    let bytes = files::read_named(path, Deadline::after(PATIENCE))?;
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8 text"))
+}
+
 impl Config {
     /// Reads the file. Without a file, the defaults apply.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let text = match std::fs::read_to_string(path) {
+        let text = match read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Self::default());

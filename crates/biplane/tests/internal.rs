@@ -48,6 +48,14 @@ fn main() {
         ),
         Trial::test("a_server_logs_what_it_is_asked_to", a_server_logs_what_it_is_asked_to),
         Trial::test(
+            "a_server_with_a_silent_peer_ends_when_told_twice",
+            a_server_with_a_silent_peer_ends_when_told_twice,
+        ),
+        Trial::test(
+            "a_socket_in_use_is_not_replaced_and_a_stale_one_is",
+            a_socket_in_use_is_not_replaced_and_a_stale_one_is,
+        ),
+        Trial::test(
             "a_server_describes_itself_in_both_versions",
             a_server_describes_itself_in_both_versions,
         ),
@@ -367,6 +375,35 @@ fn a_server_answers_many_requests_and_stops_when_told() -> Result<(), Failed> {
 
     assert_eq!(server.stop()?, [""; 0], "nothing is logged that was not asked for");
     assert!(!socket.exists(), "and leaves no socket behind");
+    Ok(())
+}
+
+/// One such peer kept it alive for ever.
+fn a_server_with_a_silent_peer_ends_when_told_twice() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let socket = folder.path().join("render.sock");
+    let mut server = Server::start(&format!("unix://{}", socket.display()), &[])?;
+    let _silent = std::os::unix::net::UnixStream::connect(&socket)?;
+    for signal in ["-TERM", "-INT"] {
+        let id = server.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status()?.success());
+    }
+    assert!(server.child.wait()?.success(), "it stops in good order");
+    assert!(!socket.exists(), "and leaves no socket behind");
+    Ok(())
+}
+
+fn a_socket_in_use_is_not_replaced_and_a_stale_one_is() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let address = format!("unix://{}", folder.path().join("render.sock").display());
+    let mut first = Server::start(&address, &[])?;
+    let said = Server::start(&address, &[]).err().ok_or("it took the place of the first")?;
+    let want = format!("biplane: error: cannot listen at {address}: another server listens there");
+    assert_eq!(said.message(), Some(want.as_str()));
+    // A server that is killed leaves its socket behind.
+    first.child.kill()?;
+    first.child.wait()?;
+    Server::start(&address, &[])?.stop()?;
     Ok(())
 }
 

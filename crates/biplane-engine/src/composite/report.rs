@@ -1,5 +1,7 @@
 //! Events and conditions that functions and the reconciler report to users.
 
+use std::collections::BTreeSet;
+
 use biplane_cluster::{Event, EventType, Optional, Regarding, Source};
 use biplane_go::fmt::quote;
 use biplane_model::condition::{Condition, SYSTEM_TYPES, set_conditions};
@@ -102,7 +104,7 @@ impl Report {
 
 /// Records events, and sets conditions on the composite resource. Returns the condition types that
 /// were set.
-pub(super) async fn deliver(pass: &Pass<'_>, xr: &mut XR, report: &Report) -> Vec<String> {
+pub(super) async fn deliver(pass: &Pass<'_>, xr: &mut XR, report: &Report) -> BTreeSet<String> {
     let claim =
         if report.events.iter().any(|e| e.claim) { claim(pass, &xr.object).await } else { None };
     for event in &report.events {
@@ -127,18 +129,20 @@ pub(super) async fn deliver(pass: &Pass<'_>, xr: &mut XR, report: &Report) -> Ve
             record(claim.into(), event.message.clone());
         }
     }
-    let mut seen = Vec::new();
-    for TargetedCondition { condition, claim } in &report.conditions {
-        if SYSTEM_TYPES.contains(&condition.r#type.as_str()) {
-            continue;
-        }
-        seen.push(condition.r#type.clone());
-        set_conditions(&mut xr.object, [condition.clone()]);
-        if *claim {
-            pass.layout().add_claim_condition_type(&mut xr.object, &condition.r#type);
-        }
+    let own =
+        |targeted: &&TargetedCondition| !SYSTEM_TYPES.contains(&targeted.condition.r#type.as_str());
+    let conditions: Vec<_> = report.conditions.iter().filter(own).collect();
+    // At once, because every change reads and writes the whole list.
+    if !conditions.is_empty() {
+        set_conditions(
+            &mut xr.object,
+            conditions.iter().map(|targeted| targeted.condition.clone()),
+        );
     }
-    seen
+    let of_claim = conditions.iter().filter(|targeted| targeted.claim);
+    pass.layout()
+        .add_claim_condition_types(&mut xr.object, of_claim.map(|t| t.condition.r#type.as_str()));
+    conditions.into_iter().map(|targeted| targeted.condition.r#type.clone()).collect()
 }
 
 /// Returns the claim, if there is one and it can be read.

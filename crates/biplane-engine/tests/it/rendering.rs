@@ -55,3 +55,31 @@ async fn what_is_given_besides_the_composite_resource_does_not_take_its_place() 
         assert_eq!(run(request(&more)).await, alone, "{more}");
     }
 }
+
+/// Each condition read and wrote all the others, which took minutes.
+#[tokio::test]
+async fn many_conditions_of_a_function_are_set_at_once() {
+    let condition = |n: usize| {
+        json!({"type": format!("T{n}"), "status": "STATUS_CONDITION_TRUE", "reason": "R",
+            "target": "TARGET_COMPOSITE_AND_CLAIM"})
+    };
+    let conditions: Vec<Value> = (0..10_000).map(condition).collect();
+    let input = json!({
+        "apiVersion": "dummy.fn.crossplane.io/v1beta1",
+        "kind": "Response",
+        "response": {"conditions": conditions},
+    });
+    let rendered = run(json!({"composite": {
+        "compositeResource": {
+            "apiVersion": "example.org/v1", "kind": "XThing", "metadata": {"name": "x"},
+        },
+        "composition": {"metadata": {"name": "c"}, "spec": {
+            "compositeTypeRef": {"apiVersion": "example.org/v1", "kind": "XThing"},
+            "mode": "Pipeline",
+            "pipeline": [{"step": "s", "functionRef": {"name": "function-dummy"}, "input": input}],
+        }},
+    }}))
+    .await;
+    let all = &rendered["composite"]["compositeResource"]["status"]["conditions"];
+    assert!(all.as_array().is_some_and(|all| all.len() > 10_000), "{all:.200}");
+}

@@ -1,16 +1,20 @@
 //! The gRPC handler: passes requests of either protocol version to the function and counts them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use biplane_proto::function::{v1, v1beta1};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use prost::Message as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
 use tonic::{Code, Request, Response, Status};
 
+use crate::budget::Budget;
 use crate::function::Function;
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
+use super::Config;
 use super::metrics::ServerMetrics;
 
 /// The service that a handler implements.
@@ -40,50 +44,160 @@ impl Handler {
         Self { runs, dialect, metrics }
     }
 
-    async fn handle(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+    async fn handle(
+        &self,
+        request: RunFunctionRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RunFunctionResponse, Status> {
         let service = self.dialect.service();
         self.metrics.begin(service);
         let tag = request.meta.as_ref().map_or("", |meta| meta.tag.as_str());
         tracing::debug!(tag, "running the function");
-        let answer = self.runs.run(request).await;
+        let answer = self.runs.run(request, deadline).await;
         self.metrics.end(service, answer.as_ref().err().map_or(Code::Ok, Status::code));
         answer
     }
 }
 
-/// A function, and the semaphore that limits concurrent computation.
+/// A function, and what limits its calls.
 #[derive(Clone)]
 pub(super) struct Runs {
-    pub(super) function: Arc<dyn Function>,
-    pub(super) turns: Arc<Semaphore>,
+    function: Arc<dyn Function>,
+    /// The calls that compute.
+    turns: Arc<Semaphore>,
+    /// The calls that have computed for so long that others may begin meanwhile.
+    slow: Arc<Semaphore>,
+    /// The calls that wait for their turn.
+    waiting: Arc<Semaphore>,
+    /// The threads, also of calls whose callers have gone.
+    threads: Arc<Semaphore>,
+    max_waiting: usize,
+    max_send_size: usize,
 }
 
+/// How long a call computes before others may begin although no turn is free.
+const QUICK: Duration = Duration::from_millis(50);
+
 impl Runs {
-    /// Runs the function in its own task, so that a panic fails only this call. A dropped call is
-    /// cancelled, unless the function only computes. Such a function runs on a blocking thread,
-    /// where it does not delay I/O. Once started, it runs to its end, which is soon.
-    async fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
-        let function = Arc::clone(&self.function);
-        let mut tasks = JoinSet::new();
-        if function.is_pure() {
-            let turn = Arc::clone(&self.turns).acquire_owned().await;
-            let runtime = tokio::runtime::Handle::current();
-            tasks.spawn_blocking(move || {
-                let _turn = turn;
-                runtime.block_on(function.run(request))
-            });
-        } else {
-            tasks.spawn(async move { function.run(request).await });
-        }
-        match tasks.join_next().await {
-            Some(Ok(answer)) => answer,
-            died => {
-                let error = died.and_then(Result::err).map(|error| error.to_string());
-                tracing::error!(error, "the function panicked");
-                Err(Status::internal("the function panicked"))
-            }
+    pub(super) fn new(function: Arc<dyn Function>, config: &Config) -> Self {
+        let room = |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        // With a limit of zero, no call would ever be answered.
+        let computing = config.max_computing.max(1);
+        let threads =
+            computing.saturating_add(config.max_slow).saturating_add(config.max_abandoned);
+        Self {
+            function,
+            turns: room(computing),
+            slow: room(config.max_slow),
+            waiting: room(config.max_waiting),
+            threads: room(threads),
+            max_waiting: config.max_waiting,
+            max_send_size: config.max_send_size,
         }
     }
+
+    /// Runs the function in its own task, so that a panic fails only this call. A dropped call is
+    /// cancelled.
+    async fn run(
+        &self,
+        request: RunFunctionRequest,
+        deadline: Option<Instant>,
+    ) -> Result<RunFunctionResponse, Status> {
+        let budget = Budget::until(deadline);
+        if self.function.is_pure() {
+            return self.compute(request, budget).await;
+        }
+        let function = Arc::clone(&self.function);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move { function.run_within(request, &budget).await });
+        match tasks.join_next().await {
+            Some(ended) => answer(ended),
+            None => Err(Status::internal("the function did not start")),
+        }
+    }
+
+    /// Computes on a blocking thread, where it does not delay I/O. When the caller goes, its turn is
+    /// given back at once, and the function ends when it next checks its budget.
+    async fn compute(
+        &self,
+        request: RunFunctionRequest,
+        budget: Budget,
+    ) -> Result<RunFunctionResponse, Status> {
+        let mut turn = self.turn().await?;
+        let thread = Arc::clone(&self.threads).try_acquire_owned().map_err(|_| {
+            Status::resource_exhausted("too many calls still compute after their callers have gone")
+        })?;
+        let _caller = budget.caller();
+        let (function, max) = (Arc::clone(&self.function), self.max_send_size);
+        let runtime = tokio::runtime::Handle::current();
+        let mut task = tokio::task::spawn_blocking(move || {
+            let _thread = thread;
+            budget.check()?;
+            let answer = runtime.block_on(function.run_within(request, &budget))?;
+            let size = answer.encoded_len();
+            if size > max {
+                return Err(Status::resource_exhausted(format!(
+                    "grpc: trying to send message larger than max ({size} vs. {max})"
+                )));
+            }
+            Ok(answer)
+        });
+        if let Ok(ended) = tokio::time::timeout(QUICK, &mut task).await {
+            return answer(ended);
+        }
+        if let Ok(slow) = Arc::clone(&self.slow).try_acquire_owned() {
+            turn = slow;
+        }
+        let ended = task.await;
+        drop(turn);
+        answer(ended)
+    }
+
+    /// Waits for a turn, unless too many calls do.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let closed = |_| Status::unavailable("the server is closing");
+        if let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() {
+            return Ok(turn);
+        }
+        let _place = self.waiting.try_acquire().map_err(|_| {
+            let max = self.max_waiting;
+            Status::resource_exhausted(format!("{max} calls are waiting for their turn already"))
+        })?;
+        Arc::clone(&self.turns).acquire_owned().await.map_err(closed)
+    }
+}
+
+fn answer(
+    ended: Result<Result<RunFunctionResponse, Status>, JoinError>,
+) -> Result<RunFunctionResponse, Status> {
+    ended.unwrap_or_else(|error| {
+        tracing::error!(%error, "the function panicked");
+        Err(Status::internal("the function panicked"))
+    })
+}
+
+/// The time until which the caller waits, from the header of the call.
+fn deadline<T>(request: &Request<T>) -> Option<Instant> {
+    let text = request.metadata().get("grpc-timeout")?.to_str().ok()?;
+    Instant::now().checked_add(timeout(text)?)
+}
+
+/// Parses up to eight digits and a unit.
+fn timeout(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    Some(match unit {
+        "H" => Duration::from_secs(number * 3600),
+        "M" => Duration::from_secs(number * 60),
+        "S" => Duration::from_secs(number),
+        "m" => Duration::from_millis(number),
+        "u" => Duration::from_micros(number),
+        "n" => Duration::from_nanos(number),
+        _ => return None,
+    })
 }
 
 #[async_trait]
@@ -92,7 +206,8 @@ impl v1::function_runner_service_server::FunctionRunnerService for Handler {
         &self,
         request: Request<RunFunctionRequest>,
     ) -> Result<Response<RunFunctionResponse>, Status> {
-        self.handle(request.into_inner()).await.map(Response::new)
+        let deadline = deadline(&request);
+        self.handle(request.into_inner(), deadline).await.map(Response::new)
     }
 }
 
@@ -102,6 +217,33 @@ impl v1beta1::function_runner_service_server::FunctionRunnerService for Handler 
         &self,
         request: Request<RunFunctionRequest>,
     ) -> Result<Response<RunFunctionResponse>, Status> {
-        self.handle(request.into_inner()).await.map(Response::new)
+        let deadline = deadline(&request);
+        self.handle(request.into_inner(), deadline).await.map(Response::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_digits_and_a_unit() {
+        for (text, expected) in [
+            ("2S", Some(Duration::from_secs(2))),
+            ("1H", Some(Duration::from_hours(1))),
+            ("3M", Some(Duration::from_mins(3))),
+            ("1500m", Some(Duration::from_millis(1500))),
+            ("10u", Some(Duration::from_micros(10))),
+            ("99999999n", Some(Duration::from_nanos(99_999_999))),
+            ("", None),
+            ("S", None),
+            ("1", None),
+            ("1x", None),
+            ("-1S", None),
+            ("123456789S", None),
+            ("1é", None),
+        ] {
+            assert_eq!(timeout(text), expected, "{text}");
+        }
     }
 }

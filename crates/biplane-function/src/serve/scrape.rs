@@ -1,25 +1,23 @@
 //! Serves metrics over plain HTTP. Every path returns all of them.
 
-use std::sync::Weak;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-use super::ServerMetrics;
-use super::listen::bind_tcp;
 use crate::metrics::{CONTENT_TYPE, Metrics};
+use crate::server::{bind_tcp, each_connection};
 
-/// Limits of the time and size of a scrape request.
+/// Limits of the time and size of a scrape request, and of the number of concurrent ones.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_REQUEST: usize = 16 * 1024;
+const AT_ONCE: usize = 16;
 
-/// Serves the metrics until the server stops. Returns the address, or `None` if binding fails.
-pub(super) async fn serve(
-    address: &str,
-    metrics: Metrics,
-    server: Weak<ServerMetrics>,
-) -> Option<String> {
+/// Serves the metrics until it is aborted. Returns the address, or `None` if binding fails.
+pub(super) async fn serve(address: &str, metrics: Metrics) -> Option<(String, AbortHandle)> {
     let listener = match bind_tcp(address).await {
         Ok(listener) => listener,
         Err(error) => {
@@ -28,15 +26,18 @@ pub(super) async fn serve(
         }
     };
     let bound = listener.local_addr().ok()?.to_string();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            if server.strong_count() == 0 {
-                return;
-            }
-            tokio::spawn(tokio::time::timeout(PATIENCE, answer(stream, metrics.clone())));
-        }
+    let serving = tokio::spawn(async move {
+        let slots = Arc::new(Semaphore::new(AT_ONCE));
+        each_connection(&listener, &slots, |stream, slot| {
+            let answered = tokio::time::timeout(PATIENCE, answer(stream, metrics.clone()));
+            tokio::spawn(async move {
+                let _ = answered.await;
+                drop(slot);
+            });
+        })
+        .await;
     });
-    Some(bound)
+    Some((bound, serving.abort_handle()))
 }
 
 async fn answer(mut stream: TcpStream, metrics: Metrics) -> std::io::Result<()> {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
+mod budget;
 mod helpers;
 mod linked;
 mod serve;

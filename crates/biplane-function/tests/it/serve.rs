@@ -254,7 +254,7 @@ fn only_so_many_calls_compute_at_a_time() {
     runtime.block_on(async {
         let (inside, changed) = (Mutex::default(), Condvar::new());
         let function = Arc::new(Crowded { inside, changed, room });
-        let config = Config { max_computing: room, ..config() };
+        let config = Config { max_computing: room, max_slow: 0, ..config() };
         let running = serve::start(function.clone(), config, std::future::pending()).await.unwrap();
         let mut answers = tokio::task::JoinSet::new();
         for _ in 0..calls {

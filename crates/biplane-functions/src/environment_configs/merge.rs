@@ -1,5 +1,6 @@
 //! Merges the data of configs into one environment.
 
+use biplane_function::{Budget, Exceeded};
 use biplane_go::fmt::quote;
 use biplane_model::fieldpath::{self, FieldPath, PathError};
 use biplane_model::object::overlay;
@@ -17,6 +18,8 @@ pub(super) enum MergeError {
     Data { name: String, source: DataError },
     #[error("cannot get data from environment config {name} into path {}", quote(path))]
     Place { name: String, path: String },
+    #[error("cannot merge environment config {}: {exceeded}", quote(name))]
+    Budget { name: String, exceeded: Exceeded },
 }
 
 /// The error in the data.
@@ -32,10 +35,16 @@ pub(super) enum DataError {
 }
 
 /// Merges the data of all configs. Later configs override earlier ones.
-pub(super) fn configs(selected: Vec<Selected>) -> Result<Map<String, Value>, MergeError> {
+pub(super) fn configs(
+    selected: Vec<Selected>,
+    budget: &Budget,
+) -> Result<Map<String, Value>, MergeError> {
     let mut merged = Map::new();
     for Selected { config, path } in selected {
         let name = config.name().to_owned();
+        if let Err(exceeded) = announce(&path, budget) {
+            return Err(MergeError::Budget { name, exceeded });
+        }
         let data = config.into_map().remove("data");
         let data = if path.is_empty() {
             root(data).map_err(|source| MergeError::Data { name, source })?
@@ -45,6 +54,18 @@ pub(super) fn configs(selected: Vec<Selected>) -> Result<Map<String, Value>, Mer
         merged = overlay(merged, data);
     }
     Ok(merged)
+}
+
+/// The steps for one config.
+const STEPS: u64 = 200;
+
+/// Announces what merging a config costs: a short path can name places in long arrays.
+fn announce(path: &str, budget: &Budget) -> Result<(), Exceeded> {
+    budget.steps(STEPS)?;
+    match FieldPath::parse(path) {
+        Ok(path) => budget.make(path.parents_size()),
+        Err(_) => Ok(()),
+    }
 }
 
 fn root(data: Option<Value>) -> Result<Map<String, Value>, DataError> {

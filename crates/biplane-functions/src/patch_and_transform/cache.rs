@@ -1,64 +1,57 @@
 //! A cache of prepared plans.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use biplane_model::object::memory_of_map;
 use biplane_proto::Struct;
 
 use super::plan::Plan;
+use crate::kept::{self, Kept};
 
-/// The number of cached plans: more than the Compositions of one control plane have steps. Large
-/// plans are not cached.
-const CAPACITY: usize = 128;
+/// The bytes of all plans and their inputs.
+const MAX_BYTES: usize = 32 << 20;
 
-type Made = Result<Arc<Plan>, String>;
+/// The number of cached plans: more than the Compositions of one control plane have steps.
+const MAX_PLANS: usize = 256;
 
-/// The latest plans by input, newest last.
-#[derive(Default)]
-pub(super) struct Plans(Mutex<Vec<(Struct, Made)>>);
+/// A plan has about as many bytes as its input, once for its texts and once for everything else.
+const PER_INPUT: usize = 3;
 
-impl Plans {
-    /// Returns the plan for an input, or the error.
-    pub(super) fn get(&self, input: &Struct) -> Made {
-        if let Some(plan) = self.find(input) {
-            return plan;
-        }
-        // Built without the lock, because compiling patterns takes time.
-        let plan = Plan::new(input).map(Arc::new);
-        if plan.as_ref().is_ok_and(|plan| plan.is_large()) {
-            return plan;
-        }
-        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if plans.len() >= CAPACITY {
-            drop(plans.remove(0));
-        }
-        plans.push((input.clone(), plan.clone()));
-        plan
-    }
+/// The latest plans, by input.
+#[derive(Debug)]
+pub(super) struct Plans(Kept<Struct, Plan>);
 
-    fn find(&self, input: &Struct) -> Option<Made> {
-        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Inputs from the same process are often the same allocation. Over the wire they are only
-        // equal.
-        let same = plans.iter().rposition(|(known, _)| known.same(input));
-        let found = same.or_else(|| plans.iter().rposition(|(known, _)| known == input))?;
-        let entry = plans.remove(found);
-        let plan = entry.1.clone();
-        plans.push(entry);
-        Some(plan)
+impl Default for Plans {
+    fn default() -> Self {
+        Self(Kept::new(MAX_BYTES, MAX_PLANS))
     }
 }
 
-impl fmt::Debug for Plans {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plans").finish_non_exhaustive()
+impl Plans {
+    /// Returns the plan for an input, or the error.
+    pub(super) fn get(&self, input: &Struct) -> Result<Arc<Plan>, String> {
+        // Inputs from the same process are often the same allocation. Over the wire they are only
+        // equal.
+        if let Some(plan) = self.0.find(|known| known.same(input)) {
+            return Ok(plan);
+        }
+        let hash = kept::hash(&**input.object());
+        if let Some((known, plan)) = self.0.find_hash(hash)
+            && known == *input
+        {
+            return Ok(plan);
+        }
+        let plan = Arc::new(Plan::new(input)?);
+        let bytes = PER_INPUT * memory_of_map(input) + plan.patterns_size;
+        self.0.keep(hash, input.clone(), Arc::clone(&plan), bytes);
+        Ok(plan)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use biplane_model::Object;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -82,5 +75,32 @@ mod tests {
             let second = plans.get(&input(pattern)).unwrap();
             assert_eq!(Arc::ptr_eq(&first, &second), kept, "{pattern}");
         }
+    }
+
+    #[test]
+    fn an_input_that_fails_is_not_kept() {
+        let plans = Plans::default();
+        let mut wrong = input("[a-z]+");
+        wrong.make_mut().insert("resources".into(), Value::from(1));
+        plans.get(&wrong).unwrap_err();
+        assert!(plans.0.find(|_| true).is_none());
+    }
+
+    #[test]
+    fn inputs_of_a_megabyte_do_not_add_up() {
+        let plans = Plans::default();
+        for number in 0..40 {
+            let mut large = input("[a-z]+");
+            let text = format!("{number}{}", "x".repeat(1 << 20));
+            large.make_mut().insert("metadata".into(), json!({"name": text}));
+            let plan = plans.get(&large).unwrap();
+            assert!(Arc::ptr_eq(&plan, &plans.get(&large).unwrap()), "it fits");
+        }
+        let left = std::cell::Cell::new(0);
+        let _ = plans.0.find(|_| {
+            left.set(left.get() + 1);
+            false
+        });
+        assert!((5..=10).contains(&left.get()), "{} are left", left.get());
     }
 }

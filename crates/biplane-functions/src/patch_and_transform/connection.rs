@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use biplane_function::{Budget, Exceeded};
 use biplane_go::json;
 use biplane_model::{Map, Object, Value};
 use serde_json::json;
@@ -20,19 +21,30 @@ pub(super) fn extract(
     object: &Object,
     observed: &Details,
     wanted: &[ConnectionDetail],
-) -> impl Iterator<Item = (String, Vec<u8>)> {
-    wanted.iter().filter_map(|detail| {
+    budget: &Budget,
+) -> Result<Details, Exceeded> {
+    let mut details = Details::new();
+    for detail in wanted {
         let value = match &detail.from {
-            DetailSource::Value(value) => value.clone().into_bytes(),
-            DetailSource::Key(key) => observed.get(key)?.clone(),
-            DetailSource::Field(path) => match path.as_ref().ok()?.get(object).ok()? {
-                Value::String(text) => text.clone().into_bytes(),
-                other => json::to_string(other).into_bytes(),
-            },
+            DetailSource::Value(value) => Some(value.clone().into_bytes()),
+            DetailSource::Key(key) => observed.get(key).cloned(),
+            DetailSource::Field(path) => {
+                let found = path.as_ref().ok().and_then(|path| path.get(object).ok());
+                found.map(|found| match found {
+                    Value::String(text) => text.clone().into_bytes(),
+                    other => json::to_string(other).into_bytes(),
+                })
+            }
         };
-        Some((detail.name.clone(), value))
-    })
+        let Some(value) = value else { continue };
+        budget.make(ENTRY_SIZE + detail.name.len() + value.len())?;
+        details.insert(detail.name.clone(), value);
+    }
+    Ok(details)
 }
+
+/// About how many bytes an entry takes besides its texts.
+const ENTRY_SIZE: usize = 100;
 
 /// Whether the control plane does not support connection details for the composite resource.
 pub(super) fn needs_secret(xr: &Object) -> bool {
@@ -47,8 +59,9 @@ pub(super) fn secret(
     xr: &Document,
     details: &Details,
     reference: Option<&SecretRef>,
+    budget: &Budget,
 ) -> Result<Object, String> {
-    let (name, namespace) = reference_for(xr, reference)
+    let (name, namespace) = reference_for(xr, reference, budget)
         .map_err(|error| format!("cannot generate connection secret reference: {error}"))?;
     let mut metadata = Map::new();
     for (key, value) in [("name", name), ("namespace", namespace)] {
@@ -69,7 +82,11 @@ pub(super) fn secret(
     Ok(secret.into())
 }
 
-fn reference_for(xr: &Document, reference: Option<&SecretRef>) -> Result<(String, String), String> {
+fn reference_for(
+    xr: &Document,
+    reference: Option<&SecretRef>,
+    budget: &Budget,
+) -> Result<(String, String), String> {
     let (name, namespace) = base_reference(xr.object(), reference);
     let patches = reference.map(|reference| reference.patches.as_slice()).unwrap_or_default();
     if patches.is_empty() {
@@ -86,8 +103,8 @@ fn reference_for(xr: &Document, reference: Option<&SecretRef>) -> Result<(String
                 patch.kind_name
             ));
         }
-        let result =
-            patch::read(patch, xr).and_then(|value| patch::write(patch, value, &mut document));
+        let result = patch::read(patch, xr, budget)
+            .and_then(|value| patch::write(patch, value, &mut document, budget));
         let forgiven =
             patch.policy == FromPolicy::Optional && matches!(patch.source, Source::Field(_));
         match result {

@@ -6,10 +6,13 @@
 //! records which of the two states it is in, and converts numbers to doubles only when they are
 //! read.
 
+use biplane_function::Budget;
 use biplane_go::json;
 use biplane_model::fieldpath::{self, FieldPath, MergeOptions, PathError};
+use biplane_model::object::memory;
 use biplane_model::{Map, Object, Value};
 
+use super::error::PatchError;
 use super::value::Val;
 
 #[derive(Clone, Debug)]
@@ -38,9 +41,11 @@ impl Document {
         self.object
     }
 
-    /// Returns the value at a path.
-    pub(super) fn get(&self, path: &FieldPath) -> Result<Val, PathError> {
-        let mut value = path.get(&self.object)?.clone();
+    /// Returns the value at a path. It is copied.
+    pub(super) fn get(&self, path: &FieldPath, budget: &Budget) -> Result<Val, PatchError> {
+        let value = path.get(&self.object)?;
+        budget.make(memory(value))?;
+        let mut value = value.clone();
         if self.doubles {
             fieldpath::to_doubles(&mut value);
         }
@@ -64,8 +69,15 @@ impl Document {
     }
 
     /// Returns the paths that a path with wildcards matches.
-    pub(super) fn expand(&self, path: &FieldPath) -> Result<Vec<String>, PathError> {
-        path.expand(&self.object)
+    pub(super) fn expand(
+        &self,
+        path: &FieldPath,
+        budget: &Budget,
+    ) -> Result<Vec<String>, PatchError> {
+        let paths = path.expand_within(&self.object, budget.room())?;
+        let paths = paths.ok_or_else(|| budget.overflow())?;
+        budget.make(paths.iter().map(String::len).sum())?;
+        Ok(paths)
     }
 
     /// Merges a value into the value at a path.
@@ -79,8 +91,17 @@ impl Document {
         // Only merging compares the existing value with the new one.
         if self.doubles && options.is_some() {
             map.values_mut().for_each(fieldpath::to_doubles);
+            return path.merge(map, value, options);
         }
-        path.merge(map, value, options)
+        path.merge_normalized(map, value, options)
+    }
+
+    /// Returns how many existing items a merge compares with the new ones.
+    pub(super) fn compared(&self, path: &FieldPath, options: Option<MergeOptions>) -> usize {
+        if options.is_none() {
+            return 0;
+        }
+        path.get(&self.object).ok().and_then(Value::as_array).map_or(0, Vec::len)
     }
 
     /// Has the effect of encoding and decoding the document as JSON after a patch.

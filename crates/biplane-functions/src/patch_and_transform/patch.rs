@@ -1,72 +1,58 @@
 //! Executes one patch.
 
-use biplane_go::fmt;
+use biplane_function::Budget;
 use biplane_go::fmt::Arg;
-use biplane_model::fieldpath::{self, FieldPath, PathError};
+use biplane_model::fieldpath::{self, FieldPath, MergeOptions, PathError};
+use biplane_model::object::memory;
 
 use super::document::Document;
+use super::error::PatchError;
 use super::plan::{Patch, Source};
 use super::transform;
 use super::value::Val;
 
-/// Why a patch failed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PatchError {
-    /// A field does not exist at the source or, for wildcards, at the destination.
-    #[error("{0}")]
-    NotFound(String),
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl From<PathError> for PatchError {
-    fn from(error: PathError) -> Self {
-        if error.is_not_found() {
-            Self::NotFound(error.to_string())
-        } else {
-            Self::Failed(error.to_string())
-        }
-    }
-}
-
-impl From<String> for PatchError {
-    fn from(error: String) -> Self {
-        Self::Failed(error)
-    }
-}
+/// The steps of one patch.
+const STEPS: u64 = 100;
 
 /// Returns the value that a patch writes.
-pub(super) fn read(patch: &Patch, from: &Document) -> Result<Val, PatchError> {
+pub(super) fn read(patch: &Patch, from: &Document, budget: &Budget) -> Result<Val, PatchError> {
+    budget.steps(STEPS)?;
     let value = match &patch.source {
-        Source::Field(path) => get(from, path)?,
+        Source::Field(path) => get(from, path, budget)?,
         Source::Combine { variables, format } => {
             let values = variables
                 .iter()
-                .map(|path| get(from, path))
+                .map(|path| get(from, path, budget))
                 .collect::<Result<Vec<_>, PatchError>>()?;
             let format = format.as_ref().map_err(Clone::clone)?;
             let args: Vec<Arg<'_>> = values.iter().map(Val::as_arg).collect();
-            Val::Text(fmt::sprintf(format.as_bytes(), &args))
+            Val::Text(transform::format_within(format, &args, budget)?)
         }
     };
-    Ok(transform::run(&patch.transforms, value)?)
+    Ok(transform::run(&patch.transforms, value, budget)?)
 }
 
-fn get(from: &Document, path: &super::plan::Path) -> Result<Val, PatchError> {
+fn get(from: &Document, path: &super::plan::Path, budget: &Budget) -> Result<Val, PatchError> {
     match path {
-        Ok(path) => Ok(from.get(path)?),
+        Ok(path) => from.get(path, budget),
         Err(error) => Err(PatchError::Failed(error.to_string())),
     }
 }
 
 /// Writes the value of a patch.
-pub(super) fn write(patch: &Patch, value: Val, to: &mut Document) -> Result<(), PatchError> {
+pub(super) fn write(
+    patch: &Patch,
+    value: Val,
+    to: &mut Document,
+    budget: &Budget,
+) -> Result<(), PatchError> {
     let marshal = |error: String| format!("cannot marshal value to JSON: {error}");
     let not_written = |error: String| format!("cannot patch to object: {error}");
     if let Source::Combine { .. } = patch.source {
         let options = patch.merge.as_ref().map_err(Clone::clone)?;
         let path = patch.to.as_ref().map_err(|error| not_written(error.to_string()))?;
         let value = value.into_json().map_err(marshal).map_err(not_written)?;
+        announce(to, path, *options, budget)?;
         to.merge(path, value, *options).map_err(|error| not_written(error.to_string()))?;
         return Ok(to.settle().map_err(not_written)?);
     }
@@ -76,16 +62,32 @@ pub(super) fn write(patch: &Patch, value: Val, to: &mut Document) -> Result<(), 
     let path = patch.to.as_ref();
     if !patch.to_text.contains("[*]") {
         let path = path.map_err(|error| not_written(error.to_string()))?;
+        announce(to, path, *options, budget)?;
         to.merge(path, value, *options).map_err(|error| not_written(error.to_string()))?;
         return Ok(to.settle().map_err(not_written)?);
     }
-    let paths = to.expand(path.map_err(ToString::to_string)?)?;
+    let paths = to.expand(path.map_err(ToString::to_string)?, budget)?;
     if paths.is_empty() {
         return Err(format!("cannot expand ToFieldPath {}", patch.to_text).into());
     }
+    let size = memory(&value);
     for path in paths {
         let path = FieldPath::parse(&path).map_err(PathError::from)?;
+        budget.steps(STEPS)?;
+        budget.make(size)?;
+        announce(to, &path, *options, budget)?;
         to.merge(&path, value.clone(), *options)?;
     }
     Ok(to.settle()?)
+}
+
+/// Announces what a write costs besides its value.
+fn announce(
+    to: &Document,
+    path: &FieldPath,
+    options: Option<MergeOptions>,
+    budget: &Budget,
+) -> Result<(), PatchError> {
+    budget.make(path.parents_size())?;
+    Ok(budget.steps(to.compared(path, options) as u64)?)
 }

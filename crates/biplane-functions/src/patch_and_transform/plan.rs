@@ -1,14 +1,16 @@
 //! The prepared input: validated, with inlined patch sets and parsed paths and patterns.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use biplane_go::json;
 use biplane_model::fieldpath::{FieldPath, MergeOptions, ParseError};
+use biplane_model::object::memory;
 use biplane_model::{Map, Object, Value, fieldpath};
 
 use super::document::{has_kind, missing_kind};
 use super::input::{self, Input};
-use super::transform::Transform;
+use super::transform::{Patterns, Transform};
 use super::validate;
 
 /// The plan for all requests with the same input.
@@ -17,6 +19,8 @@ pub(super) struct Plan {
     pub(super) environment: Vec<Patch>,
     pub(super) templates: Vec<Template>,
     pub(super) secret: Option<SecretRef>,
+    /// About how many bytes the compiled patterns take.
+    pub(super) patterns_size: usize,
 }
 
 #[derive(Debug)]
@@ -24,9 +28,29 @@ pub(super) struct Template {
     pub(super) name: String,
     /// The base template. Without it, the resource of an earlier function is used.
     pub(super) base: Option<Result<Object, String>>,
-    pub(super) patches: Vec<Patch>,
+    /// About how many bytes the base takes.
+    pub(super) base_size: usize,
+    patches: Vec<Patches>,
     pub(super) connection_details: Vec<ConnectionDetail>,
     pub(super) readiness_checks: Vec<ReadinessCheck>,
+}
+
+/// One patch, or all patches of a set, which templates share.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // most patches are not in sets
+enum Patches {
+    One(Patch),
+    Set(Arc<[Patch]>),
+}
+
+impl Template {
+    /// Returns all patches, with those of sets.
+    pub(super) fn patches(&self) -> impl Iterator<Item = &Patch> {
+        self.patches.iter().flat_map(|patches| match patches {
+            Patches::One(patch) => std::slice::from_ref(patch),
+            Patches::Set(set) => set,
+        })
+    }
 }
 
 #[derive(Debug)]
@@ -39,7 +63,7 @@ pub(super) struct SecretRef {
 /// A parsed path, or the parse error, which matters only when the patch runs.
 pub(super) type Path = Result<FieldPath, ParseError>;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Patch {
     pub(super) kind: PatchKind,
     /// The kind in result messages.
@@ -69,7 +93,7 @@ impl PatchKind {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Source {
     Field(Path),
     Combine { variables: Vec<Path>, format: Result<String, String> },
@@ -109,61 +133,56 @@ pub(super) enum ReadinessCheck {
 }
 
 impl Plan {
-    /// Whether the plan is too large to cache.
-    pub(super) fn is_large(&self) -> bool {
-        let secret = self.secret.iter().flat_map(|secret| &secret.patches);
-        let templates = self.templates.iter().flat_map(|template| &template.patches);
-        self.environment
-            .iter()
-            .chain(templates)
-            .chain(secret)
-            .flat_map(|patch| &patch.transforms)
-            .any(Transform::is_large)
-    }
-
     /// Decodes, validates and prepares the input. The error is the whole message of a fatal result.
     pub(super) fn new(input: &Map<String, Value>) -> Result<Self, String> {
         let input =
             Input::read(input).map_err(|error| format!("cannot get Function input: {error}"))?;
         validate::input(&input).map_err(|error| format!("invalid Function input: {error}"))?;
+        let patterns = Patterns::default();
+        let patches = |patches: &[input::Patch]| -> Vec<Patch> {
+            patches.iter().map(|item| patch(item, &patterns)).collect()
+        };
         // Of two sets with the same name, the later one is used.
-        let sets: BTreeMap<&str, Vec<Patch>> = input
+        let sets: BTreeMap<&str, Arc<[Patch]>> = input
             .patch_sets
             .iter()
-            .map(|set| (set.name.as_str(), set.patches.iter().map(patch).collect()))
+            .map(|set| (set.name.as_str(), patches(&set.patches).into()))
             .collect();
-        let templates = input.resources.iter().map(|resource| template(resource, &sets));
+        let templates = input.resources.iter().map(|item| template(item, &sets, &patterns));
         Ok(Self {
-            environment: input.environment.iter().map(patch).collect(),
             templates: templates
                 .collect::<Result<_, _>>()
                 .map_err(|error: String| format!("cannot resolve PatchSets: {error}"))?,
+            environment: patches(&input.environment),
             secret: input.secret.as_ref().map(|secret| SecretRef {
                 name: secret.name.clone(),
                 namespace: secret.namespace.clone(),
-                patches: secret.patches.iter().map(patch).collect(),
+                patches: patches(&secret.patches),
             }),
+            patterns_size: patterns.kept_size(),
         })
     }
 }
 
 fn template(
     template: &input::Template,
-    sets: &BTreeMap<&str, Vec<Patch>>,
+    sets: &BTreeMap<&str, Arc<[Patch]>>,
+    patterns: &Patterns,
 ) -> Result<Template, String> {
     let mut patches = Vec::new();
     for item in &template.patches {
         match (item.kind.as_str(), item.set_name.as_deref().unwrap_or_default()) {
             ("PatchSet", name) => match sets.get(name) {
-                Some(set) => patches.extend(set.iter().cloned()),
+                Some(set) => patches.push(Patches::Set(Arc::clone(set))),
                 None => return Err(format!("cannot find PatchSet by name {name}")),
             },
-            _ => patches.push(patch(item)),
+            _ => patches.push(Patches::One(patch(item, patterns))),
         }
     }
     Ok(Template {
         name: template.name.clone(),
         base: template.base.as_ref().map(base),
+        base_size: template.base.as_ref().map_or(0, memory),
         patches,
         connection_details: template.connection_details.iter().filter_map(detail).collect(),
         readiness_checks: template.readiness_checks.iter().filter_map(check).collect(),
@@ -190,7 +209,7 @@ fn base(base: &Value) -> Result<Object, String> {
     Ok(map.into())
 }
 
-fn patch(patch: &input::Patch) -> Patch {
+fn patch(patch: &input::Patch, patterns: &Patterns) -> Patch {
     let (kind, combines) = match patch.kind.as_str() {
         "FromCompositeFieldPath" => (PatchKind::FromComposite, false),
         "CombineFromComposite" => (PatchKind::FromComposite, true),
@@ -221,7 +240,7 @@ fn patch(patch: &input::Patch) -> Patch {
         kind,
         kind_name: patch.kind.clone(),
         source,
-        transforms: patch.transforms.iter().map(Transform::new).collect(),
+        transforms: patch.transforms.iter().map(|item| Transform::new(item, patterns)).collect(),
         to: FieldPath::parse(patch.target_path()),
         to_text: patch.target_path().to_owned(),
         merge: merge(patch.policy.as_ref().map_or("Replace", |policy| &policy.to)),

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
+use biplane_function::Budget;
 use biplane_model::fieldpath::{FieldPath, PathError};
+use biplane_model::object::memory_of_map;
 use biplane_model::{Object, Value};
 
 use super::plan::{Path, ReadinessCheck};
@@ -14,12 +16,25 @@ condition type:string status:string lastTransitionTime:meta.Time reason:string m
 observedGeneration:int64"])
 });
 
+/// The steps of one check.
+const STEPS: u64 = 50;
+
+/// How many checks are not worth to measure the object.
+const FEW: usize = 10;
+
 /// Whether every check passes. Without checks, whether the `Ready` condition is true.
-pub(super) fn is_ready(object: &Object, checks: &[ReadinessCheck]) -> Result<bool, String> {
+pub(super) fn is_ready(
+    object: &Object,
+    checks: &[ReadinessCheck],
+    budget: &Budget,
+) -> Result<bool, String> {
     if checks.is_empty() {
         return Ok(condition(object, "Ready") == Some("True"));
     }
+    // Every check of a condition decodes all of them.
+    let steps = if checks.len() > FEW { STEPS + memory_of_map(object) as u64 / 32 } else { STEPS };
     for (index, check) in checks.iter().enumerate() {
+        budget.steps(steps).map_err(|exceeded| exceeded.to_string())?;
         let passes = passes(object, check)
             .map_err(|error| format!("cannot run readiness check at index {index}: {error}"))?;
         if !passes {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use biplane_function::Budget;
 use biplane_function::resource::ENVIRONMENT_CONTEXT_KEY;
 use biplane_function::response;
 use biplane_function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
@@ -10,9 +11,13 @@ use biplane_model::{Object, Value};
 
 use super::connection;
 use super::document::{Document, is_group_version};
-use super::patch::{self, PatchError};
+use super::error::PatchError;
+use super::patch;
 use super::plan::{FromPolicy, Patch, PatchKind, Plan, Template};
 use super::readiness;
+
+/// The steps of one template, besides its patches.
+const STEPS: u64 = 200;
 
 /// A composed resource, and whether it is known to be ready.
 struct Made {
@@ -31,6 +36,7 @@ struct Run<'a> {
     /// Composed resources that this call creates or changes.
     made: BTreeMap<String, Made>,
     skipped: bool,
+    budget: &'a Budget,
 }
 
 /// Runs a plan. The error is the message of a fatal result.
@@ -38,6 +44,7 @@ pub(super) fn run(
     plan: &Plan,
     mut request: RunFunctionRequest,
     response: &mut RunFunctionResponse,
+    budget: &Budget,
 ) -> Result<(), String> {
     let observed = request.observed.take().unwrap_or_default();
     let desired_xr = request.desired.as_mut().and_then(|desired| desired.composite.take());
@@ -59,9 +66,15 @@ pub(super) fn run(
         observed: observed.resources,
         made: BTreeMap::new(),
         skipped: false,
+        budget,
     };
     let had_details = !run.details.is_empty();
     let outcome = run.carry_out(plan);
+    // Some errors of patches are forgiven, but not this one.
+    let outcome = outcome.and_then(|()| match budget.exceeded() {
+        Some(exceeded) => Err(exceeded.to_string()),
+        None => Ok(()),
+    });
     if outcome.is_err() {
         // Upstream adds details to the map of the request, if there is one.
         if had_details
@@ -90,12 +103,24 @@ impl Run<'_> {
             self.template(template)?;
         }
         if connection::needs_secret(self.observed_xr.object()) && !self.details.is_empty() {
-            let secret = connection::secret(&self.observed_xr, &self.details, plan.secret.as_ref())
-                .map_err(|error| format!("cannot compose connection secret: {error}"))?;
+            let secret = connection::secret(
+                &self.observed_xr,
+                &self.details,
+                plan.secret.as_ref(),
+                self.budget,
+            )
+            .map_err(|error| format!("cannot compose connection secret: {error}"))?;
             let name = format!("{}-connection-secret", self.observed_xr.object().name());
             let document = Document::from_json(secret);
             self.made.insert(name, Made { document, ready: true });
         }
+        Ok(())
+    }
+
+    /// Adds a warning.
+    fn warn(&mut self, message: String) -> Result<(), String> {
+        self.budget.make(message.len()).map_err(|exceeded| exceeded.to_string())?;
+        response::warning(self.response, message);
         Ok(())
     }
 
@@ -113,12 +138,13 @@ impl Run<'_> {
     fn patch_environment(&mut self, patch: &Patch, index: usize) -> Result<(), String> {
         let result = match patch.kind {
             PatchKind::FromComposite | PatchKind::ToEnvironment => {
-                patch::read(patch, &self.observed_xr)
-                    .and_then(|value| patch::write(patch, value, &mut self.environment))
+                patch::read(patch, &self.observed_xr, self.budget).and_then(|value| {
+                    patch::write(patch, value, &mut self.environment, self.budget)
+                })
             }
             PatchKind::ToComposite | PatchKind::FromEnvironment => {
-                patch::read(patch, &self.environment)
-                    .and_then(|value| patch::write(patch, value, &mut self.desired_xr))
+                patch::read(patch, &self.environment, self.budget)
+                    .and_then(|value| patch::write(patch, value, &mut self.desired_xr, self.budget))
             }
             PatchKind::Other => Ok(()),
         };
@@ -134,6 +160,8 @@ impl Run<'_> {
 
     fn template(&mut self, template: &Template) -> Result<(), String> {
         let name = quote(&template.name);
+        let room = self.budget.make(template.base_size).and_then(|()| self.budget.steps(STEPS));
+        room.map_err(|exceeded| format!("cannot render composed resource {name}: {exceeded}"))?;
         let mut desired = match &template.base {
             Some(Ok(base)) => Document::from_json(base.clone()),
             Some(Err(error)) => {
@@ -156,16 +184,15 @@ impl Run<'_> {
             desired.set_metadata("namespace", object.namespace());
             desired.set_metadata("name", object.name());
             let wanted = &template.connection_details;
-            let found = connection::extract(&object, &observed.connection_details, wanted);
-            self.details.extend(found);
-            match readiness::is_ready(&object, &template.readiness_checks) {
+            let given = &observed.connection_details;
+            let found = connection::extract(&object, given, wanted, self.budget);
+            self.details.extend(found.map_err(|exceeded| {
+                format!("cannot get connection details of composed resource {name}: {exceeded}")
+            })?);
+            match readiness::is_ready(&object, &template.readiness_checks, self.budget) {
                 Ok(is_ready) => ready = is_ready,
-                Err(error) => {
-                    response::warning(
-                        self.response,
-                        format!("cannot check readiness of composed resource {name}: {error}"),
-                    );
-                }
+                Err(error) => self
+                    .warn(format!("cannot check readiness of composed resource {name}: {error}"))?,
             }
             observed_document = Some(Document::from_wire(object));
         }
@@ -173,7 +200,7 @@ impl Run<'_> {
         if let Some(observed) = observed {
             self.observed.insert(template.name.clone(), observed);
         }
-        for (index, patch) in template.patches.iter().enumerate() {
+        for (index, patch) in template.patches().enumerate() {
             let error = match self.patch(patch, observed_document.as_ref(), &mut desired) {
                 Ok(()) => continue,
                 Err(PatchError::NotFound(_)) if patch.policy != FromPolicy::Required => continue,
@@ -182,26 +209,19 @@ impl Run<'_> {
             let kind = quote(&patch.kind_name);
             match error {
                 PatchError::NotFound(error) if patch.kind.to_composed() && !exists => {
-                    response::warning(
-                        self.response,
-                        format!(
-                            "not adding new composed resource {name} to desired state because \
-                             {kind} patch at index {index} has 'policy.fromFieldPath: Required': \
-                             {error}"
-                        ),
-                    );
+                    self.warn(format!(
+                        "not adding new composed resource {name} to desired state because {kind} \
+                         patch at index {index} has 'policy.fromFieldPath: Required': {error}"
+                    ))?;
                     self.skipped = true;
                     return Ok(());
                 }
                 PatchError::NotFound(error) => {
-                    response::warning(
-                        self.response,
-                        format!(
-                            "cannot render composed resource {name} {kind} patch at index {index}: \
-                             ignoring 'policy.fromFieldPath: Required' because 'to' resource \
-                             already exists: {error}"
-                        ),
-                    );
+                    self.warn(format!(
+                        "cannot render composed resource {name} {kind} patch at index {index}: \
+                         ignoring 'policy.fromFieldPath: Required' because 'to' resource already \
+                         exists: {error}"
+                    ))?;
                 }
                 PatchError::Failed(error) => {
                     return Err(format!(
@@ -232,20 +252,20 @@ impl Run<'_> {
     ) -> Result<(), PatchError> {
         match (patch.kind, observed) {
             (PatchKind::FromComposite, _) => {
-                let value = patch::read(patch, &self.observed_xr)?;
-                patch::write(patch, value, desired)
+                let value = patch::read(patch, &self.observed_xr, self.budget)?;
+                patch::write(patch, value, desired, self.budget)
             }
             (PatchKind::FromEnvironment, _) => {
-                let value = patch::read(patch, &self.environment)?;
-                patch::write(patch, value, desired)
+                let value = patch::read(patch, &self.environment, self.budget)?;
+                patch::write(patch, value, desired, self.budget)
             }
             (PatchKind::ToComposite, Some(observed)) => {
-                let value = patch::read(patch, observed)?;
-                patch::write(patch, value, &mut self.desired_xr)
+                let value = patch::read(patch, observed, self.budget)?;
+                patch::write(patch, value, &mut self.desired_xr, self.budget)
             }
             (PatchKind::ToEnvironment, Some(observed)) => {
-                let value = patch::read(patch, observed)?;
-                patch::write(patch, value, &mut self.environment)
+                let value = patch::read(patch, observed, self.budget)?;
+                patch::write(patch, value, &mut self.environment, self.budget)
             }
             _ => Ok(()),
         }

@@ -5,22 +5,72 @@ mod hash;
 mod json;
 mod text;
 
+use std::cell::Cell;
+
+pub(super) use text::format_within;
+
+use biplane_function::Budget;
+use biplane_go::fmt::quote;
 use biplane_go::regex::GoRegex;
+use biplane_model::object::memory;
 use biplane_model::{Map, Value, fieldpath};
 
 use super::input;
 use super::validate;
 use super::value::Val;
 
+/// About how many bytes the regular expressions of one input may take when they are compiled.
+const PATTERN_ROOM: usize = 64 << 20;
+
+/// What the search with one regular expression keeps besides its compiled form.
+const SEARCH_SIZE: usize = 64 << 10;
+
+/// The regular expressions of one input. They are compiled when they are first used.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    size: Cell<usize>,
+    count: Cell<usize>,
+}
+
+impl Patterns {
+    /// Parses a pattern. The error shows when it is used.
+    fn parse(&self, pattern: &str) -> Result<GoRegex, String> {
+        let regex = GoRegex::new(pattern).map_err(|error| error.to_string())?;
+        let size = self.size.get() + regex.size();
+        if size > PATTERN_ROOM {
+            let limit = PATTERN_ROOM >> 20;
+            return Err(format!(
+                "the regular expressions of an input may take {limit} MiB when compiled, and {} is \
+                 beyond that",
+                quote(pattern)
+            ));
+        }
+        self.size.set(size);
+        self.count.set(self.count.get() + 1);
+        Ok(regex)
+    }
+
+    /// About how many bytes all of them take once they were used.
+    pub(super) fn kept_size(&self) -> usize {
+        2 * self.size.get() + self.count.get() * SEARCH_SIZE
+    }
+}
+
+/// The steps of one transform.
+const STEPS: u64 = 16;
+
+/// The steps from which on it is worth to read the clock before a search.
+const LONG_SEARCH: u64 = 10_000;
+
 /// A prepared transform. Many errors show only when it runs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Transform {
     /// Fails for every value.
     Fail(String),
     Resolve(&'static str, Op),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Op {
     Math(Result<Math, String>),
     Map(Map<String, Value>),
@@ -29,21 +79,21 @@ pub(super) enum Op {
     Convert(Result<convert::Convert, String>),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) enum Math {
     Multiply(i64),
     ClampMin(i64),
     ClampMax(i64),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Match {
     patterns: Vec<(Pattern, Value)>,
     fallback_value: Value,
     fallback_to_input: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Pattern {
     Literal(String),
     Regexp(Result<GoRegex, String>),
@@ -51,17 +101,21 @@ enum Pattern {
 }
 
 /// Applies transforms in order.
-pub(super) fn run(transforms: &[Transform], mut value: Val) -> Result<Val, String> {
+pub(super) fn run(
+    transforms: &[Transform],
+    mut value: Val,
+    budget: &Budget,
+) -> Result<Val, String> {
     for (index, transform) in transforms.iter().enumerate() {
         value = transform
-            .run(value)
+            .run(value, budget)
             .map_err(|error| format!("transform at index {index} returned error: {error}"))?;
     }
     Ok(value)
 }
 
 impl Transform {
-    pub(super) fn new(transform: &input::Transform) -> Self {
+    pub(super) fn new(transform: &input::Transform, patterns: &Patterns) -> Self {
         let op = match transform.kind.as_str() {
             "math" => transform.math.as_ref().map(|config| ("math", Op::Math(math(config)))),
             "map" => transform.map.as_ref().map(|pairs| {
@@ -69,8 +123,14 @@ impl Transform {
                 pairs.values_mut().for_each(fieldpath::to_doubles);
                 ("map", Op::Map(pairs))
             }),
-            "match" => transform.matching.as_ref().map(|m| ("match", Op::Match(Match::new(m)))),
-            "string" => transform.string.as_ref().map(|s| ("string", Op::Text(text::Text::new(s)))),
+            "match" => {
+                let matching = transform.matching.as_ref();
+                matching.map(|config| ("match", Op::Match(Match::new(config, patterns))))
+            }
+            "string" => {
+                let string = transform.string.as_ref();
+                string.map(|config| ("string", Op::Text(text::Text::new(config, patterns))))
+            }
             "convert" => transform
                 .convert
                 .as_ref()
@@ -86,36 +146,25 @@ impl Transform {
         }
     }
 
-    /// Whether the transform is too large to cache.
-    pub(super) fn is_large(&self) -> bool {
-        let large = |regex: &Result<GoRegex, String>| regex.as_ref().is_ok_and(GoRegex::is_large);
-        match self {
-            Self::Resolve(_, Op::Match(Match { patterns, .. })) => patterns
-                .iter()
-                .any(|(pattern, _)| matches!(pattern, Pattern::Regexp(regex) if large(regex))),
-            Self::Resolve(_, Op::Text(text::Text::Regexp { regex, .. })) => large(regex),
-            _ => false,
-        }
-    }
-
-    fn run(&self, value: Val) -> Result<Val, String> {
+    fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
         match self {
             Self::Fail(error) => Err(error.clone()),
             Self::Resolve(name, op) => op
-                .run(value)
+                .run(value, budget)
                 .map_err(|error| format!("{name} transform could not resolve: {error}")),
         }
     }
 }
 
 impl Op {
-    fn run(&self, value: Val) -> Result<Val, String> {
+    fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
+        budget.steps(STEPS).map_err(|exceeded| exceeded.to_string())?;
         match self {
             Self::Math(math) => math.as_ref().map_err(Clone::clone)?.run(value),
-            Self::Map(pairs) => look_up(pairs, &value),
-            Self::Match(matching) => matching.run(value),
-            Self::Text(text) => text.run(&value).map(Val::Text),
-            Self::Convert(convert) => convert.as_ref().map_err(Clone::clone)?.run(value),
+            Self::Map(pairs) => look_up(pairs, &value, budget),
+            Self::Match(matching) => matching.run(value, budget),
+            Self::Text(text) => text.run(&value, budget).map(Val::Text),
+            Self::Convert(convert) => convert.as_ref().map_err(Clone::clone)?.run(value, budget),
         }
     }
 }
@@ -154,7 +203,13 @@ impl Math {
     }
 }
 
-fn look_up(pairs: &Map<String, Value>, value: &Val) -> Result<Val, String> {
+/// A copy of a value of the input.
+fn copy(value: &Value, budget: &Budget) -> Result<Val, String> {
+    budget.make(memory(value)).map_err(|exceeded| exceeded.to_string())?;
+    Ok(value.clone().into())
+}
+
+fn look_up(pairs: &Map<String, Value>, value: &Val, budget: &Budget) -> Result<Val, String> {
     let Val::Text(key) = value else {
         return Err(format!("type {} is not supported for map transform", value.type_name()));
     };
@@ -164,12 +219,12 @@ fn look_up(pairs: &Map<String, Value>, value: &Val) -> Result<Val, String> {
         Some(Value::Null) => {
             Err(format!("value for key {key} is not valid JSON: unexpected end of JSON input"))
         }
-        Some(value) => Ok(value.clone().into()),
+        Some(value) => copy(value, budget),
     }
 }
 
 impl Match {
-    fn new(config: &input::Match) -> Self {
+    fn new(config: &input::Match, known: &Patterns) -> Self {
         let doubles = |value: &Value| {
             let mut value = value.clone();
             fieldpath::to_doubles(&mut value);
@@ -177,19 +232,19 @@ impl Match {
         };
         let patterns = config.patterns.iter();
         Self {
-            patterns: patterns.map(|p| (Pattern::new(p), doubles(&p.result))).collect(),
+            patterns: patterns.map(|p| (Pattern::new(p, known), doubles(&p.result))).collect(),
             fallback_value: doubles(&config.fallback_value),
             fallback_to_input: config.fallback_to == "Input",
         }
     }
 
-    fn run(&self, value: Val) -> Result<Val, String> {
+    fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
         for (index, (pattern, result)) in self.patterns.iter().enumerate() {
             let matches = pattern
-                .matches(&value)
+                .matches(&value, budget)
                 .map_err(|error| format!("cannot match pattern at index {index}: {error}"))?;
             if matches {
-                return Ok(result.clone().into());
+                return copy(result, budget);
             }
         }
         match (self.fallback_to_input, self.fallback_value.is_null()) {
@@ -197,34 +252,47 @@ impl Match {
             (true, false) => {
                 Err("cannot set both a fallback value and the fallback to input flag".into())
             }
-            (false, _) => Ok(self.fallback_value.clone().into()),
+            (false, _) => copy(&self.fallback_value, budget),
         }
     }
 }
 
 impl Pattern {
-    fn new(pattern: &input::Pattern) -> Self {
+    fn new(pattern: &input::Pattern, patterns: &Patterns) -> Self {
         match (pattern.kind.as_str(), &pattern.literal, &pattern.regexp) {
             ("literal", Some(literal), _) => Self::Literal(literal.clone()),
             ("literal", None, _) => Self::Fail("literal is required by type literal".into()),
             ("regexp", _, Some(regexp)) => Self::Regexp(
-                GoRegex::new(regexp).map_err(|error| format!("cannot compile regexp: {error}")),
+                patterns.parse(regexp).map_err(|error| format!("cannot compile regexp: {error}")),
             ),
             ("regexp", _, None) => Self::Fail("regexp is required by type regexp".into()),
             (other, ..) => Self::Fail(format!("unsupported pattern type '{other}'")),
         }
     }
 
-    fn matches(&self, value: &Val) -> Result<bool, String> {
+    fn matches(&self, value: &Val, budget: &Budget) -> Result<bool, String> {
         let unsupported = |name| Err(format!("unsupported input type '{name}'"));
         match (self, value) {
             (Self::Fail(error) | Self::Regexp(Err(error)), _) => Err(error.clone()),
             (Self::Literal(literal), Val::Text(text)) => Ok(literal.as_bytes() == text.as_slice()),
-            (Self::Regexp(Ok(regex)), Val::Text(text)) => Ok(regex.is_match(text)),
+            (Self::Regexp(Ok(regex)), Val::Text(text)) => {
+                search(regex, text, budget)?;
+                let matches = regex.is_match(text);
+                matches.map_err(|error| format!("cannot compile regexp: {error}"))
+            }
             (Self::Regexp(_), Val::Null) => unsupported("null"),
             (_, value) => unsupported(value.type_name()),
         }
     }
+}
+
+/// Announces a search, which cannot be interrupted.
+fn search(regex: &GoRegex, text: &[u8], budget: &Budget) -> Result<(), String> {
+    let steps = regex.search_steps(text.len());
+    let announced = budget
+        .steps(STEPS.saturating_add(steps))
+        .and_then(|()| if steps > LONG_SEARCH { budget.check() } else { Ok(()) });
+    announced.map_err(|exceeded| exceeded.to_string())
 }
 
 #[cfg(test)]

@@ -11,3 +11,4 @@ mod patch_and_transform;
 mod peers;
 mod recorded;
 mod rows;
+mod torture;

@@ -18,7 +18,7 @@ struct Directives<'a> {
     printer: Printer,
 }
 
-pub(super) fn run(format: &[u8], args: &[Arg<'_>]) -> Vec<u8> {
+pub(super) fn run(format: &[u8], args: &[Arg<'_>], room: usize) -> Printer {
     let mut directives = Directives {
         format,
         at: 0,
@@ -26,15 +26,15 @@ pub(super) fn run(format: &[u8], args: &[Arg<'_>]) -> Vec<u8> {
         next: 0,
         reordered: false,
         good: true,
-        printer: Printer::default(),
+        printer: Printer { room, ..Printer::default() },
     };
-    while directives.at < format.len() {
+    while directives.at < format.len() && !directives.printer.full {
         if !directives.one() {
             break;
         }
     }
     directives.extra();
-    directives.printer.out
+    directives.printer
 }
 
 impl Directives<'_> {
@@ -48,7 +48,7 @@ impl Directives<'_> {
         self.good = true;
         let rest = self.format.get(self.at..).unwrap_or_default();
         let plain = rest.iter().position(|b| *b == b'%').unwrap_or(rest.len());
-        self.printer.out.extend_from_slice(rest.get(..plain).unwrap_or_default());
+        self.printer.bytes(rest.get(..plain).unwrap_or_default());
         self.at += plain;
         if self.at >= self.format.len() {
             return false;

@@ -153,3 +153,43 @@ fn quotes_as_go_does() {
         assert_eq!(quote(text), quoted);
     }
 }
+
+#[test]
+fn a_result_that_is_too_long_is_not_made() {
+    let array = json!([1, 2, 3]);
+    for (format, arg, length) in [
+        ("%s", json!("abc"), 3),
+        ("%6s|", json!("abc"), 7),
+        ("%-6s|", json!("abc"), 7),
+        ("%[1]s%[1]s%[1]s", json!("abc"), 9),
+        ("%.9d", json!(7), 9),
+        ("%09d", json!(7), 9),
+        ("%.9f", json!(0.5), 11),
+        ("%+09.1f", json!(0.5), 9),
+        ("%5d", array, 19),
+        ("%q", json!("abc"), 5),
+        ("abc", json!("abc"), 23),
+    ] {
+        let args = [Arg::from(&arg)];
+        let whole = sprintf(format.as_bytes(), &args);
+        assert_eq!(whole.len(), length, "{format}");
+        assert_eq!(sprintf_within(format.as_bytes(), &args, length), Some(whole), "{format}");
+        assert_eq!(sprintf_within(format.as_bytes(), &args, length - 1), None, "{format}");
+    }
+}
+
+/// Without a limit, each of these would take gigabytes.
+#[test]
+fn wide_formats_end_at_the_limit() {
+    let numbers = Value::from(vec![1; 100_000]);
+    let text = Value::from("x".repeat(1_000_000));
+    for (format, arg) in [
+        ("%9999999[1]s".repeat(200), &text),
+        ("%[1]s".repeat(10_000), &text),
+        ("%.9999999d".to_owned(), &numbers),
+        ("%9999999d".to_owned(), &numbers),
+        ("%09999999[1]d".to_owned(), &numbers),
+    ] {
+        assert_eq!(sprintf_within(format.as_bytes(), &[arg.into()], 1 << 20), None, "{format:.20}");
+    }
+}

@@ -29,6 +29,14 @@ impl Printer {
 
     /// Prints a value, which may be part of another value.
     fn value(&mut self, arg: Arg<'_>, verb: char) {
+        // A number is made whole before it is written.
+        let digits = match arg {
+            Arg::Int(_) | Arg::Float(_) => self.flags.precision.max(self.flags.width),
+            _ => None,
+        };
+        if !self.has_room(digits.unwrap_or_default()) {
+            return;
+        }
         match arg {
             Arg::Nil => self.bad_verb(arg, verb),
             Arg::Bool(flag) => match verb {
@@ -189,7 +197,7 @@ impl Printer {
         }
         let width = self.flags.width.unwrap_or_default();
         if self.flags.zero && !self.flags.minus && width > text.len() + 1 {
-            self.out.push(sign);
+            self.bytes(&[sign]);
             self.fill(width - text.len() - 1);
             return self.text(&text);
         }

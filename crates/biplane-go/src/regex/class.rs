@@ -2,7 +2,7 @@
 
 use super::RegexError;
 use super::literal::NOTHING;
-use super::translate::{Translator, invalid};
+use super::translate::{ASCII, NEGATED, RANGE, Translator, UNICODE, invalid};
 use super::unicode;
 
 const MISSING_BRACKET: &str = "missing closing ]";
@@ -82,26 +82,30 @@ impl<'a> Translator<'a> {
         Ok(Some(nested(&class, negated ^ inverse)))
     }
 
-    /// A class in brackets.
-    pub(super) fn bracket_class(&mut self) -> Result<String, RegexError> {
+    /// A class in brackets, and about how many bytes it takes when it is compiled.
+    pub(super) fn bracket_class(&mut self) -> Result<(String, u64), RegexError> {
         let whole = self.rest();
         self.at += 1;
         let negated = self.rest().starts_with('^');
         self.at += usize::from(negated);
         let mut content = String::new();
+        let mut bytes = if negated { NEGATED } else { ASCII };
         let mut first = true;
         while first || !self.rest().starts_with(']') {
             first = false;
             if let Some(class) = self.named_class()? {
                 content.push_str(&class);
+                bytes += NEGATED;
                 continue;
             }
             if let Some(class) = self.unicode_class()? {
                 content.push_str(&class);
+                bytes += UNICODE;
                 continue;
             }
             if let Some(class) = self.perl_class() {
                 content.push_str(&class);
+                bytes += NEGATED;
                 continue;
             }
             let range = self.rest();
@@ -116,14 +120,16 @@ impl<'a> Translator<'a> {
                     return Err(invalid(BAD_RANGE, range.get(..length).unwrap_or(range)));
                 }
             }
+            bytes += if high < 0x80 { ASCII / 4 } else { RANGE };
             content.push_str(&span(low, high));
         }
         self.at += 1;
-        Ok(match (content.is_empty(), negated) {
+        let class = match (content.is_empty(), negated) {
             (true, false) => NOTHING.to_owned(),
             (true, true) => r"[\x{0}-\x{10FFFF}]".to_owned(),
             (false, negated) => nested(&content, negated),
-        })
+        };
+        Ok((class, bytes))
     }
 
     /// `[:alpha:]` and similar classes, if one comes next.

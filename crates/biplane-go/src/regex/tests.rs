@@ -4,7 +4,7 @@ use super::*;
 
 fn group(pattern: &str, text: &str, group: usize) -> Option<String> {
     let regex = GoRegex::new(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}"));
-    let found = regex.group(text.as_bytes(), group)?;
+    let found = regex.group(text.as_bytes(), group).unwrap()?;
     Some(String::from_utf8(found.to_vec()).unwrap())
 }
 
@@ -77,11 +77,11 @@ fn patterns_match_as_in_go() {
 fn stray_bytes_count_as_characters() {
     let dot = GoRegex::new("a(.)(.)b").unwrap();
     let text = b"a\xff\xc3b";
-    assert!(dot.is_match(text));
-    assert_eq!(dot.group(text, 1), Some(&b"\xff"[..]));
-    assert_eq!(dot.group(text, 2), Some(&b"\xc3"[..]));
-    assert_eq!(dot.group(text, 0), Some(&text[..]));
-    assert_eq!(GoRegex::new("\u{fffd}b").unwrap().group(text, 0), Some(&b"\xc3b"[..]));
+    assert_eq!(dot.is_match(text), Ok(true));
+    assert_eq!(dot.group(text, 1), Ok(Some(&b"\xff"[..])));
+    assert_eq!(dot.group(text, 2), Ok(Some(&b"\xc3"[..])));
+    assert_eq!(dot.group(text, 0), Ok(Some(&text[..])));
+    assert_eq!(GoRegex::new("\u{fffd}b").unwrap().group(text, 0), Ok(Some(&b"\xc3b"[..])));
 }
 
 #[test]
@@ -135,10 +135,70 @@ fn patterns_are_refused_in_the_words_of_go() {
 #[test]
 fn size_and_depth_are_bounded() {
     let deep = "(".repeat(390) + "a" + &")".repeat(390);
-    assert!(GoRegex::new(&deep).unwrap().is_match(b"a"));
+    assert_eq!(GoRegex::new(&deep).unwrap().is_match(b"a"), Ok(true));
     let deeper = "(".repeat(5000) + "a" + &")".repeat(5000);
     let error = GoRegex::new(&deeper).unwrap_err();
     assert_eq!(error.what, "expression nests too deeply");
     let large = format!("({}){{1000}}", "abcd".repeat(1000));
     assert_eq!(GoRegex::new(&large).unwrap_err().what, "expression too large");
+}
+
+/// Each of these takes megabytes when it is compiled, or more than there are.
+#[test]
+fn a_large_pattern_is_refused_before_it_is_compiled() {
+    for (pattern, fits) in [
+        (r"\pL{1000}".to_owned(), true),
+        (r"(\pL\pL){1000}".to_owned(), false),
+        (r"\pL".repeat(2_000), false),
+        (r"[\pL\pN]{1000}".to_owned(), false),
+        ("(?i)[^a]{1000}".to_owned(), true),
+        ("a".repeat(100_000), true),
+        ("a".repeat(1_000_000), false),
+        (r"\PL?".repeat(1_500), false),
+    ] {
+        let shown: String = pattern.chars().take(20).collect();
+        let compiled = GoRegex::new(&pattern);
+        assert_eq!(compiled.is_ok(), fits, "{shown}");
+        if let Err(error) = compiled {
+            assert_eq!(error.what, "expression too large", "{shown}");
+        }
+    }
+}
+
+/// The estimate decides what is refused and what a cache counts, so it must not be below what the
+/// engine takes, nor far above it.
+#[test]
+fn the_size_is_about_what_the_engine_needs() {
+    for pattern in [
+        "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "[a-z]{1,253}",
+        r"\pL{20}",
+        r"\PL{20}",
+        "(?i)kubernetes{50}",
+        ".{200}",
+        "[^/]+/[^/]+",
+        r"(\d+)\.(\d+)",
+        "(a?){300}",
+        r"[\x{4e00}-\x{9fff}]{50}",
+        "(aa|bb|cc){100}",
+        r"[\w.]{300}",
+        "é{200}",
+        "(?s).{50}",
+    ] {
+        let size = GoRegex::new(pattern).unwrap().size();
+        let text = translate::translate(pattern).unwrap().text;
+        let build = |limit| RegexBuilder::new(&text).size_limit(limit).build().is_ok();
+        // An empty program has a size, too.
+        assert!(build(size + 2_000), "{pattern} takes more than {size}");
+        let smallest = (0..).map(|power| 512 << power).find(|limit| build(*limit)).unwrap();
+        assert!(size < smallest * 32, "{pattern} takes {smallest}, not {size}");
+    }
+}
+
+#[test]
+fn clones_share_what_was_compiled() {
+    let regex = GoRegex::new("a+").unwrap();
+    let clone = regex.clone();
+    assert_eq!(clone.is_match(b"a"), Ok(true));
+    assert!(std::ptr::eq(regex.regex().unwrap(), clone.regex().unwrap()));
 }

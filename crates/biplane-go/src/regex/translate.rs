@@ -14,7 +14,33 @@ pub(super) fn invalid(what: &'static str, fragment: &str) -> RegexError {
     RegexError { what, fragment: fragment.to_owned() }
 }
 
-pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
+/// A pattern in the engine's syntax.
+#[derive(Debug)]
+pub(super) struct Translated {
+    pub(super) text: String,
+    /// About how many bytes it takes when it is compiled.
+    pub(super) size: u64,
+    /// The number of instructions when its repeats are expanded.
+    pub(super) instructions: u64,
+}
+
+/// About how many bytes the engine needs for one instruction of each kind.
+mod bytes {
+    pub(in crate::regex) const ASCII: u64 = 80;
+    pub(in crate::regex) const LITERAL: u64 = 160;
+    pub(in crate::regex) const RANGE: u64 = 320;
+    /// Everything except some ASCII characters.
+    pub(in crate::regex) const NEGATED: u64 = 1_200;
+    /// The largest of Unicode's classes.
+    pub(in crate::regex) const UNICODE: u64 = 50_000;
+    pub(super) const OPERATOR: u64 = 40;
+    /// Letters have up to three other forms.
+    pub(super) const FOLDED: u64 = 4;
+}
+
+pub(super) use bytes::{ASCII, NEGATED, RANGE, UNICODE};
+
+pub(super) fn translate(pattern: &str) -> Result<Translated, RegexError> {
     let mut translator = Translator {
         pattern,
         at: 0,
@@ -26,10 +52,12 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
         let repeat = translator.one()?;
         translator.last_repeat = repeat;
     }
-    match translator.frames.len() {
-        1 => Ok(translator.frames.remove(0).out),
-        _ => Err(invalid("missing closing )", pattern)),
+    if translator.frames.len() > 1 {
+        return Err(invalid("missing closing )", pattern));
     }
+    let mut whole = translator.frames.remove(0);
+    let measure = whole.measure();
+    Ok(Translated { text: whole.out, size: measure.bytes, instructions: measure.size })
 }
 
 /// The flags of `(?…)`.
@@ -47,6 +75,8 @@ struct Flags {
 struct Measure {
     /// Number of instructions when expanded.
     size: u64,
+    /// About how many bytes these take.
+    bytes: u64,
     /// Nesting depth.
     height: u64,
     /// The largest product of nested repeat counts.
@@ -54,7 +84,11 @@ struct Measure {
 }
 
 impl Measure {
-    const ONE: Self = Self { size: 1, height: 1, repeats: 1 };
+    const ONE: Self = Self { size: 1, bytes: bytes::ASCII, height: 1, repeats: 1 };
+
+    fn one(bytes: u64) -> Self {
+        Self { bytes, ..Self::ONE }
+    }
 }
 
 /// An open group, or the whole pattern.
@@ -107,8 +141,11 @@ fn combine(parts: &[Measure], extra: u64) -> Measure {
         [] => Measure::ONE,
         [one] => *one,
         parts => {
-            parts.iter().fold(Measure { size: extra, height: 0, repeats: 1 }, |sum, part| Measure {
+            let start =
+                Measure { size: extra, bytes: extra * bytes::OPERATOR, height: 0, repeats: 1 };
+            parts.iter().fold(start, |sum, part| Measure {
                 size: sum.size.saturating_add(part.size),
+                bytes: sum.bytes.saturating_add(part.bytes),
                 height: sum.height.max(part.height + 1),
                 repeats: sum.repeats.max(part.repeats),
             })
@@ -152,12 +189,17 @@ impl<'a> Translator<'a> {
     }
 
     /// Adds something whose letters may match in either case.
-    fn push_folded(&mut self, text: &str) -> Result<(), RegexError> {
+    fn push_folded(&mut self, text: &str, bytes: u64) -> Result<(), RegexError> {
         if self.flags.fold {
-            self.push(&format!("(?i:{text})"), Measure::ONE)
+            self.push(&format!("(?i:{text})"), Measure::one(bytes * bytes::FOLDED))
         } else {
-            self.push(text, Measure::ONE)
+            self.push(text, Measure::one(bytes))
         }
+    }
+
+    fn push_literal(&mut self, code: u32) -> Result<(), RegexError> {
+        let bytes = if code < 0x80 { bytes::ASCII } else { bytes::LITERAL };
+        self.push_folded(&literal(code), bytes)
     }
 
     /// Reads one construct. Returns where it started if it was a repeat.
@@ -178,10 +220,14 @@ impl<'a> Translator<'a> {
             ')' => self.close()?,
             '^' => self.anchor(if self.flags.lines { "(?m:^)" } else { r"\A" }, 1)?,
             '$' => self.anchor(if self.flags.lines { "(?m:$)" } else { r"\z" }, 1)?,
-            '.' => self.anchor(if self.flags.dot_all { "(?s:.)" } else { r"[^\n]" }, 1)?,
+            '.' => {
+                self.at += 1;
+                let any = if self.flags.dot_all { "(?s:.)" } else { r"[^\n]" };
+                self.push(any, Measure::one(NEGATED))?;
+            }
             '[' => {
-                let class = self.bracket_class()?;
-                self.push_folded(&class)?;
+                let (class, bytes) = self.bracket_class()?;
+                self.push_folded(&class, bytes)?;
             }
             '*' => return self.repeat(start, start + 1, "*", (0, None)),
             '+' => return self.repeat(start, start + 1, "+", (0, None)),
@@ -190,7 +236,7 @@ impl<'a> Translator<'a> {
             '\\' => self.backslash()?,
             c => {
                 self.at += c.len_utf8();
-                self.push_folded(&literal(u32::from(c)))?;
+                self.push_literal(u32::from(c))?;
             }
         }
         Ok(None)
@@ -216,18 +262,18 @@ impl<'a> Translator<'a> {
                     None => (body, body.len() + 2),
                 };
                 self.at += length;
-                return quoted.chars().try_for_each(|c| self.push_folded(&literal(u32::from(c))));
+                return quoted.chars().try_for_each(|c| self.push_literal(u32::from(c)));
             }
             _ => {}
         }
         if let Some(class) = self.unicode_class()? {
-            return self.push_folded(&class);
+            return self.push_folded(&class, UNICODE);
         }
         if let Some(class) = self.perl_class() {
-            return self.push_folded(&class);
+            return self.push_folded(&class, NEGATED);
         }
         let code = self.escape()?;
-        self.push_folded(&literal(code))
+        self.push_literal(code)
     }
 
     fn open(&mut self, open: &str, outer: Flags, capture: bool, length: usize) {
@@ -244,6 +290,7 @@ impl<'a> Translator<'a> {
         let mut measure = frame.measure();
         if frame.capture {
             measure.size += 2;
+            measure.bytes += 2 * bytes::OPERATOR;
             measure.height += 1;
         }
         self.flags = frame.outer;
@@ -308,7 +355,7 @@ impl<'a> Translator<'a> {
     fn counted(&mut self, start: usize) -> Result<Option<usize>, RegexError> {
         let Some((min, max, length)) = counts(self.rest()) else {
             self.at += 1;
-            self.push_folded(&literal(u32::from('{')))?;
+            self.push_literal(u32::from('{'))?;
             return Ok(None);
         };
         let end = start + length;
@@ -348,6 +395,8 @@ impl<'a> Translator<'a> {
             (_, None) => 1 + min.saturating_mul(inner.size),
             (_, Some(max)) => (max.saturating_mul(inner.size) + max - min).max(1),
         };
+        let times = if counted { max.unwrap_or(min).max(1) } else { 1 };
+        measure.bytes = times.saturating_mul(inner.bytes.saturating_add(bytes::OPERATOR));
         if counted {
             measure.repeats = match max {
                 Some(0) => 1,

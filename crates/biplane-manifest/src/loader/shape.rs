@@ -45,8 +45,12 @@ pub(super) fn composite(object: &Object, source: &Source<'_>) -> Result<()> {
 /// Checks that an object has a kind. Objects that are only passed on need nothing else.
 pub(super) fn object(object: &Object, source: &Source<'_>) -> Result<()> {
     if object.kind().is_empty() {
-        let text = json::to_string(&object.to_value());
+        // A Secret may lack its kind too.
+        let hidden = ["data", "stringData"].into_iter().any(|key| object.contains_key(key))
+            || source.is_secret();
+        let text = if hidden { "…".to_owned() } else { json::to_string(&object.to_value()) };
         let problem = undecoded(&format!("Object 'Kind' is missing in '{text}'"));
+        let source = Source { secret: hidden, ..*source };
         return Err(source.complain(&["kind"], problem));
     }
     Ok(())

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use anyhow::{Error, anyhow};
 use biplane_model::yaml::{Place, Problem, YamlError};
 
+use super::secrecy::holds_secret;
+
 /// The path that denotes standard input.
 pub const STDIN: &str = "-";
 
@@ -19,7 +21,8 @@ pub(super) struct Source<'a> {
     pub document: usize,
     /// The path to the object in the document, if that is a list.
     pub within: &'a [&'a str],
-    /// Whether the document holds secrets, so that its text must not be shown.
+    /// Whether the document is meant to hold secrets, so that its text must not be shown. The text
+    /// of a document that is a Secret is never shown.
     pub secret: bool,
 }
 
@@ -51,8 +54,8 @@ impl Source<'_> {
     pub(super) fn complain(&self, path: &[&str], problem: impl Display) -> Error {
         let file = name(self.file);
         match self.find(path) {
-            Some(Place { document, line, column, .. }) if self.secret => {
-                anyhow!("{problem}\n--> {file}, document {document}, line {line}, column {column}")
+            Some(place) if self.is_secret() => {
+                anyhow!("{problem}\n--> {file}, {}", numbers(&place))
             }
             Some(place) => anyhow!("{problem}\n--> {file}, {place}"),
             None => anyhow!("{problem}\n--> {file}, document {}", self.document + 1),
@@ -68,14 +71,18 @@ impl Source<'_> {
     ) -> Error {
         let file = name(self.file);
         match self.find(path) {
-            Some(Place { document, line, column, .. }) if self.secret => {
-                let place = format!("document {document}, line {line}, column {column}");
-                anyhow!("{problem}\n--> {file}, {place}: {words}")
+            Some(place) if self.is_secret() => {
+                anyhow!("{problem}\n--> {file}, {}: {words}", numbers(&place))
             }
             Some(place) => anyhow!("{problem}\n--> {file}, {}", place.saying(words)),
             None => anyhow!("{problem}\n--> {file}: {words}"),
         }
     }
+}
+
+/// A location without the line there.
+pub(super) fn numbers(Place { document, line, column, .. }: &Place) -> String {
+    format!("document {document}, line {line}, column {column}")
 }
 
 impl<'a> Source<'a> {
@@ -91,13 +98,21 @@ impl<'a> Source<'a> {
         Origin { file, text, document: self.document, within }
     }
 
+    /// Whether the text must not be shown.
+    pub(super) fn is_secret(&self) -> bool {
+        self.secret || holds_secret(self.text)
+    }
+
     fn find(&self, path: &[&str]) -> Option<Place> {
         Place::find(self.text, self.document, &[self.within, path].concat())
     }
 }
 
-/// Describes an error in YAML that holds secrets: its location and kind, without any text.
-pub(super) fn without_text(error: &YamlError) -> Error {
+/// Describes an error in a text of which nothing may be shown: its location and kind.
+pub fn without_text(error: &YamlError) -> Error {
+    if error.problem == Problem::Empty {
+        return anyhow!(error.to_string());
+    }
     let known = error.reference();
     let yaml = |problem: &str| format!("error converting YAML to JSON: yaml: {problem}");
     let problem = match &error.problem {

@@ -10,7 +10,16 @@ impl FieldPath {
     /// The paths that match this one in a document, each as printed, in the order of indexes and
     /// keys. Only existing fields are listed.
     pub fn expand(&self, document: &Map<String, Value>) -> Result<Vec<String>, PathError> {
-        let mut found = Vec::new();
+        Ok(self.expand_within(document, usize::MAX)?.unwrap_or_default())
+    }
+
+    /// Like [`FieldPath::expand`]. Returns `None` if the paths have more than `room` bytes in total.
+    pub fn expand_within(
+        &self,
+        document: &Map<String, Value>,
+        room: usize,
+    ) -> Result<Option<Vec<String>>, PathError> {
+        let mut found = Found { paths: Vec::new(), room: Some(room) };
         let mut segments = self.segments.clone();
         expand(document, &mut segments, 0, Node::Root(document), &mut found).map_err(|source| {
             PathError::Expand {
@@ -21,7 +30,22 @@ impl FieldPath {
                 source: Box::new(source),
             }
         })?;
-        Ok(found)
+        Ok(found.room.map(|_| found.paths))
+    }
+}
+
+/// The paths that were found, and how many bytes more may have. Without room, the search is over.
+struct Found {
+    paths: Vec<String>,
+    room: Option<usize>,
+}
+
+impl Found {
+    fn add(&mut self, path: String) {
+        self.room = self.room.and_then(|room| room.checked_sub(path.len()));
+        if self.room.is_some() {
+            self.paths.push(path);
+        }
     }
 }
 
@@ -31,7 +55,7 @@ fn expand(
     segments: &mut [Segment],
     taken: usize,
     node: Node<'_>,
-    found: &mut Vec<String>,
+    found: &mut Found,
 ) -> Result<(), PathError> {
     let mut node = node;
     for at in taken..segments.len() {
@@ -44,7 +68,7 @@ fn expand(
             Err(error) => return Err(error),
         }
     }
-    found.push(print(segments));
+    found.add(print(segments));
     Ok(())
 }
 
@@ -54,7 +78,7 @@ fn branch(
     segments: &mut [Segment],
     at: usize,
     node: Node<'_>,
-    found: &mut Vec<String>,
+    found: &mut Found,
 ) -> Result<(), PathError> {
     let children: Vec<Segment> = match node {
         Node::Root(map) | Node::Value(Value::Object(map)) => {
@@ -78,6 +102,9 @@ fn branch(
     };
     let wildcard = segments[at].clone();
     for child in children {
+        if found.room.is_none() {
+            break;
+        }
         segments[at] = child;
         // Quotes around a key are lost when the segment is parsed, and then the child is not found.
         let Ok(value) = step(node, &segments[..=at]) else { continue };

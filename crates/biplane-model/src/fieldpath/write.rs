@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{FieldPath, PathError, Segment, normalize, print};
+use crate::object::OBJECT_SIZE;
 
 /// The largest index that can be written. A larger one could allocate any amount of memory.
 const MAX_INDEX: u32 = 1024;
@@ -34,18 +35,8 @@ impl FieldPath {
         document: &mut Map<String, Value>,
         value: Value,
     ) -> Result<(), PathError> {
-        for segment in &self.segments {
-            match *segment {
-                Segment::Index(index) if index > MAX_INDEX => {
-                    return Err(PathError::Index { index, max: MAX_INDEX });
-                }
-                _ => {}
-            }
-        }
         let Some((last, parents)) = self.segments.split_last() else { return Ok(()) };
-        if !is_shallow(&value, MAX_DEPTH.saturating_sub(self.segments.len())) {
-            return Err(PathError::Depth { path: self.text.clone() });
-        }
+        self.check_write(&value)?;
         let mut node = Node::Root(document);
         for (taken, segment) in parents.iter().enumerate() {
             let child = self.child(node, segment, taken)?;
@@ -59,6 +50,33 @@ impl FieldPath {
         }
         *self.child(node, last, parents.len())? = value;
         Ok(())
+    }
+
+    /// Fails if a write would make an array too long or a document too deep.
+    pub(super) fn check_write(&self, value: &Value) -> Result<(), PathError> {
+        for segment in &self.segments {
+            match *segment {
+                Segment::Index(index) if index > MAX_INDEX => {
+                    return Err(PathError::Index { index, max: MAX_INDEX });
+                }
+                _ => {}
+            }
+        }
+        if is_shallow(value, MAX_DEPTH.saturating_sub(self.segments.len())) {
+            Ok(())
+        } else {
+            Err(PathError::Depth { path: self.text.clone() })
+        }
+    }
+
+    /// About how many bytes a write takes for the parents that it creates: objects, and arrays as
+    /// long as their index. Many of them exist already.
+    pub fn parents_size(&self) -> usize {
+        let size = |segment: &Segment| match segment {
+            Segment::Index(index) => (*index).min(MAX_INDEX) as usize * size_of::<Value>(),
+            Segment::Field(_) => OBJECT_SIZE / 2,
+        };
+        self.segments.iter().skip(1).map(size).sum()
     }
 
     /// The child that one segment leads to. An absent field is created.

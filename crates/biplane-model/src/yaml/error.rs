@@ -234,5 +234,7 @@ impl std::error::Error for YamlError {}
 
 /// A broken file must not control the terminal, and the caret must stay below its character.
 fn printable(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    // Marks that change the direction of text would move it away from the caret.
+    let turns = |c| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    line.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
 }

@@ -148,7 +148,7 @@ impl CompositionRender {
         }
         self.warn_of_both(&inputs, loader);
         if let Some(path) = &self.function.required_schemas {
-            inputs.schemas = Loader::schemas(path)?;
+            inputs.schemas = loader.schemas(path)?;
         }
         if line == Line::V1 {
             inputs.context_texts = context::texts(&self.function, loader)?;

@@ -1,5 +1,7 @@
 //! Runs an engine in a container, on the same network as the functions.
 
+use std::net::{Ipv4Addr, SocketAddr};
+
 use anyhow::{Context, Result, anyhow};
 use biplane_console::{Deadline, interrupt};
 use biplane_proto::render::v1alpha1::{FunctionInput, RenderRequest, RenderResponse};
@@ -10,7 +12,8 @@ use prost::Message;
 
 use super::foreign;
 
-/// Renders with an image. Local functions are reached through the host's name.
+/// Renders with an image. Functions in this process are served where containers reach this machine;
+/// others on this machine are reached through its name.
 pub(super) async fn render(
     image: &Image,
     mut request: RenderRequest,
@@ -19,8 +22,14 @@ pub(super) async fn render(
 ) -> Result<RenderResponse> {
     let session = runners.session.clone().ok_or_else(|| anyhow!("there is no Docker engine"))?;
     let network = runners.network.as_deref().unwrap_or_default();
-    // On all interfaces, because a container has its own network.
-    let (functions, _served) = foreign::addresses(runners, "0.0.0.0:0").await?;
+    let serves = runners.iter().any(|(_, running)| running.target.is_none());
+    let listen = if serves {
+        session.own_address(network).await.context(image.attempted)?
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    };
+    let listen = SocketAddr::new(listen, 0).to_string();
+    let (functions, _served) = foreign::addresses(runners, &listen).await?;
     let host = session.host().await;
     let functions = functions.into_iter().map(|function| reachable(function, host));
     foreign::set_functions(&mut request, functions.collect());
@@ -67,6 +76,7 @@ mod tests {
             ("dns:///127.0.0.1:7443", "dns:///host.docker.internal:7443"),
             ("dns:///localhost:7443", "dns:///host.docker.internal:7443"),
             ("fn:9443", "fn:9443"),
+            ("172.18.0.1:9443", "172.18.0.1:9443"),
             ("0.0.0.0:9443", "0.0.0.0:9443"),
         ] {
             let function = FunctionInput { name: "fn".into(), address: address.into() };

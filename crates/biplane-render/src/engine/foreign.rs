@@ -160,15 +160,14 @@ async fn serve(
     };
     let function = Arc::new(Served { name: name.to_owned(), runner });
     let stop = async move { drop(stopped.await) };
-    let running = serve::start(function, config, stop).await;
+    // The future is large, and it is part of every render.
+    let running = Box::pin(serve::start(function, config, stop)).await;
     let attempted = if name == context::FUNCTION {
         "cannot start context function".to_owned()
     } else {
         format!("cannot serve function {name:?}")
     };
-    let running = running.context(attempted)?;
-    let port = running.target().rsplit(':').next().unwrap_or_default();
-    Ok(format!("127.0.0.1:{port}"))
+    Ok(running.context(attempted)?.target().to_owned())
 }
 
 struct Served {

@@ -1,9 +1,9 @@
 //! The files of the cache: lookup, atomic writes and garbage collection.
 
 use std::fmt;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -19,6 +19,8 @@ use crate::v1::RunFunctionResponse;
 const TEMPORARY: &str = ".new-";
 /// The age at which a temporary file counts as left behind by a dead process.
 const ABANDONED: Duration = Duration::from_hours(1);
+/// The largest file that is read, in bytes.
+const LARGEST: u64 = 64 * 1024 * 1024;
 
 pub(super) struct Store {
     folder: PathBuf,
@@ -71,10 +73,13 @@ impl Store {
 
     pub(super) async fn read(&self, key: &Key) -> Result<RunFunctionResponse, Miss> {
         let path = self.folder.join(&key.function).join(&key.tag);
-        let bytes = tokio::fs::read(path).await.map_err(|error| match error.kind() {
+        let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Miss::NotCached,
             _ => Miss::Error(error.to_string()),
-        })?;
+        };
+        let found = tokio::fs::metadata(&path).await;
+        found.and_then(|found| check_size(&found)).map_err(failed)?;
+        let bytes = tokio::fs::read(path).await.map_err(failed)?;
         let cached = CachedRunFunctionResponse::decode(bytes.as_slice())
             .map_err(|error| Miss::Error(error.to_string()))?;
         if (self.now)() > deadline(&cached) {
@@ -102,7 +107,7 @@ impl Store {
         let write = move || {
             let bytes = cached.encode_to_vec();
             DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-            let written = fs::write(&new, &bytes).and_then(|()| fs::rename(&new, &path));
+            let written = write_privately(&new, &bytes).and_then(|()| fs::rename(&new, &path));
             if written.is_err() {
                 let _ = fs::remove_file(&new);
             }
@@ -155,6 +160,7 @@ impl Store {
             let age = (self.now)().duration_since(modified).unwrap_or_default();
             return if age > ABANDONED { fs::remove_file(path).map(|()| None) } else { Ok(None) };
         }
+        check_size(&fs::metadata(path)?)?;
         let bytes = fs::read(path)?;
         let cached = CachedRunFunctionResponse::decode(bytes.as_slice())
             .map_err(|error| io::Error::other(error.to_string()))?;
@@ -164,6 +170,22 @@ impl Store {
         fs::remove_file(path)?;
         Ok(Some(bytes.len() as u64))
     }
+}
+
+/// Fails if reading a file could go on without end.
+fn check_size(found: &fs::Metadata) -> io::Result<()> {
+    if found.is_file() && found.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(io::Error::other("it is no regular file, or too large"))
+}
+
+/// Writes a file that only its owner can read, because responses may hold secrets.
+fn write_privately(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // A file that another process left behind could be open to others.
+    let _ = fs::remove_file(path);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)
 }
 
 /// Returns when a response expires. An absent deadline is in the past.

@@ -164,6 +164,20 @@ async fn broken_files_are_replaced() {
     }
 }
 
+/// Responses may hold secrets, and a device would fill the memory.
+#[tokio::test]
+async fn only_the_owner_reads_what_is_kept_and_only_files_are_read() {
+    let world = World::new(Some(with_ttl(MINUTE)), MINUTE * 2);
+    world.run("f", "t").await.unwrap();
+    let file = world.folder.path().join("f/t");
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    world.run("f", "t").await.unwrap();
+    assert_eq!(world.calls(), 2, "it is answered by the function");
+}
+
 fn deadline(path: &Path) -> i64 {
     let cached = CachedRunFunctionResponse::decode(fs::read(path).unwrap().as_slice()).unwrap();
     cached.deadline.unwrap().seconds - START.as_secs().cast_signed()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use biplane_function::{Function, PureFunction, Status};
+use biplane_function::{Budget, Function, PureFunction, Status};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -35,6 +35,49 @@ struct Stuck;
 impl Function for Stuck {
     async fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
         std::future::pending().await
+    }
+}
+
+/// Computes for ever, whatever its budget.
+struct Endless;
+
+impl PureFunction for Endless {
+    fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Computes until its budget ends.
+struct Bounded;
+
+impl PureFunction for Bounded {
+    fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        Err(Status::internal("there is no budget"))
+    }
+
+    fn run_within(
+        &self,
+        _: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
+        loop {
+            budget.check()?;
+        }
+    }
+
+    fn checks_budget(&self) -> bool {
+        true
+    }
+}
+
+/// Panics.
+struct Unlucky;
+
+impl PureFunction for Unlucky {
+    fn run(&self, _: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        panic!("out of luck")
     }
 }
 
@@ -74,4 +117,26 @@ async fn an_unlisted_function_is_named() {
     let error = run("other").await.unwrap_err();
     let expected = r#"unknown function "other" - is it listed in the render input?"#;
     assert_eq!(error.to_string(), expected);
+}
+
+/// Without a thread of its own, the first of them would never end. The clock of the budget is real.
+#[tokio::test]
+async fn computing_is_over_at_the_deadline_too() {
+    let functions = Registry::default().with("endless", Endless).with("bounded", Bounded);
+    let functions = InProcess::new(functions);
+    for function in ["endless", "bounded"] {
+        let deadline = Some(Instant::now() + Duration::from_millis(50));
+        let call = Call { function: function.into(), deadline, ..Call::default() };
+        let error = functions.run(&call, RunFunctionRequest::default()).await.unwrap_err();
+        let expected = "rpc error: code = DeadlineExceeded desc = context deadline exceeded";
+        assert_eq!(error.to_string(), expected, "{function}");
+    }
+}
+
+#[tokio::test]
+async fn a_function_that_panics_fails_its_call() {
+    let functions = InProcess::new(Registry::default().with("unlucky", Unlucky));
+    let call = Call { function: "unlucky".into(), ..Call::default() };
+    let error = functions.run(&call, RunFunctionRequest::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "rpc error: code = Internal desc = the function panicked");
 }

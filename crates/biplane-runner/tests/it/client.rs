@@ -220,6 +220,27 @@ async fn both_ends_show_certificates() {
     client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
 }
 
+#[tokio::test]
+async fn certificates_are_used_once_they_have_changed() {
+    let (old, new) = (Certs::new(&["localhost"]), Certs::new(&["localhost"]));
+    let running = serve_with(&old).await;
+    let (_, port) = running.target().rsplit_once(':').unwrap();
+    let target = format!("localhost:{port}");
+    let client = Client::new(&target, trusting(&old)).unwrap();
+    client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
+    for name in ["tls.crt", "tls.key", "ca.crt"] {
+        let next = old.server().join("next");
+        std::fs::copy(new.server().join(name), &next).unwrap();
+        std::fs::rename(next, old.server().join(name)).unwrap();
+    }
+    // A connection that is open stays open. Others use the new certificates.
+    client.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
+    let other = Client::new(&target, trusting(&new)).unwrap();
+    other.call(request("t", &Value::Null), Some(PATIENCE)).await.unwrap();
+    let text = refusal(&target, trusting(&old)).await;
+    assert!(text.contains("x509: certificate signed by unknown authority"), "{text}");
+}
+
 async fn refusal(target: &str, security: Security) -> String {
     let client = Client::new(target, security).unwrap();
     let answer = client.call(request("t", &Value::Null), Some(BRIEF)).await;

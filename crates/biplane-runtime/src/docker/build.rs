@@ -81,8 +81,8 @@ impl Session {
                 let variables = env.iter().map(|&variable| variable.to_owned()).collect();
                 base.map(|base| Parts { variables, ..base }.with(files.clone()))
             }
-            BuildSource::Go { folder, base } => {
-                self.go(&build.name, folder, base, pull, notes).await
+            BuildSource::Go { root, folder, base } => {
+                self.go(&build.name, (root, folder), base, pull, notes).await
             }
             BuildSource::Python(python) => self.python(python, pull, notes).await,
         };
@@ -128,7 +128,7 @@ impl Session {
     async fn go(
         &self,
         name: &str,
-        folder: &Path,
+        (root, folder): (&Path, &Path),
         base: &str,
         pull: PullPolicy,
         notes: &Notes,
@@ -138,7 +138,7 @@ impl Session {
         let program = output.path().join("function");
         compile(folder, &program, &self.architecture().await?).await?;
         let at = format!("ko-app/{name}");
-        let mut packer = Packer::new().program(&program, &at)?;
+        let mut packer = Packer::below(root)?.program(&program, &at)?;
         let data = folder.join("kodata");
         if data.is_dir() {
             packer = packer.folder(&data, "var/run/ko", None)?;

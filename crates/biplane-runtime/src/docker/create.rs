@@ -15,7 +15,9 @@ use bollard::query_parameters::{CreateContainerOptions, RemoveContainerOptions};
 use tokio::time::Instant;
 
 use super::client::{explain, status};
-use super::{CLEANUP, Container, Network, Session, done, unique_name};
+use super::options::Cleanup;
+use super::strays::{LABEL, Owner};
+use super::{CLEANUP, Container, NAME_PREFIX, Network, Session, done, unique_name};
 
 /// How long an engine may still take to respond after the work was cancelled.
 const LATE: Duration = Duration::from_secs(2);
@@ -46,9 +48,13 @@ impl Session {
     pub(super) async fn create_container(
         &self,
         name: &str,
-        body: ContainerCreateBody,
+        mut body: ContainerCreateBody,
         record: Container,
     ) -> Result<String, NotCreated> {
+        // What users name or keep is theirs, whatever happens to this process.
+        if record.cleanup == Cleanup::Remove && name.starts_with(NAME_PREFIX) {
+            body.labels = owner().map(|owner| [owner].into());
+        }
         let place = {
             let mut left = self.left();
             let place = left.asked_for.last_key_value().map_or(0, |(last, _)| last + 1);
@@ -75,6 +81,7 @@ impl Session {
         let request = NetworkCreateRequest {
             name: name.clone(),
             driver: Some("bridge".to_owned()),
+            labels: owner().map(|owner| [owner].into()),
             ..NetworkCreateRequest::default()
         };
         self.left().network = Some(Network { name: name.clone(), exists: false });
@@ -97,6 +104,11 @@ impl Session {
         tokio::time::sleep(LATE).await;
         reason
     }
+}
+
+/// The label that says whose something is.
+fn owner() -> Option<(String, String)> {
+    Some((LABEL.to_owned(), Owner::this()?.to_string()))
 }
 
 /// Removes a container that may not exist yet.

@@ -4,9 +4,14 @@
 //! project gets the name that the project gives it instead, so that an existing image with the
 //! original name keeps it.
 
+mod members;
+
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
 use biplane_go::fmt::quote;
@@ -14,19 +19,24 @@ use bollard::query_parameters::ImportImageOptions;
 use flate2::read::MultiGzDecoder;
 use prost::bytes::Bytes;
 use serde_json::{Value, json};
-use tar::{Archive, Builder, EntryType, Header};
+use tar::{Builder, EntryType, Header};
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::Session;
 use super::client::explain;
+use crate::archive::check_inside;
+use biplane_console::files;
 use biplane_console::os::reason;
+use members::Members;
 
 /// The file that lists the images.
 const MANIFEST: &str = "manifest.json";
 /// Other files that list the images, including their names.
 const OTHERS: [&str; 3] = ["repositories", "index.json", "oci-layout"];
+/// The largest file that describes an image, in bytes. Registries have the same limit.
+const LARGEST_DOCUMENT: u64 = 4 * 1024 * 1024;
 /// The chunk size for sending, and the size of the buffer.
 const PART: usize = 1 << 18;
 const PARTS: usize = 4;
@@ -42,6 +52,8 @@ impl Session {
     ) -> Result<String> {
         let name = format!("{repository}:{architecture}");
         let file = ImageFile::find(root, prefix, architecture)?;
+        // Ends the reading when nobody waits for it any more.
+        let given_up = GivenUp(Arc::clone(&file.given_up));
         let (send, parts) = channel(PARTS);
         let (wanted, new_name) = (architecture.to_owned(), name.clone());
         let reading = tokio::task::spawn_blocking(move || {
@@ -69,14 +81,25 @@ impl Session {
         }
         // An error in the file is more informative than the engine's error about truncated data.
         reading.await.context("reading the runtime image ended early")??;
+        drop(given_up);
         loaded.with_context(|| format!("cannot push image {name} to daemon"))?;
         Ok(name)
+    }
+}
+
+/// Tells a reader to stop when this is dropped.
+struct GivenUp(Arc<AtomicBool>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// An image in a file.
 struct ImageFile {
     file: std::path::PathBuf,
+    given_up: Arc<AtomicBool>,
     /// The path within the project.
     path: String,
     compressed: bool,
@@ -90,7 +113,9 @@ impl ImageFile {
         for (path, compressed) in &all {
             let file = root.join(path);
             if file.exists() {
-                return Ok(Self { file, path: path.clone(), compressed: *compressed });
+                check_inside(root, &file)?;
+                let (path, given_up) = (path.clone(), Arc::default());
+                return Ok(Self { file, given_up, path, compressed: *compressed });
             }
         }
         let tried = all.map(|(path, _)| path).join(" ");
@@ -105,25 +130,32 @@ impl ImageFile {
         format!("failed to load runtime image for architecture {architecture} from {path}")
     }
 
-    fn open(&self) -> Result<Archive<Box<dyn Read>>> {
-        let file = File::open(&self.file)
-            .map_err(|error| anyhow!("open {}: {}", self.file.display(), reason(&error)))?;
+    fn open(&self) -> Result<Members> {
+        let open = || {
+            files::check_regular(&std::fs::metadata(&self.file)?)?;
+            File::open(&self.file)
+        };
+        let file = open().map_err(|e| anyhow!("open {}: {}", self.file.display(), reason(&e)))?;
         let file = BufReader::with_capacity(PART, file);
         let file: Box<dyn Read> =
             if self.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
-        Ok(Archive::new(file))
+        Ok(Members::of(file, Arc::clone(&self.given_up)))
     }
 
     /// A JSON file in the archive.
     fn document(&self, name: &str) -> Result<Value> {
-        for entry in self.open()?.entries()? {
-            let entry = entry?;
-            if plain(&entry.path()?) == Path::new(name) {
-                return serde_json::from_reader(entry)
-                    .with_context(|| format!("cannot read {name}"));
+        let found = self.open()?.find(|entry| {
+            if plain(&entry.path()?) != Path::new(name) {
+                return Ok(ControlFlow::Continue(()));
             }
-        }
-        bail!("file {name} not found in tar")
+            let attempted = || format!("cannot read {name}");
+            if entry.size() > LARGEST_DOCUMENT {
+                let limit = LARGEST_DOCUMENT / (1024 * 1024);
+                return Err(anyhow!("it is larger than {limit} MiB")).with_context(attempted);
+            }
+            Ok(ControlFlow::Break(serde_json::from_reader(entry).with_context(attempted)?))
+        })?;
+        found.ok_or_else(|| anyhow!("file {name} not found in tar"))
     }
 
     /// The only image in the file, as described by its manifest.
@@ -166,12 +198,11 @@ impl ImageFile {
         header.set_mode(0o644);
         header.set_size(text.len() as u64);
         to.append_data(&mut header, MANIFEST, text.as_bytes())?;
-        for entry in self.open()?.entries()? {
-            let entry = entry?;
+        self.open()?.find(|entry| {
             let path = entry.path()?.into_owned();
             let known = |name: &&str| plain(&path) == Path::new(name);
             if known(&MANIFEST) || OTHERS.iter().any(known) {
-                continue;
+                return Ok(ControlFlow::<()>::Continue(()));
             }
             let mut header = entry.header().clone();
             match header.entry_type() {
@@ -181,7 +212,8 @@ impl ImageFile {
                 }
                 _ => to.append_data(&mut header, &path, entry)?,
             }
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(to.finish()?)
     }
 }
@@ -209,6 +241,7 @@ impl Write for Pipe {
 mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
+    use tar::Archive;
 
     use super::*;
 
@@ -292,6 +325,37 @@ mod tests {
             ];
             assert_eq!(files, want);
         }
+    }
+
+    /// A small file whose content would fill the memory.
+    #[test]
+    fn a_document_that_is_too_large_is_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut archive = Builder::new(gzip);
+        let mut header = Header::new_gnu();
+        let size = 16 << 20;
+        header.set_mode(0o600);
+        header.set_size(size);
+        let zeros = io::repeat(b' ').take(size);
+        archive.append_data(&mut header, MANIFEST, zeros).unwrap();
+        let bytes = archive.into_inner().unwrap().finish().unwrap();
+        assert!(bytes.len() < 1 << 20, "{}", bytes.len());
+        std::fs::write(root.path().join("b-arm64.tar.gz"), bytes).unwrap();
+        let file = ImageFile::find(root.path(), "b", "arm64").unwrap();
+        let error = format!("{:#}", file.check("arm64").unwrap_err());
+        assert!(error.ends_with(": cannot read manifest.json: it is larger than 4 MiB"), "{error}");
+    }
+
+    #[test]
+    fn a_file_outside_of_the_project_is_not_loaded() {
+        let root = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir().unwrap();
+        std::fs::write(other.path().join("b-arm64.tar"), image(IMAGE)).unwrap();
+        let link = root.path().join("b-arm64.tar");
+        std::os::unix::fs::symlink(other.path().join("b-arm64.tar"), link).unwrap();
+        let error = ImageFile::find(root.path(), "b", "arm64").err().unwrap().to_string();
+        assert!(error.ends_with("which is outside of the project"), "{error}");
     }
 
     #[test]

@@ -17,6 +17,8 @@ use biplane_console::Notes;
 
 /// The version of Python in both images.
 const VERSION: &str = "3.13";
+/// The largest archive of installed packages, in bytes.
+const LARGEST: usize = 1024 * 1024 * 1024;
 /// Installs the package in the current folder below `$INTO`. Only wheels for the target platform
 /// are used: a package that is compiled during the installation would not run in a cluster either.
 const INSTALL: &str = r#"set -eu
@@ -81,7 +83,8 @@ impl Session {
     async fn install(&self, id: &str, python: &Python, into: &str) -> Result<Bytes> {
         let Python { root, folder, schemas, .. } = python;
         // A local virtual environment cannot be used elsewhere.
-        let packed = Packer::new().folder(&root.join(folder), folder, Some(".venv"));
+        let packer = Packer::below(root)?;
+        let packed = packer.folder(&root.join(folder), folder, Some(".venv"));
         let mut packer = packed.context("failed to tar function source")?;
         let types = root.join(schemas);
         if types.is_dir() {
@@ -110,6 +113,9 @@ impl Session {
         while let Some(part) = download.next().await {
             let part = part.map_err(|e| explain(&e));
             archive.extend_from_slice(&part.context("failed to copy files from container")?);
+            if archive.len() > LARGEST {
+                bail!("the installed packages are larger than {} MiB", LARGEST / (1024 * 1024));
+            }
         }
         Ok(archive.freeze())
     }

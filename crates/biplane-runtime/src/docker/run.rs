@@ -103,6 +103,11 @@ impl Session {
         self.host.get_or_init(ask).await
     }
 
+    /// Whether the engine is Podman.
+    pub(super) async fn is_podman(&self) -> bool {
+        self.host().await == PODMAN_HOST
+    }
+
     /// Creates a container that is removed without a graceful stop.
     pub(super) async fn create_to_run(
         &self,

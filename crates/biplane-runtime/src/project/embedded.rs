@@ -14,9 +14,10 @@ use biplane_go::fmt::quote;
 
 use super::file::{Listed, Project};
 use super::rewrites;
-use crate::archive::Packer;
+use crate::archive::{Packer, check_inside};
 use crate::build_spec::{BuildSource, BuildSpec, Python};
 use crate::function::{Function, PROCESS_COMMAND, RUNTIME};
+use biplane_console::Deadline;
 use biplane_console::os::reason;
 use biplane_package::reference::{dns_label, repository_path};
 
@@ -49,6 +50,7 @@ pub(super) fn functions(
     root: &Path,
     called: &[String],
     allow_process: bool,
+    deadline: Deadline,
 ) -> Result<Vec<Function>> {
     let folder = root.join(&project.functions_path);
     let mut functions = Vec::new();
@@ -68,7 +70,7 @@ pub(super) fn functions(
             }
             Listed::Directory(ref name) => {
                 let folder = folder.join(name);
-                let kind = identify(&folder).with_context(attempted)?;
+                let kind = identify(root, &folder).with_context(attempted)?;
                 let command = allow_process.then(|| command(&folder, kind)).transpose();
                 if let Some(command) = command.with_context(attempted)?.flatten() {
                     function.annotations = [
@@ -77,7 +79,7 @@ pub(super) fn functions(
                     ]
                     .into();
                 }
-                let source = source(kind, project, root, &folder);
+                let source = source(kind, project, (root, &folder), deadline);
                 source.context("failed to build runtime images").with_context(attempted)?
             }
         };
@@ -110,13 +112,18 @@ fn names(project: &Project, folder: &Path) -> Result<Vec<Listed>> {
 }
 
 /// How a function is built for a container.
-fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<BuildSource> {
+fn source(
+    kind: Kind,
+    project: &Project,
+    (root, folder): (&Path, &Path),
+    deadline: Deadline,
+) -> Result<BuildSource> {
     let image = |image: &str, what: &str| {
         rewrites::rewrite(&project.rewrites, image)
             .with_context(|| format!("failed to rewrite {what} image"))
     };
     let pack = |packer: Packer| {
-        let packed = packer.folder(folder, "src", None).and_then(Packer::finish);
+        let packed = packer.until(deadline).folder(folder, "src", None).and_then(Packer::finish);
         packed.context("failed to tar layer contents")
     };
     Ok(match kind {
@@ -125,16 +132,20 @@ fn source(kind: Kind, project: &Project, root: &Path, folder: &Path) -> Result<B
             language: "KCL",
             base: image(KCL_BASE, "KCL base")?,
             env: KCL_ENV,
-            files: pack(Packer::new().owned_by(KCL_USER))?,
+            files: pack(Packer::below(root)?.owned_by(KCL_USER))?,
         },
         Kind::Templates => BuildSource::Files {
             folder: folder.to_owned(),
             language: "go-templating",
             base: image(TEMPLATES_BASE, "base")?,
             env: TEMPLATES_ENV,
-            files: pack(Packer::new())?,
+            files: pack(Packer::below(root)?)?,
         },
-        Kind::Go => BuildSource::Go { folder: folder.to_owned(), base: image(GO_BASE, "base")? },
+        Kind::Go => BuildSource::Go {
+            root: root.to_owned(),
+            folder: folder.to_owned(),
+            base: image(GO_BASE, "base")?,
+        },
         Kind::Python => {
             let name = folder.file_name().unwrap_or_default().to_string_lossy();
             BuildSource::Python(Python {
@@ -167,33 +178,38 @@ fn command(folder: &Path, kind: Kind) -> Result<Option<Vec<String>>> {
 }
 
 /// The kind that upstream's builders would detect for a folder, in their order.
-fn identify(folder: &Path) -> Result<Kind> {
+fn identify(root: &Path, folder: &Path) -> Result<Kind> {
     let has = |name: &str| folder.join(name).exists();
     if !folder.is_dir() {
         bail!("there is no folder {}", quote(&folder.display().to_string()));
     }
+    check_inside(root, folder)?;
     if has("kcl.mod") {
         Ok(Kind::Kcl)
     } else if has("pyproject.toml") && folder.join("function").is_dir() {
         Ok(Kind::Python)
     } else if has("go.mod") {
         Ok(Kind::Go)
-    } else if templates_only(folder).unwrap_or(false) {
+    } else if templates_only(folder, DEPTH).unwrap_or(false) {
         Ok(Kind::Templates)
     } else {
         bail!("failed to find a builder: no suitable builder found")
     }
 }
 
+/// How deeply folders of templates may nest. A link may lead back to a folder that it is in.
+const DEPTH: usize = 32;
+
 /// Whether a folder has at least one file, and only templates.
-fn templates_only(folder: &Path) -> std::io::Result<bool> {
+fn templates_only(folder: &Path, depth: usize) -> std::io::Result<bool> {
+    let Some(depth) = depth.checked_sub(1) else { return Ok(false) };
     let mut any = false;
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let template = || path.extension().is_some_and(|e| e == "gotmpl" || e == "tmpl");
         if path.is_dir() {
             let empty = std::fs::read_dir(&path)?.next().is_none();
-            if !empty && !templates_only(&path)? {
+            if !empty && !templates_only(&path, depth)? {
                 return Ok(false);
             }
             any |= !empty;
@@ -233,7 +249,7 @@ mod tests {
             (&[], None),
         ] {
             let folder = folder(files);
-            let found = identify(folder.path());
+            let found = identify(folder.path(), folder.path());
             if let Some(want) = want {
                 assert_eq!(found.unwrap(), want, "{files:?}");
             } else {
@@ -246,7 +262,7 @@ mod tests {
     /// PJ-3
     #[test]
     fn programs_start_in_their_folder() {
-        let line = |folder: &Path| command(folder, identify(folder).unwrap()).unwrap();
+        let line = |folder: &Path| command(folder, identify(folder, folder).unwrap()).unwrap();
         let go = folder(&["go.mod"]);
         let path = go.path().to_str().unwrap();
         assert_eq!(line(go.path()).unwrap(), ["go", "-C", path, "run", "."]);

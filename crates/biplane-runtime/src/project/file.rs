@@ -1,6 +1,6 @@
 //! Reads and validates the project file.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_go::fmt::quote;
@@ -8,6 +8,7 @@ use biplane_model::{Object, Value, yaml};
 
 use super::rewrites::Rewrite;
 use super::values::{list, text_at};
+use biplane_console::files;
 use biplane_console::os::reason;
 
 const API_VERSION: &str = "dev.crossplane.io/v1alpha1";
@@ -65,7 +66,8 @@ impl Project {
     /// Reads and checks a project file.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(path)
+        let text = files::read_regular(path, files::LARGEST)
+            .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other))
             .map_err(|error| anyhow!("open {}: {}", path.display(), reason(&error)))
             .with_context(|| format!("failed to read project file {}", quote(&name)))?;
         Self::parse(&path.display().to_string(), &text)
@@ -141,9 +143,8 @@ fn problems(project: &Object) -> Vec<String> {
         wrong.push("repository must not be empty".to_owned());
     }
     for folder in ["apis", "functions", "examples", "tests", "operations", "schemas"] {
-        if text_at(spec, &format!("/paths/{folder}")).starts_with('/') {
-            wrong.push(format!("{folder} path must be relative"));
-        }
+        let path = text_at(spec, &format!("/paths/{folder}"));
+        wrong.extend(leaving(path).map(|why| format!("{folder} path {why}")));
     }
     let empty =
         |pointer| spec.pointer(pointer).and_then(Value::as_array).is_some_and(Vec::is_empty);
@@ -245,18 +246,31 @@ fn function_problems(function: &Value) -> Vec<String> {
         return wrong;
     };
     let mut inner = Vec::new();
-    if text_at(value, "/name").is_empty() {
+    let name = text_at(value, "/name");
+    if name.is_empty() {
         inner.push("name must not be empty".to_owned());
     }
+    if key == "directory" {
+        inner.extend(leaving(name).map(|why| format!("name {why}")));
+    }
     if key == "tarball" {
-        match text_at(value, "/pathPrefix") {
-            "" => inner.push("pathPrefix must not be empty".to_owned()),
-            path if path.starts_with('/') => inner.push("pathPrefix must be relative".to_owned()),
-            _ => {}
+        let prefix = text_at(value, "/pathPrefix");
+        if prefix.is_empty() {
+            inner.push("pathPrefix must not be empty".to_owned());
         }
+        inner.extend(leaving(prefix).map(|why| format!("pathPrefix {why}")));
     }
     wrong.extend(joined(&inner).map(|inner| format!("{key}: {inner}")));
     wrong
+}
+
+/// Why a path may lead out of the project, if it may.
+fn leaving(path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        return Some("must be relative".to_owned());
+    }
+    let up = Path::new(path).components().any(|part| part == Component::ParentDir);
+    up.then(|| format!("must not lead out of the project: {}", quote(path)))
 }
 
 /// A single problem as it is, several in brackets.

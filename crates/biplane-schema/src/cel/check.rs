@@ -62,6 +62,8 @@ struct Checker<'a> {
     scope: Vec<(String, Type)>,
     /// The types found for type variables.
     found: BTreeMap<usize, Type>,
+    /// What was found before, in the order of changes, to take them back.
+    changes: Vec<(usize, Option<Type>)>,
     opened: usize,
     /// Whether a loop has been seen. Inside and after a loop, Go no longer knows which overloads
     /// are disabled.
@@ -258,9 +260,9 @@ impl Checker<'_> {
             if kinds.len() != wanted.len() {
                 continue;
             }
-            let known = self.found.clone();
+            let known = self.changes.len();
             if !kinds.iter().zip(&wanted).all(|(kind, wanted)| self.fits(kind, wanted)) {
-                self.found = known;
+                self.take_back(known);
                 continue;
             }
             let kind = self.close(&renamed(&overload.result, base), false);
@@ -298,12 +300,28 @@ impl Checker<'_> {
 
     /// Like `fits`, but types that were found are discarded if it fails.
     fn try_fit(&mut self, given: &Type, wanted: &Type) -> bool {
-        let known = self.found.clone();
+        let known = self.changes.len();
         let fits = self.fits(given, wanted);
         if !fits {
-            self.found = known;
+            self.take_back(known);
         }
         fits
+    }
+
+    fn find(&mut self, open: usize, kind: Type) {
+        let before = self.found.insert(open, kind);
+        self.changes.push((open, before));
+    }
+
+    /// Takes back all but the first changes.
+    fn take_back(&mut self, kept: usize) {
+        while self.changes.len() > kept {
+            match self.changes.pop() {
+                Some((open, Some(before))) => self.found.insert(open, before),
+                Some((open, None)) => self.found.remove(&open),
+                None => return,
+            };
+        }
     }
 
     /// Whether a type is accepted where another is expected. Sets type variables.
@@ -346,14 +364,14 @@ impl Checker<'_> {
             }
             let wider = wider(given, &found).clone();
             if !self.contains(&wider, open) {
-                self.found.insert(open, wider);
+                self.find(open, wider);
             }
             return Some(true);
         }
         if self.contains(given, open) {
             return None;
         }
-        self.found.insert(open, given.clone());
+        self.find(open, given.clone());
         Some(true)
     }
 

@@ -6,27 +6,63 @@ use std::rc::Rc;
 use biplane_go::regex::GoRegex;
 
 use super::ast::{Expr, Kind, Loop, RESULT};
-use super::functions;
+use super::cost::Cost;
+use super::functions::{self, Patterns};
 use super::outcome::{Outcome, index, no_such_overload};
-use super::value::Value;
+use super::value::{Entries, Value};
 
 /// The value of the expression.
 pub(super) fn run<'a>(
     expression: &'a Expr,
     variables: &[(&'a str, Value<'a>)],
-    patterns: &'a BTreeMap<String, GoRegex>,
+    patterns: &BTreeMap<String, GoRegex>,
+    cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
-    Runner { patterns, scope: variables.to_vec() }.eval(expression)
+    let patterns = Patterns::new(patterns);
+    Runner { patterns, cost, scope: variables.to_vec() }.eval(expression)
 }
 
-struct Runner<'a> {
-    patterns: &'a BTreeMap<String, GoRegex>,
+/// What `map` and `filter` add to their list.
+struct Gathered<'a> {
+    test: Option<&'a Expr>,
+    item: &'a Expr,
+}
+
+impl<'a> Gathered<'a> {
+    /// Recognizes the expansion of the two macros.
+    fn by(parts: &'a Loop) -> Option<Self> {
+        match &parts.step.kind {
+            Kind::Call { function, args, .. } if function == "_?_:_" => match args.as_slice() {
+                [test, then, _] => Some(Self { test: Some(test), item: added(then)? }),
+                _ => None,
+            },
+            _ => Some(Self { test: None, item: added(&parts.step)? }),
+        }
+    }
+}
+
+/// The item in `@result + [item]`.
+fn added(step: &Expr) -> Option<&Expr> {
+    let Kind::Call { function, args, .. } = &step.kind else { return None };
+    let [Expr { kind: Kind::Name(result), .. }, Expr { kind: Kind::List(items), .. }] =
+        args.as_slice()
+    else {
+        return None;
+    };
+    let [item] = items.as_slice() else { return None };
+    (function == "_+_" && result == RESULT).then_some(item)
+}
+
+struct Runner<'a, 'c, 'd> {
+    patterns: Patterns<'c>,
+    cost: &'c mut Cost<'d>,
     /// Variables by name, the innermost last.
     scope: Vec<(&'a str, Value<'a>)>,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> Runner<'a, '_, '_> {
     fn eval(&mut self, expression: &'a Expr) -> Outcome<'a> {
+        self.cost.spend(1)?;
         match &expression.kind {
             Kind::Literal(literal) => Ok(literal.into()),
             Kind::Name(name) => {
@@ -39,10 +75,10 @@ impl<'a> Runner<'a> {
             Kind::Field { operand, field, test } => {
                 let operand = self.eval(operand)?;
                 let key = Value::Text(field.as_str().into());
-                if *test && operand.items().is_none() {
+                if *test && !operand.is_list() {
                     return Ok(Value::Bool(operand.get(&key).is_some()));
                 }
-                index(&operand, &key)
+                self.read(index(&operand, &key)?)
             }
             Kind::Call { function, target, args } => self.call(function, target.as_deref(), args),
             Kind::List(items) => {
@@ -50,14 +86,10 @@ impl<'a> Runner<'a> {
                 Ok(Value::List(Rc::new(items?)))
             }
             Kind::Map(pairs) => {
-                let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(pairs.len());
+                let mut entries = Entries::default();
                 for (key, value) in pairs {
                     let (key, value) = (self.eval(key)?, self.eval(value)?);
-                    // The last of equal keys wins.
-                    match entries.iter_mut().find(|(known, _)| known.equals(&key)) {
-                        Some((_, known)) => *known = value,
-                        None => entries.push((key, value)),
-                    }
+                    entries.set(key, value);
                 }
                 Ok(Value::Map(Rc::new(entries)))
             }
@@ -82,9 +114,18 @@ impl<'a> Runner<'a> {
                 let all = target.into_iter().chain(args);
                 let values: Vec<Value<'a>> =
                     all.map(|arg| self.eval(arg)).collect::<Result<_, _>>()?;
-                functions::call(function, &values, self.patterns)
+                let value = functions::call(function, &values, &mut self.patterns, self.cost)?;
+                self.read(value)
             }
         }
+    }
+
+    /// A value that was read from another one. Strings are copied.
+    fn read(&mut self, value: Value<'a>) -> Outcome<'a> {
+        if let Value::Text(text) = &value {
+            self.cost.spend_text(text.len())?;
+        }
+        Ok(value)
     }
 
     /// Either side may decide the result, even if the other one fails.
@@ -104,15 +145,21 @@ impl<'a> Runner<'a> {
 
     fn repeat(&mut self, parts: &'a Loop) -> Outcome<'a> {
         let range = self.eval(&parts.range)?;
-        let variables: Vec<Value<'a>> = if let Some(items) = range.items() {
-            items.collect()
-        } else if let Some(entries) = range.entries() {
-            entries.map(|(key, _)| key).collect()
-        } else {
-            return Err(format!("got '{}', expected iterable type", range.go_name()));
+        let range = match range.keys() {
+            Some(keys) => {
+                self.cost.spend(keys.len() as u64)?;
+                Value::List(Rc::new(keys))
+            }
+            None if range.is_list() => range,
+            None => return Err(format!("got '{}', expected iterable type", range.go_name())),
         };
+        let items = (0..).map_while(|place| range.item(place));
+        if let Some(gathered) = Gathered::by(parts) {
+            return self.gather(parts, &gathered, items);
+        }
         let mut result = self.eval(&parts.start);
-        for variable in variables {
+        for variable in items {
+            self.cost.spend(1)?;
             let (goes_on, next) = self.round(parts, variable, result);
             result = next;
             if !goes_on {
@@ -125,6 +172,33 @@ impl<'a> Runner<'a> {
         let outcome = self.eval(&parts.result);
         self.scope.truncate(depth);
         outcome
+    }
+
+    /// Makes a list item by item, without copying what is already there.
+    fn gather(
+        &mut self,
+        parts: &'a Loop,
+        gathered: &Gathered<'a>,
+        items: impl Iterator<Item = Value<'a>>,
+    ) -> Outcome<'a> {
+        let depth = self.scope.len();
+        let mut list = Vec::new();
+        for variable in items {
+            let variable = self.read(variable)?;
+            self.scope.push((parts.variable.as_str(), variable));
+            let item = self.gather_one(gathered);
+            self.scope.truncate(depth);
+            list.extend(item?);
+        }
+        Ok(Value::List(Rc::new(list)))
+    }
+
+    fn gather_one(&mut self, gathered: &Gathered<'a>) -> Result<Option<Value<'a>>, String> {
+        match gathered.test.map(|test| self.eval(test)).transpose()? {
+            None | Some(Value::Bool(true)) => self.eval(gathered.item).map(Some),
+            Some(Value::Bool(false)) => Ok(None),
+            Some(_) => no_such_overload(),
+        }
     }
 
     /// One iteration: whether there was one, and the accumulator after it.

@@ -9,19 +9,58 @@ use std::rc::Rc;
 use biplane_go::num;
 use biplane_go::regex::GoRegex;
 
+use super::cost::Cost;
 use super::outcome::{Outcome, index, no_such_overload, show};
 use super::value::Value;
+
+/// The patterns of a program, and those that a run made.
+pub(super) struct Patterns<'a> {
+    literal: &'a BTreeMap<String, GoRegex>,
+    made: BTreeMap<String, GoRegex>,
+}
+
+impl<'a> Patterns<'a> {
+    pub(super) fn new(literal: &'a BTreeMap<String, GoRegex>) -> Self {
+        Self { literal, made: BTreeMap::new() }
+    }
+
+    /// Parses a pattern once in a run.
+    fn get(&mut self, pattern: &str, cost: &mut Cost<'_>) -> Result<&GoRegex, String> {
+        if let Some(regex) = self.literal.get(pattern) {
+            return Ok(regex);
+        }
+        if !self.made.contains_key(pattern) {
+            cost.spend_text(pattern.len())?;
+            let regex = GoRegex::new(pattern).map_err(|error| error.to_string())?;
+            cost.spend(regex.size() as u64 / COMPILED_PER_UNIT)?;
+            self.made.insert(pattern.to_owned(), regex);
+        }
+        self.made.get(pattern).ok_or_else(String::new)
+    }
+}
+
+/// How many bytes of a pattern are compiled at the cost of an operator.
+const COMPILED_PER_UNIT: u64 = 20;
+
+/// How many steps of a search cost as much as an operator.
+const STEPS_PER_UNIT: u64 = 10;
 
 /// Calls a function with evaluated arguments.
 pub(super) fn call<'a>(
     function: &str,
     args: &[Value<'a>],
-    patterns: &BTreeMap<String, GoRegex>,
+    patterns: &mut Patterns<'_>,
+    cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
     let function = function.strip_prefix('.').unwrap_or(function);
     match args {
-        [only] => unary(function, only),
-        [left, right] => binary(function, left, right, patterns),
+        [only] => {
+            if let Value::Text(text) = only {
+                cost.spend_text(text.len())?;
+            }
+            unary(function, only)
+        }
+        [left, right] => binary(function, left, right, patterns, cost),
         _ => no_such_overload(),
     }
 }
@@ -48,19 +87,25 @@ fn binary<'a>(
     function: &str,
     left: &Value<'a>,
     right: &Value<'a>,
-    patterns: &BTreeMap<String, GoRegex>,
+    patterns: &mut Patterns<'_>,
+    cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
     match function {
-        "_==_" => Ok(Value::Bool(left.equals(right))),
-        "_!=_" => Ok(Value::Bool(!left.equals(right))),
+        "_==_" => Ok(Value::Bool(left.equals(right, cost)?)),
+        "_!=_" => Ok(Value::Bool(!left.equals(right, cost)?)),
         "_<_" => order(function, left, right, Ordering::is_lt),
         "_<=_" => order(function, left, right, Ordering::is_le),
         "_>_" => order(function, left, right, Ordering::is_gt),
         "_>=_" => order(function, left, right, Ordering::is_ge),
         "_[_]" => index(left, right),
         "@in" => {
-            if let Some(mut items) = right.items() {
-                return Ok(Value::Bool(items.any(|item| item.equals(left))));
+            if let Some(items) = right.items() {
+                for item in items {
+                    if item.equals(left, cost)? {
+                        return Ok(Value::Bool(true));
+                    }
+                }
+                return Ok(Value::Bool(false));
             }
             match right {
                 Value::Map(_) | Value::JsonMap(_) => Ok(Value::Bool(right.get(left).is_some())),
@@ -68,10 +113,10 @@ fn binary<'a>(
             }
         }
         "startsWith" | "endsWith" | "contains" | "matches" => match (left, right) {
-            (Value::Text(text), Value::Text(other)) => test(function, text, other, patterns),
+            (Value::Text(text), Value::Text(other)) => test(function, text, other, patterns, cost),
             _ => no_such_overload(),
         },
-        "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => arithmetic(function, left, right),
+        "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => arithmetic(function, left, right, cost),
         getter => time::get(getter, left, Some(right)),
     }
 }
@@ -97,16 +142,19 @@ fn test<'a>(
     function: &str,
     text: &str,
     other: &str,
-    patterns: &BTreeMap<String, GoRegex>,
+    patterns: &mut Patterns<'_>,
+    cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
+    cost.spend_text(text.len())?;
     Ok(Value::Bool(match function {
         "startsWith" => text.starts_with(other),
         "endsWith" => text.ends_with(other),
         "contains" => text.contains(other),
-        _ => match patterns.get(other) {
-            Some(regex) => regex.is_match(text.as_bytes()),
-            None => GoRegex::new(other).map_err(|e| e.to_string())?.is_match(text.as_bytes()),
-        },
+        _ => {
+            let regex = patterns.get(other, cost)?;
+            cost.spend(regex.search_steps(text.len()) / STEPS_PER_UNIT)?;
+            regex.is_match(text.as_bytes()).map_err(|error| error.to_string())?
+        }
     }))
 }
 
@@ -114,7 +162,12 @@ pub(super) fn overflow() -> String {
     "integer overflow".to_owned()
 }
 
-fn arithmetic<'a>(function: &str, left: &Value<'a>, right: &Value<'a>) -> Outcome<'a> {
+fn arithmetic<'a>(
+    function: &str,
+    left: &Value<'a>,
+    right: &Value<'a>,
+    cost: &mut Cost<'_>,
+) -> Outcome<'a> {
     match (left, right) {
         (Value::Int(a), Value::Int(b)) => {
             if *b == 0 && matches!(function, "_/_" | "_%_") {
@@ -151,14 +204,18 @@ fn arithmetic<'a>(function: &str, left: &Value<'a>, right: &Value<'a>) -> Outcom
             }))
         }
         (Value::Text(a), Value::Text(b)) if function == "_+_" => {
+            cost.spend_text(a.len() + b.len())?;
             Ok(Value::Text(format!("{a}{b}").into()))
         }
         (Value::Bytes(a), Value::Bytes(b)) if function == "_+_" => {
+            cost.spend_text(a.len() + b.len())?;
             Ok(Value::Bytes([a.as_ref(), b.as_ref()].concat().into()))
         }
         (Value::Timestamp(_) | Value::Duration(_), _) => time::arithmetic(function, left, right),
         _ => match (left.items(), right.items()) {
             (Some(a), Some(b)) if function == "_+_" => {
+                let length = left.size().unwrap_or_default() + right.size().unwrap_or_default();
+                cost.spend(length as u64)?;
                 Ok(Value::List(Rc::new(a.chain(b).collect())))
             }
             _ if knows(left, function) => no_such_overload(),

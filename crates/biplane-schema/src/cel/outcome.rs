@@ -13,7 +13,7 @@ pub(super) fn no_such_overload<T>() -> Result<T, String> {
 
 /// `operand[key]`, and `operand.key`.
 pub(super) fn index<'a>(operand: &Value<'a>, key: &Value<'_>) -> Outcome<'a> {
-    if let Some(mut items) = operand.items() {
+    if operand.is_list() {
         let place = match key {
             Value::Int(place) => *place,
             Value::Uint(place) => i64::try_from(*place).unwrap_or(i64::MAX),
@@ -26,7 +26,7 @@ pub(super) fn index<'a>(operand: &Value<'a>, key: &Value<'_>) -> Outcome<'a> {
                 return Err(format!("unsupported index type '{}' in list", other.type_name()));
             }
         };
-        let found = usize::try_from(place).ok().and_then(|place| items.nth(place));
+        let found = usize::try_from(place).ok().and_then(|place| operand.item(place));
         return found.ok_or_else(|| format!("index out of bounds: {place}"));
     }
     operand.get(key).ok_or_else(|| format!("no such key: {}", show(key)))

@@ -10,12 +10,25 @@ pub(super) struct Problem {
 /// More problems would not help, and every one repeats its line.
 const MAX_TOLD: usize = 100;
 
+/// The length at which a report ends, because every problem repeats its line.
+const MAX_REPORT: usize = 2 << 20;
+
 /// The problems in the order of the source.
 pub(super) fn tell(source: &[char], mut problems: Vec<Problem>) -> String {
-    let more = problems.len().saturating_sub(MAX_TOLD);
+    let all = problems.len();
     problems.truncate(MAX_TOLD);
     problems.sort_by_key(|problem| problem.at);
-    let mut told: Vec<String> = problems.iter().map(|problem| tell_one(source, problem)).collect();
+    let mut told: Vec<String> = Vec::new();
+    let mut length = 0;
+    for problem in &problems {
+        if length > MAX_REPORT {
+            break;
+        }
+        let text = tell_one(source, problem);
+        length += text.len();
+        told.push(text);
+    }
+    let more = all - told.len();
     if more > 0 {
         told.push(format!("{more} more errors were truncated"));
     }

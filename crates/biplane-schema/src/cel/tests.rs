@@ -1,6 +1,6 @@
 //! Tests against the recorded results of the Go implementation for expressions over one object.
 
-use super::{Program, Type, Value, parse};
+use super::{Cost, EvaluateError, PER_RUN, Program, Type, Value, parse};
 use serde_json::Value as Json;
 use std::time::Duration;
 
@@ -129,4 +129,96 @@ fn endless_problems_are_not_all_told() {
     let told = compile(&"#".repeat(5_000)).unwrap_err();
     assert!(told.ends_with("4901 more errors were truncated"), "{}", &told[told.len() - 60..]);
     assert_eq!(told.matches("ERROR: ").count(), 100);
+}
+
+fn evaluate(rule: &str, object: &Json) -> Result<bool, EvaluateError> {
+    let program = compile(rule).unwrap();
+    program.evaluate(&[("object", object.into())]).map(|value| matches!(value, Value::Bool(true)))
+}
+
+/// Each of these took seconds to minutes, or gigabytes.
+#[test]
+fn what_costs_too_much_is_stopped() {
+    let nested = |depth: usize| {
+        let list = "[0,1,2,3,4,5,6,7,8,9]";
+        (0..depth).fold("true".to_owned(), |rule, n| format!("{list}.all(x{n}, {rule})"))
+    };
+    let doubled = |depth: usize, start: &str| {
+        let value = (0..depth).fold(start.to_owned(), |v, _| format!("[{v}].map(x, x + x)[0]"));
+        format!("size({value}) > 0")
+    };
+    let shared = |depth: usize| {
+        let value = (0..depth).fold("[1]".to_owned(), |v, _| format!("[{v}].map(x, [x, x])[0]"));
+        format!("{value} == {value}")
+    };
+    let long = serde_json::json!({
+        "text": "a".repeat(1 << 20), "list": vec!["x".repeat(1000); 1000],
+        "pattern": "(a?){500}a{500}",
+    });
+    for (rule, object) in [
+        (nested(8), &long),
+        (doubled(24, "[1,1]"), &long),
+        (doubled(24, "'ab'"), &long),
+        (doubled(24, "b'ab'"), &long),
+        (shared(30), &long),
+        ("object.text.matches(object.pattern)".to_owned(), &long),
+        ("'a'.matches('(\\\\pL' + '){900}')".to_owned(), &long),
+        ("dyn(object.list).all(x, dyn(object.list).all(y, x == y))".to_owned(), &long),
+        ("dyn(object.list).all(x, size(object.text) > 0)".to_owned(), &long),
+        // An error can be ignored, but this is none.
+        (format!("({}) || true", doubled(24, "[1,1]")), &long),
+        (format!("[1].exists(x, {} || true) || true", nested(8)), &long),
+    ] {
+        assert_eq!(evaluate(&rule, object), Err(EvaluateError::CostExceeded), "{rule:.100}");
+    }
+}
+
+#[test]
+fn usual_rules_cost_little() {
+    let object = object();
+    for line in include_str!("recorded.jsonl").lines() {
+        let recorded: Json = serde_json::from_str(line).unwrap();
+        let Ok(program) = compile(recorded["rule"].as_str().unwrap()) else { continue };
+        let mut cost = Cost::new(PER_RUN, &|| true);
+        let _ = program.evaluate_within(&[("object", (&object).into())], &mut cost);
+        assert!(cost.spent() < PER_RUN / 100, "{recorded} cost {}", cost.spent());
+    }
+}
+
+#[test]
+fn a_run_ends_when_its_caller_says_so() {
+    let list = "[0,1,2,3,4,5,6,7,8,9]";
+    let rule = (0..5).fold("true".to_owned(), |rule, n| format!("{list}.all(x{n}, {rule})"));
+    let program = compile(&rule).unwrap();
+    let object = object();
+    let outcome = program
+        .evaluate_within(&[("object", (&object).into())], &mut Cost::new(PER_RUN, &|| false))
+        .map(|_| ());
+    assert_eq!(outcome, Err(EvaluateError::Interrupted));
+}
+
+/// Keys were compared with all that came before, and types copied for every call.
+#[test]
+fn long_literals_take_linear_time() {
+    let object = object();
+    let entries: Vec<String> = (0..4000).map(|n| format!("'{n}': {n}")).collect();
+    let map = format!("{{{}}}", entries.join(", "));
+    assert_eq!(answer(&format!("size({map}) == 4000"), &object), Ok(true));
+    assert_eq!(answer(&format!("{map}['3999'] == 3999"), &object), Ok(true));
+    let calls = vec!["size([])==0"; 8000].join(",");
+    assert_eq!(answer(&format!("size([{calls}]) == 8000"), &object), Ok(true));
+}
+
+#[test]
+fn keys_of_literals_are_equal_by_value() {
+    let object = object();
+    for rule in [
+        "size({1: 'a', 1u: 'b', 1.0: 'c'}) == 1",
+        "{1: 'a', 2: 'b'}[dyn(2u)] == 'b'",
+        "{true: 'a', 'true': 'b'}[true] == 'a'",
+        "size({'a': 1, 'b': 2, 'a': 3}) == 2 && {'a': 1, 'a': 3}['a'] == 3",
+        "{'a': [1], 'b': {'c': 2}} == {'b': {'c': 2.0}, 'a': [1u]}",
+    ] {
+        assert_eq!(answer(rule, &object), Ok(true), "{rule}");
+    }
 }

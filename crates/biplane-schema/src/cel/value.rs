@@ -1,12 +1,14 @@
 //! Values at run time.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use biplane_model::Map as JsonMap;
 use biplane_model::Value as Json;
 
 use super::ast::Literal;
+use super::cost::Cost;
 
 /// A value. JSON that is passed to a program is borrowed, not copied.
 #[derive(Clone, Debug)]
@@ -36,9 +38,51 @@ pub enum Value<'a> {
     /// A list that was passed to the program.
     JsonList(&'a [Json]),
     /// A map that the program created.
-    Map(Rc<Vec<(Value<'a>, Value<'a>)>>),
+    Map(Rc<Entries<'a>>),
     /// A map that was passed to the program.
     JsonMap(&'a JsonMap<String, Json>),
+}
+
+/// The entries of a map, in the order of the program.
+#[derive(Clone, Debug, Default)]
+pub struct Entries<'a> {
+    list: Vec<(Value<'a>, Value<'a>)>,
+    places: BTreeMap<Key, usize>,
+    /// Whether some key has no place in the index.
+    odd: bool,
+}
+
+/// A key as it is compared: numbers of all types by value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Bool(bool),
+    Number(i128),
+    Text(Rc<str>),
+}
+
+impl<'a> Entries<'a> {
+    /// Sets the value of a key. The last of equal keys wins.
+    pub(super) fn set(&mut self, key: Value<'a>, value: Value<'a>) {
+        if let Some(known) = self.place(&key).and_then(|place| self.list.get_mut(place)) {
+            known.1 = value;
+            return;
+        }
+        match key.key() {
+            Some(known) => {
+                self.places.insert(known, self.list.len());
+            }
+            None => self.odd = true,
+        }
+        self.list.push((key, value));
+    }
+
+    fn place(&self, key: &Value<'_>) -> Option<usize> {
+        match key.key() {
+            Some(key) => self.places.get(&key).copied(),
+            None if self.odd => self.list.iter().position(|(known, _)| known.same(key)),
+            None => None,
+        }
+    }
 }
 
 impl<'a> From<&'a JsonMap<String, Json>> for Value<'a> {
@@ -112,22 +156,33 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The items of a list.
-    pub(super) fn items(&self) -> Option<Box<dyn Iterator<Item = Value<'a>> + '_>> {
+    /// Whether it is a list.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(self, Self::List(_) | Self::JsonList(_))
+    }
+
+    /// An item of a list.
+    pub(super) fn item(&self, place: usize) -> Option<Value<'a>> {
         match self {
-            Self::List(items) => Some(Box::new(items.iter().cloned())),
-            Self::JsonList(items) => Some(Box::new(items.iter().map(Value::from))),
+            Self::List(items) => items.get(place).cloned(),
+            Self::JsonList(items) => items.get(place).map(Value::from),
             _ => None,
         }
     }
 
-    /// The entries of a map.
-    pub(super) fn entries(&self) -> Option<Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + '_>> {
+    /// The items of a list.
+    pub(super) fn items(&self) -> Option<impl Iterator<Item = Value<'a>> + '_> {
+        let length = if self.is_list() { self.size() } else { None };
+        length.map(|length| (0..length).filter_map(|place| self.item(place)))
+    }
+
+    /// The keys of a map.
+    pub(super) fn keys(&self) -> Option<Vec<Value<'a>>> {
         match self {
-            Self::Map(entries) => Some(Box::new(entries.iter().cloned())),
-            Self::JsonMap(map) => Some(Box::new(
-                map.iter().map(|(key, value)| (Value::Text(key.as_str().into()), value.into())),
-            )),
+            Self::Map(map) => Some(map.list.iter().map(|(key, _)| key.clone()).collect()),
+            Self::JsonMap(map) => {
+                Some(map.keys().map(|key| Value::Text(key.as_str().into())).collect())
+            }
             _ => None,
         }
     }
@@ -139,7 +194,7 @@ impl<'a> Value<'a> {
             Self::Bytes(bytes) => bytes.len(),
             Self::List(items) => items.len(),
             Self::JsonList(items) => items.len(),
-            Self::Map(entries) => entries.len(),
+            Self::Map(map) => map.list.len(),
             Self::JsonMap(map) => map.len(),
             _ => return None,
         })
@@ -149,8 +204,8 @@ impl<'a> Value<'a> {
     pub(super) fn get(&self, key: &Value<'_>) -> Option<Value<'a>> {
         match (self, key) {
             (Self::JsonMap(map), Value::Text(key)) => map.get(key.as_ref()).map(Value::from),
-            (Self::Map(entries), _) => {
-                entries.iter().find(|(known, _)| known.equals(key)).map(|(_, value)| value.clone())
+            (Self::Map(map), key) => {
+                map.place(key).and_then(|place| map.list.get(place)).map(|(_, v)| v.clone())
             }
             _ => None,
         }
@@ -158,20 +213,59 @@ impl<'a> Value<'a> {
 
     /// Equality. Numbers of all types are compared by value, everything else only with the same
     /// type.
-    pub(super) fn equals(&self, other: &Value<'_>) -> bool {
-        if let (Some(mut left), Some(mut right)) = (self.items(), other.items()) {
-            return self.size() == other.size()
-                && left.by_ref().zip(right.by_ref()).all(|(a, b)| a.equals(&b));
+    pub(super) fn equals(&self, other: &Value<'_>, cost: &mut Cost<'_>) -> Result<bool, String> {
+        cost.spend(1)?;
+        if self.is_list() && other.is_list() {
+            if self.size() != other.size() {
+                return Ok(false);
+            }
+            for place in 0.. {
+                let (Some(a), Some(b)) = (self.item(place), other.item(place)) else { break };
+                if !a.equals(&b, cost)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
-        if let (Some(mut entries), Some(_)) = (self.entries(), other.entries()) {
-            return self.size() == other.size()
-                && entries
-                    .all(|(key, value)| other.get(&key).is_some_and(|found| value.equals(&found)));
+        if let (Some(keys), Some(_)) = (self.keys(), other.keys()) {
+            if self.size() != other.size() {
+                return Ok(false);
+            }
+            for key in keys {
+                let (Some(a), Some(b)) = (self.get(&key), other.get(&key)) else {
+                    return Ok(false);
+                };
+                if !a.equals(&b, cost)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
         }
+        if let (Value::Text(a), Value::Text(b)) = (self, other) {
+            cost.spend_text(a.len().min(b.len()))?;
+        }
+        Ok(self.same(other))
+    }
+
+    /// Equality of values that are neither lists nor maps.
+    fn same(&self, other: &Value<'_>) -> bool {
         match (self, other) {
             (Value::Null, Value::Null) => true,
             (Value::Type(a), Value::Type(b)) => a == b,
             _ => self.compare(other) == Some(Ordering::Equal),
+        }
+    }
+
+    /// The value in the form in which keys are compared, if there is one.
+    fn key(&self) -> Option<Key> {
+        match self {
+            Self::Bool(bool) => Some(Key::Bool(*bool)),
+            Self::Text(text) => Some(Key::Text(Rc::clone(text))),
+            // Other doubles are only equal to themselves.
+            Self::Double(double) if double.fract() == 0.0 && double.abs() < 1e30 => {
+                Some(Key::Number(*double as i128))
+            }
+            _ => self.integer().map(Key::Number),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Validation errors of a field, with the API server's messages.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -116,13 +117,9 @@ impl std::error::Error for FieldError {}
 
 /// Joins several errors: one alone, several in brackets, without duplicates.
 pub fn joined(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let mut known = BTreeSet::new();
+    let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.retain(|text| known.insert(text.clone()));
     match texts.as_slice() {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),

@@ -1,12 +1,13 @@
-//! A compiled schema: parsed once, with compiled patterns.
+//! A parsed schema.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
 use super::formats::Format;
-use super::pattern::Pattern;
+use super::pattern::{self, Pattern};
 
 /// The merge type of a list, which decides how items must be unique.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,13 +77,20 @@ const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boo
 struct Reader<'a> {
     map: &'a Map<String, Value>,
     path: &'a str,
+    /// What is left for patterns.
+    room: &'a Cell<usize>,
 }
 
 impl Node {
-    pub(super) fn parse(schema: &Value, path: &str) -> Result<Self, SchemaError> {
+    /// Parses a whole schema.
+    pub(super) fn root(schema: &Value, path: &str) -> Result<Self, SchemaError> {
+        Self::parse(schema, path, &Cell::new(pattern::ROOM))
+    }
+
+    fn parse(schema: &Value, path: &str, room: &Cell<usize>) -> Result<Self, SchemaError> {
         let wrong = |what: &'static str| SchemaError::new(path, what);
         let map = schema.as_object().ok_or_else(|| wrong("must be an object"))?;
-        let read = Reader { map, path };
+        let read = Reader { map, path, room };
         let int_or_string = read.flag("x-kubernetes-int-or-string");
         let types = match map.get("type").and_then(Value::as_str).unwrap_or_default() {
             _ if int_or_string => vec!["integer", "string"],
@@ -101,7 +109,7 @@ impl Node {
         if let Some(declared) = map.get("properties").filter(|p| !p.is_null()) {
             let declared = declared.as_object().ok_or_else(|| wrong("properties is no object"))?;
             for (name, property) in declared {
-                let node = Self::parse(property, &format!("{path}.properties[{name}]"))?;
+                let node = Self::parse(property, &format!("{path}.properties[{name}]"), room)?;
                 properties.insert(name.clone(), node);
             }
         }
@@ -111,6 +119,7 @@ impl Node {
             Some(inner) => Additional::Given(Box::new(Self::parse(
                 inner,
                 &format!("{path}.additionalProperties"),
+                room,
             )?)),
         };
         let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
@@ -124,7 +133,7 @@ impl Node {
             items: read.node("items")?.map(Box::new),
             required: read.texts("required")?,
             allowed: read.list("enum")?.to_vec(),
-            pattern: pattern.map(Pattern::compile),
+            pattern: pattern.map(|pattern| Pattern::parse(pattern, room)),
             minimum: read.number("minimum"),
             exclusive_minimum: read.flag("exclusiveMinimum"),
             maximum: read.number("maximum"),
@@ -177,11 +186,13 @@ impl<'a> Reader<'a> {
 
     fn node(&self, name: &str) -> Result<Option<Node>, SchemaError> {
         let inner = self.map.get(name).filter(|inner| !inner.is_null());
-        inner.map(|inner| Node::parse(inner, &format!("{}.{name}", self.path))).transpose()
+        let parse = |inner| Node::parse(inner, &format!("{}.{name}", self.path), self.room);
+        inner.map(parse).transpose()
     }
 
     fn nodes(&self, name: &'static str) -> Result<Vec<Node>, SchemaError> {
-        let parse = |(i, inner)| Node::parse(inner, &format!("{}.{name}[{i}]", self.path));
+        let parse =
+            |(i, inner)| Node::parse(inner, &format!("{}.{name}[{i}]", self.path), self.room);
         self.list(name)?.iter().enumerate().map(parse).collect()
     }
 }

@@ -291,3 +291,53 @@ fn undeclared_fields_of_the_status_are_removed_and_named() {
     assert!(object.at(&["spec", "undeclared"]).is_some());
     assert!(schema.prune_status(&mut object).is_empty());
 }
+
+/// With every item compared with every other, this would take minutes.
+#[test]
+fn long_lists_are_checked_in_linear_time() {
+    let unique = json!({"type": "array", "uniqueItems": true, "items": {"type": "object",
+        "x-kubernetes-preserve-unknown-fields": true}});
+    let items = |count: usize| -> Vec<Value> { (0..count).map(|n| json!({"n": n})).collect() };
+    let mut list = items(60_000);
+    assert_eq!(problems(&unique, &list.clone().into()), "[]");
+    list.push(json!({"n": 7}));
+    let text = "spec: Invalid value: \"\": spec in body shouldn't contain duplicates";
+    assert_eq!(problems(&unique, &list.into()), text);
+
+    let keyed = json!({"type": "array", "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["n"],
+        "items": {"type": "object", "properties": {"n": {"type": "integer"}}}});
+    let object = object(json!({"spec": items(40_000)}));
+    assert_eq!(schema(&keyed).validate(&object, Some(&object)), []);
+}
+
+#[test]
+fn numbers_are_unique_by_their_written_form() {
+    let unique = json!({"type": "array", "uniqueItems": true, "items": {"type": "number"}});
+    assert_eq!(problems(&unique, &json!([1, 1.5, 2])), "[]");
+    assert!(problems(&unique, &json!([1.5, 1, 1.5])).contains("duplicates"));
+    assert!(problems(&unique, &json!([0.0, -0.0])).contains("duplicates"));
+}
+
+#[test]
+fn many_problems_are_joined_in_linear_time() {
+    let error =
+        |n: usize| FieldError::new(Problem::Invalid, format!("spec.f{}", n / 2), n / 2, "is wrong");
+    let errors: Vec<FieldError> = (0..120_000).map(error).collect();
+    let text = joined(&errors);
+    assert_eq!(text.matches(": Invalid value: ").count(), 60_000);
+    assert!(text.starts_with("[spec.f0: Invalid value: 0: is wrong, spec.f1: "), "{text:.80}");
+}
+
+/// The patterns of one schema share a budget, and are compiled when they are used.
+#[test]
+fn large_patterns_cost_nothing_until_they_are_used() {
+    let property =
+        |n: usize| (format!("p{n}"), json!({"type": "string", "pattern": r"^\pL{900}$"}));
+    let properties: serde_json::Map<String, Value> = (0..100).map(property).collect();
+    let schema = json!({"type": "object", "properties": properties});
+    let text = problems(&schema, &json!({"p5": "a"}));
+    let reason = "but pattern is invalid: the patterns of a schema may take 64 MiB, and this one is \
+                  beyond that'";
+    assert!(text.contains(reason), "{text}");
+}

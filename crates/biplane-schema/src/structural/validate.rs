@@ -2,6 +2,8 @@
 
 mod scalar;
 
+use std::collections::HashSet;
+
 use biplane_go::fmt::quote;
 use biplane_go::json;
 use serde_json::{Map, Value};
@@ -240,9 +242,10 @@ fn check_alternatives(value: &Value, node: &Node, place: Place<'_>, out: &mut Fi
 
 fn check_items(items: &[Value], node: &Node, place: Place<'_>, out: &mut Findings) {
     if let Some(inner) = node.items.as_deref() {
+        let old_items = OldItems::new(node, place.old);
         for (i, item) in items.iter().enumerate() {
             let path = format!("{}[{i}]", place.path);
-            let old = old_item(item, node, place.old);
+            let old = old_items.as_ref().and_then(|old| old.get(item));
             out.merge(check(item, inner, Place { path: &path, old, ..place }));
         }
     }
@@ -254,7 +257,8 @@ fn check_items(items: &[Value], node: &Node, place: Place<'_>, out: &mut Finding
     if let Some(most) = node.max_items.filter(|most| size > *most) {
         out.errors.push(place.here(Problem::TooMany, size, at_most(most)));
     }
-    if node.unique_items && items.iter().enumerate().any(|(i, item)| items[..i].contains(item)) {
+    let mut known = HashSet::new();
+    if node.unique_items && !items.iter().all(|item| known.insert(item)) {
         let detail = format!("{} in body shouldn't contain duplicates", place.path);
         out.errors.push(place.here(Problem::Invalid, "", detail));
     }
@@ -264,11 +268,29 @@ fn at_most(most: i64) -> String {
     format!("must have at most {most} item{}", if most == 1 { "" } else { "s" })
 }
 
-/// The old value of an item, which is known only for a keyed list.
-fn old_item<'a>(item: &Value, node: &Node, old: Option<&'a Value>) -> Option<&'a Value> {
-    let ListKind::Map(keys) = &node.list else { return None };
-    let candidates = old?.as_array()?;
-    candidates.iter().find(|old| keys.iter().all(|key| old.get(key) == item.get(key)))
+/// The old items of a keyed list, by their keys. Those of other lists are not known.
+#[allow(clippy::disallowed_types)] // values have no order, and nothing iterates over the map
+struct OldItems<'a> {
+    keys: &'a [String],
+    items: std::collections::HashMap<Vec<Option<&'a Value>>, &'a Value>,
+}
+
+impl<'a> OldItems<'a> {
+    fn new(node: &'a Node, old: Option<&'a Value>) -> Option<Self> {
+        let ListKind::Map(keys) = &node.list else { return None };
+        let old = old?.as_array()?.iter();
+        // The first of several counts.
+        let items = old.rev().map(|item| (identity(item, keys), item)).collect();
+        Some(Self { keys, items })
+    }
+
+    fn get(&self, item: &Value) -> Option<&'a Value> {
+        self.items.get(&identity(item, self.keys)).copied()
+    }
+}
+
+fn identity<'a>(item: &'a Value, keys: &[String]) -> Vec<Option<&'a Value>> {
+    keys.iter().map(|key| item.get(key)).collect()
 }
 
 fn check_fields(map: &Map<String, Value>, node: &Node, place: Place<'_>, out: &mut Findings) {

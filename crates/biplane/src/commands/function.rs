@@ -79,6 +79,9 @@ pub struct Flags {
 
 const MIB: usize = 1024 * 1024;
 
+/// The largest message that callers accept, unless they are configured otherwise, in MiB.
+const DEFAULT_SIZE: usize = 4;
+
 /// The tree below `function`, with the user's own functions in addition to the built-in ones.
 pub(crate) fn with_own(function: Command, own: &Registry) -> Command {
     function.mut_subcommands(|command| match command.get_name() {
@@ -111,19 +114,25 @@ impl Serve {
         }
     }
 
-    /// Serves until the process is interrupted or terminated. Calls in flight are finished.
+    /// Serves until the process is interrupted or terminated. Calls in flight are finished, but not
+    /// for long, and not if the process is told a second time.
     pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         let function = self.choose(own)?;
         let config = self.flags.config();
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.enable_all()).build();
-        runtime.context("cannot start the runtime")?.block_on(async {
-            let stop = signals::first_of(signals::of_servers());
-            let stop = stop.context("cannot listen for signals")?;
+        let runtime = runtime.context("cannot start the runtime")?;
+        let served = runtime.block_on(async {
+            let attempted = "cannot listen for signals";
+            let stop = signals::first_of(signals::of_servers()).context(attempted)?;
+            let at_once = signals::nth_of(2, signals::of_servers()).context(attempted)?;
             let running = serve::start(function, config, stop).await?;
             tracing::info!(function = self.name, address = running.target(), "serving");
-            Ok(running.wait().await?)
-        })
+            Ok(running.wait_or(at_once).await?)
+        });
+        // Calls that were given up may still compute, but must not keep the process alive.
+        runtime.shutdown_background();
+        served
     }
 
     /// The function of that name, configured with its own flags.
@@ -172,6 +181,8 @@ impl Flags {
             certs_dir: self.tls_certs_dir.filter(|folder| !folder.is_empty()).map(Into::into),
             insecure: self.insecure,
             max_receive_size: self.max_recv_message_size.saturating_mul(MIB),
+            // A caller that sends more also accepts more.
+            max_send_size: self.max_recv_message_size.max(DEFAULT_SIZE).saturating_mul(MIB),
             health: self.health,
             metrics_address: Some(self.metrics_address).filter(|address| !address.is_empty()),
             ..Config::default()

@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     ("an_engine_calls_functions_in_containers", an_engine_calls_functions_in_containers),
     ("an_engine_calls_functions_on_this_machine", an_engine_calls_functions_on_this_machine),
     ("an_engine_is_given_context", an_engine_is_given_context),
+    ("nobody_else_reaches_functions_for_an_engine", nobody_else_reaches_functions_for_an_engine),
     ("a_warm_container_serves_engines_and_others", a_warm_container_serves_engines_and_others),
     ("an_engine_joins_the_network_it_is_given", an_engine_joins_the_network_it_is_given),
     ("an_engine_that_fails_is_quoted", an_engine_that_fails_is_quoted),
@@ -113,6 +114,60 @@ fn an_engine_is_given_context(daemon: &Daemon) {
         "---\napiVersion: render.crossplane.io/v1beta1\nfields:\n  from: first\nkind: Context\n";
     let with_seed = "---\napiVersion: render.crossplane.io/v1beta1\nfields:\n  from: first\n  region: eu\nkind: Context\n";
     assert!(ran.stdout.ends_with(context) || ran.stdout.ends_with(with_seed), "{}", ran.stdout);
+}
+
+/// They have no credentials.
+fn nobody_else_reaches_functions_for_an_engine(daemon: &Daemon) {
+    let folder = tempfile::tempdir().unwrap();
+    let told = folder.path().join("address");
+    let script = format!(
+        "echo \"$0\" > {}; exec {} function serve dummy --insecure --metrics-address= --address=\"$0\"",
+        told.display(),
+        env!("CARGO_BIN_EXE_biplane"),
+    );
+    let command = serde_json::json!(["sh", "-c", script, "{address}"]).to_string();
+    let process = [("runtime", "Process"), ("runtime-process-command", command.as_str())];
+    // The last one is never ready, so that the engine waits for it.
+    let work = Work::with(daemon, "crossplane-contrib/function-dummy:v1", &[])
+        .and("second", "example.org/second:v1", &process)
+        .and("third", DEAF, &[]);
+    let mut command = work.command(&["-c", "--allow-process", &image(ENGINE)]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    until("an engine and a function", || daemon.containers().len() == 2);
+    // One for the function and one for the context.
+    until("listening for the engine", || listeners(child.id()).len() == 2);
+    for address in listeners(child.id()) {
+        assert!(address.starts_with("172."), "{address}");
+    }
+    until("a program", || std::fs::read_to_string(&told).is_ok_and(|text| text.ends_with('\n')));
+    let told = std::fs::read_to_string(told).unwrap();
+    assert!(told.starts_with("172."), "{told}");
+    let (code, _) = stop(child, "-INT");
+    assert_eq!(code, Some(130));
+}
+
+/// The IPv4 addresses on which a process listens. Any that are not IPv4 are shown as they are.
+fn listeners(process: u32) -> Vec<String> {
+    let sockets = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let sockets = sockets.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    let sockets: Vec<_> = sockets.map(|link| link.display().to_string()).collect();
+    let mut found = Vec::new();
+    for table in ["tcp", "tcp6"] {
+        let table = std::fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap();
+        for line in table.lines().skip(1) {
+            let fields: Vec<_> = line.split_whitespace().collect();
+            let (address, state, inode) = (fields[1], fields[3], fields[9]);
+            if state != "0A" || !sockets.contains(&format!("socket:[{inode}]")) {
+                continue;
+            }
+            let address = address.split(':').next().unwrap();
+            let number = u32::from_str_radix(address, 16).map(u32::swap_bytes);
+            found.push(
+                number.map_or(address.to_owned(), |n| std::net::Ipv4Addr::from(n).to_string()),
+            );
+        }
+    }
+    found
 }
 
 /// RT-14

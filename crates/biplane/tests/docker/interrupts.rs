@@ -1,13 +1,14 @@
 //! Tests commands that are interrupted while the Docker engine creates something for them.
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::process::Stdio;
 
 use crate::Case;
 use crate::between::{Between, Fate};
 use crate::daemon::Daemon;
-use crate::images::{ENGINE, FUNCTION};
-use crate::work::{Work, end, send, stop};
+use crate::images::{DEAF, ENGINE, FUNCTION};
+use crate::work::{Work, end, send, stop, until};
 
 pub(crate) const CASES: &[Case] = &[
     ("a_container_that_is_just_made_is_removed", a_container_that_is_just_made_is_removed),
@@ -15,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a_container_that_comes_late_is_removed", a_container_that_comes_late_is_removed),
     ("a_network_that_comes_late_is_removed", a_network_that_comes_late_is_removed),
     ("containers_are_removed_while_nobody_reads", containers_are_removed_while_nobody_reads),
+    ("what_a_killed_command_left_is_removed", what_a_killed_command_left_is_removed),
 ];
 
 /// A part of the request that creates the engine's container, and of that for a function's
@@ -65,6 +67,31 @@ fn a_container_that_comes_late_is_removed(daemon: &Daemon) {
 fn a_network_that_comes_late_is_removed(daemon: &Daemon) {
     let engine = format!("--crossplane-image={ENGINE}");
     interrupt(daemon, "/networks/create", Fate::WaitsFor(NETWORK_REMOVAL), &[&engine]);
+}
+
+/// A command that is killed cannot clean up, so the next one does. What belongs to a command that
+/// still runs stays.
+fn what_a_killed_command_left_is_removed(daemon: &Daemon) {
+    let engine = format!("--crossplane-image={ENGINE}");
+    let work = Work::with(daemon, FUNCTION, &[]).and("second", DEAF, &[]);
+    let start = || {
+        let mut command = work.command(&[&engine]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut killed = start();
+    until("three containers", || daemon.containers().len() == 3);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let ids = || daemon.containers().into_iter().map(|c| c.id).collect::<BTreeSet<_>>();
+    let (strays, networks) = (ids(), daemon.networks());
+    let running = start();
+    until("three other containers", || ids().len() == 3 && ids().is_disjoint(&strays));
+    until("another network", || daemon.networks().len() == 1 && daemon.networks() != networks);
+    let theirs = ids();
+    Work::with(daemon, FUNCTION, &[]).render(&[]).assert_rendered();
+    assert_eq!(ids(), theirs, "they are still needed");
+    let (code, _) = stop(running, "-INT");
+    assert_eq!(code, Some(130));
 }
 
 /// The output is larger than a pipe's buffer, so that the command blocks.

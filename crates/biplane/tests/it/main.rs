@@ -13,6 +13,7 @@ mod foreign_owner;
 mod guide;
 mod interrupted_while_blocked;
 mod kubernetes_lists;
+mod limited_files;
 mod many_composites;
 mod mismatched_files;
 mod mistakes;

@@ -68,6 +68,18 @@ fn all_of_them_have_one_time_to_end_in() {
     }
 }
 
+/// Its thread stays behind until the process ends.
+#[test]
+fn a_function_that_computes_for_ever_ends_with_the_time() {
+    for format in ["--output-format=v1", "--output-format=v2"] {
+        let function = Busy { takes: Duration::MAX, ..Busy::default() };
+        let ran = render(1, &function, &["--timeout=300ms", format]);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""));
+        assert!(ran.stderr.contains("context deadline exceeded"), "{}", ran.stderr);
+        assert_eq!(function.calls.load(Ordering::Relaxed), 1);
+    }
+}
+
 #[test]
 fn none_is_begun_after_one_has_failed() {
     for format in ["--output-format=v1", "--output-format=json"] {

@@ -171,6 +171,51 @@ fn what_a_program_has_started_ends_with_it_without_other_programs() {
     assert!(is_gone(pid.trim()), "{pid} is still there");
 }
 
+/// Only this user can reach the socket.
+#[test]
+fn a_program_may_listen_on_a_socket() {
+    let folder = Folder::new();
+    let seen = folder.at("seen");
+    let script = format!(
+        "ls -ld \"$(dirname \"$0\")\" > {}; exec {BIPLANE} function serve function-dummy --metrics-address= --insecure --network=unix --address=\"$0\"",
+        seen.display()
+    );
+    let program = render(&json!(["sh", "-c", script, "{socket}"]), &["--allow-process"]);
+    assert_eq!((program.exit, program.stderr.as_str()), (0, ""));
+    assert_eq!(program, in_process(&[]));
+    let seen = std::fs::read_to_string(seen).unwrap();
+    assert!(seen.starts_with("drwx------"), "{seen}");
+    let socket = seen.split_whitespace().last().unwrap();
+    assert!(!Path::new(socket).exists(), "its folder is removed");
+}
+
+/// A command that is killed cannot end anything itself.
+#[test]
+fn a_program_and_its_children_end_also_when_the_command_is_killed() {
+    let place = Folder::new();
+    let script = format!(
+        "cd {}; sleep 600 & echo $! > child; echo $$ > pids; exec sleep 600",
+        place.path().display()
+    );
+    let folder = example(&json!(["sh", "-c", script]));
+    let mut command = std::process::Command::new(BIPLANE)
+        .args(["render", "xr.yaml", "composition.yaml", "functions.yaml", "--allow-process"])
+        .current_dir(folder.path())
+        .spawn()
+        .unwrap();
+    let read = |name: &str| std::fs::read_to_string(place.at(name)).unwrap_or_default();
+    let start = std::time::Instant::now();
+    while !read("pids").ends_with('\n') {
+        assert!(start.elapsed().as_secs() < 60, "it is not started");
+        std::thread::yield_now();
+    }
+    command.kill().unwrap();
+    command.wait().unwrap();
+    for pid in [read("pids"), read("child")] {
+        assert!(is_gone(pid.trim()), "{pid} is still there");
+    }
+}
+
 /// Waits for the system to end a process. A zombie counts as ended.
 fn is_gone(pid: &str) -> bool {
     let start = std::time::Instant::now();

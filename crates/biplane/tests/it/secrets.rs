@@ -81,6 +81,80 @@ fn a_file_of_secrets_is_complained_about_without_being_shown() {
     }
 }
 
+/// Whichever flag names the file.
+#[test]
+fn a_document_that_is_a_secret_is_never_shown() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n";
+    let broken = [
+        format!("{secret}data:\n  password: hunter2: more\n"),
+        format!("{secret}data:\n  password: !!int hunter2\n"),
+        format!("kind: A\n---\n{secret}data:\n  password: \"hunter2\n"),
+        "{\"kind\": \"Secret\", \"data\": {\"password\": hunter2}}}\n".to_owned(),
+        "kind: List\nitems:\n- kind: Secret\n  data: {password: hunter2: more}\n".to_owned(),
+        // Its kind is missing.
+        "apiVersion: v1\nmetadata: {name: s}\ndata: {password: hunter2}\n".to_owned(),
+        // It is there twice.
+        format!(
+            "{secret}data: {{a: hunter2}}\n---\n{{kind: Secret, apiVersion: v1, metadata: {{name: s}}, data: {{a: hunter2b}}}}\n"
+        ),
+    ];
+    let flags = [
+        &["-o=DIR/s.yaml"][..],
+        &["-e=DIR/s.yaml"],
+        &["--required-resources=DIR/s.yaml"],
+        &["--function-credentials=DIR/s.yaml"],
+        &["--xrd=DIR/s.yaml"],
+        &["--until-stable", "--compositions=DIR/s.yaml"],
+        &["--context-files=k=DIR/s.yaml"],
+    ];
+    for text in &broken {
+        let mut failures = 0;
+        for flags in flags {
+            let ran = render(&[("s.yaml", text)], flags);
+            assert!(!ran.stderr.contains("hunter2"), "{flags:?}: {}", ran.stderr);
+            failures += u8::from(ran.exit != 0);
+        }
+        assert!(failures > 0, "{text}");
+        for name in ["xr.yaml", "composition.yaml", "functions.yaml"] {
+            let ran = render(&[(name, text)], &[]);
+            assert!(!ran.stderr.contains("hunter2"), "{name}: {}", ran.stderr);
+            assert_ne!(ran.exit, 0, "{name}: {text}");
+        }
+        let ran = render(&[("s/s.json", text)], &["-s=DIR/s"]);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        assert_ne!(ran.exit, 0, "{text}");
+        let operation = [("operation.yaml", text.as_str())];
+        let ran =
+            crate::support::run_on(&operation, &["operation", "render", "DIR/operation.yaml"]);
+        assert!(!ran.stderr.contains("hunter2"), "{}", ran.stderr);
+        assert_ne!(ran.exit, 0);
+    }
+}
+
+/// Context may hold anything.
+#[test]
+fn context_is_complained_about_without_being_shown() {
+    let attempted = "cannot parse context data: cannot unmarshal context value for key \"k\": ";
+    let problem = "error converting YAML to JSON: yaml: ";
+    for (text, error) in [
+        (
+            "token: hunter2: more",
+            "mapping values are not allowed in this context\n--> FROM, document 1, line 1, column 15",
+        ),
+        ("*hunter2", "unknown anchor referenced\n--> FROM, document 1, line 1, column 1"),
+        ("!!int hunter2", "cannot decode as a !!int\n--> FROM, document 1, line 1, column 7"),
+    ] {
+        let value = format!("--context-values=k={text}");
+        for (flag, from) in [(value.as_str(), "k"), ("--context-files=k=DIR/k.yaml", "DIR/k.yaml")]
+        {
+            let ran = render(&[("k.yaml", text)], &[flag]);
+            let said = ran.stderr.replace("\n                ", "\n");
+            let error = error.replace("FROM", from);
+            assert_eq!(said, format!("biplane: error: {attempted}{problem}{error}\n"), "{text}");
+        }
+    }
+}
+
 /// A function that returns the secrets that it receives.
 struct Gossip;
 

@@ -1,5 +1,6 @@
 //! The `convert` transform, which changes the type of a value.
 
+use biplane_function::Budget;
 use biplane_go::fmt::{FloatVerb, format_float};
 use biplane_go::{num, quantity};
 
@@ -8,7 +9,7 @@ use crate::patch_and_transform::input;
 use crate::patch_and_transform::validate;
 use crate::patch_and_transform::value::Val;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Convert {
     to: &'static str,
     format: &'static str,
@@ -34,7 +35,7 @@ impl Convert {
         })
     }
 
-    pub(crate) fn run(&self, value: Val) -> Result<Val, String> {
+    pub(crate) fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
         let from = value.type_name();
         if matches!(
             value,
@@ -52,8 +53,8 @@ impl Convert {
             (Val::Text(text), "float64", "quantity") => {
                 quantity::parse(text).map(Val::Float).map_err(|error| error.to_string())
             }
-            (Val::Text(text), "object", "json") => json::object(text),
-            (Val::Text(text), "array", "json") => json::array(text),
+            (Val::Text(text), "object", "json") => json::object(text, budget),
+            (Val::Text(text), "array", "json") => json::array(text, budget),
             (Val::Int(integer), "string", "none") => Ok(Val::text(integer.to_string())),
             (Val::Int(integer), "bool", "none") => Ok(Val::Bool(*integer == 1)),
             (Val::Int(integer), "float64", "none") => Ok(Val::Float(*integer as f64)),

@@ -1,12 +1,14 @@
 //! Decodes objects and lists from JSON strings. Every number is a double.
 
+use biplane_function::Budget;
 use biplane_go::json::decode;
 use biplane_model::Value;
 
 use crate::patch_and_transform::value::Val;
 
 /// Decodes an object. Null becomes a nil object.
-pub(crate) fn object(text: &[u8]) -> Result<Val, String> {
+pub(crate) fn object(text: &[u8], budget: &Budget) -> Result<Val, String> {
+    make(text, budget)?;
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilObject), Err),
         (Value::Object(map), error) => error.map_or(Ok(Val::Object(map)), Err),
@@ -15,12 +17,24 @@ pub(crate) fn object(text: &[u8]) -> Result<Val, String> {
 }
 
 /// Decodes a list. Null becomes a nil list.
-pub(crate) fn array(text: &[u8]) -> Result<Val, String> {
+pub(crate) fn array(text: &[u8], budget: &Budget) -> Result<Val, String> {
+    make(text, budget)?;
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilArray), Err),
         (Value::Array(items), error) => error.map_or(Ok(Val::Array(items)), Err),
         (other, _) => Err(mismatch(&other, "[]interface {}")),
     }
+}
+
+/// Makes room for the value of a JSON string: a few bytes of text can be hundreds in memory.
+fn make(text: &[u8], budget: &Budget) -> Result<(), String> {
+    const OBJECT: usize = 640;
+    let size = |byte: &u8| match byte {
+        b'{' => OBJECT,
+        b'[' | b',' | b':' => size_of::<Value>(),
+        _ => 1,
+    };
+    budget.make(text.iter().map(size).sum()).map_err(|exceeded| exceeded.to_string())
 }
 
 fn mismatch(value: &Value, wanted: &str) -> String {

@@ -11,8 +11,9 @@ fn transform(config: &Value, input: Value) -> Result<Value, String> {
     let input_object = json!({"resources": [{"name": "r", "patches": [{"transforms": [config]}]}]});
     let object = Object::from_value(input_object).unwrap();
     let parsed = Input::read(&object).unwrap();
-    let op = Transform::new(&parsed.resources[0].patches[0].transforms[0]);
-    run(&[op], input.into())?.into_json()
+    let patterns = Patterns::default();
+    let op = Transform::new(&parsed.resources[0].patches[0].transforms[0], &patterns);
+    run(&[op], input.into(), &Budget::default())?.into_json()
 }
 
 fn check(id: &str, config: &Value, input: Value, expected: Value) {
@@ -270,4 +271,52 @@ fn values_convert_between_types() {
     }
     let infinite = transform(&convert("float64", "none"), json!("inf"));
     assert_eq!(infinite, Err("json: unsupported value: +Inf".into()), "PTT-119");
+}
+
+/// A search string that almost matches everywhere was compared in full at every byte.
+#[test]
+fn replacing_takes_no_longer_for_searches_that_almost_match() {
+    let text = "a".repeat(1 << 20);
+    let search = "a".repeat(1 << 19) + "b";
+    let config = string("Replace", "replace", json!({"search": search, "replace": "c"}));
+    assert_eq!(transform(&config, text.clone().into()), Ok(text.clone().into()));
+    let config = string("Replace", "replace", json!({"search": "aa", "replace": "b"}));
+    assert_eq!(transform(&config, text.into()), Ok("b".repeat(1 << 19).into()));
+}
+
+#[test]
+fn texts_that_would_be_too_long_are_not_made() {
+    let long = "x".repeat(1 << 20);
+    let many = vec![Value::from("ab"); 10_000];
+    for (config, input) in [
+        (string("Format", "fmt", json!("%[1]s".repeat(20))), json!(long)),
+        (string("Format", "fmt", json!("%9999999[1]s".repeat(200))), json!("a")),
+        (string("Replace", "replace", json!({"search": "x", "replace": long})), json!(long)),
+        (string("Join", "join", json!({"separator": long})), Value::from(many)),
+    ] {
+        let error = transform(&config, input).unwrap_err();
+        let expected = "string transform could not resolve: a call may make 128 MiB of values, and \
+                        this one needs more";
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
+
+/// A few bytes of JSON are an object of hundreds.
+#[test]
+fn a_json_string_of_many_objects_is_not_decoded() {
+    let text = format!("[{}]", vec![r#"{"a":0}"#; 300_000].join(","));
+    let error = transform(&convert("array", "json"), text.into()).unwrap_err();
+    assert!(error.contains("a call may make 128 MiB of values"), "{error}");
+}
+
+#[test]
+fn regular_expressions_share_the_room_of_their_input() {
+    let patterns = Patterns::default();
+    assert!(patterns.parse(r"^\pL{1000}$").is_ok());
+    let error = patterns.parse(r"^\pL{1000}$").unwrap_err();
+    let expected = "the regular expressions of an input may take 64 MiB when compiled, and \
+                    \"^\\\\pL{1000}$\" is beyond that";
+    assert_eq!(error, expected);
+    assert!(patterns.parse("[a-z]+").is_ok());
+    assert!(patterns.kept_size() > 100_000_000);
 }

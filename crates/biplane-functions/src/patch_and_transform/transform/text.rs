@@ -2,16 +2,19 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use biplane_go::fmt::quote;
+use biplane_function::Budget;
+use biplane_go::fmt::{Arg, quote};
 use biplane_go::regex::GoRegex;
 use biplane_go::text::runes;
 use biplane_go::{fmt, text};
+use memchr::memmem;
 
 use super::hash::{self, Hash};
+use super::{Patterns, search};
 use crate::patch_and_transform::input;
 use crate::patch_and_transform::value::Val;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Text {
     Fail(String),
     Format(String),
@@ -23,7 +26,7 @@ pub(crate) enum Text {
     Replace { search: String, replace: String },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Conversion {
     ToUpper,
     ToLower,
@@ -35,7 +38,7 @@ pub(crate) enum Conversion {
 }
 
 impl Text {
-    pub(crate) fn new(config: &input::Text) -> Self {
+    pub(crate) fn new(config: &input::Text, patterns: &Patterns) -> Self {
         let kind = config.kind.as_str();
         let transform = match kind {
             "Format" => config.format.clone().map(Self::Format).ok_or("fmt"),
@@ -44,7 +47,7 @@ impl Text {
             }
             "TrimPrefix" => config.trim.clone().map(Self::TrimPrefix).ok_or("trim"),
             "TrimSuffix" => config.trim.clone().map(Self::TrimSuffix).ok_or("trim"),
-            "Regexp" => config.regexp.as_ref().map(Self::regexp).ok_or("regexp"),
+            "Regexp" => config.regexp.as_ref().map(|c| Self::regexp(c, patterns)).ok_or("regexp"),
             "Join" => config.separator.clone().map(Self::Join).ok_or("join"),
             "Replace" => config
                 .replace
@@ -65,48 +68,81 @@ impl Text {
         })
     }
 
-    fn regexp(config: &input::Regexp) -> Self {
+    fn regexp(config: &input::Regexp, patterns: &Patterns) -> Self {
         Self::Regexp {
-            regex: GoRegex::new(&config.pattern)
+            regex: patterns
+                .parse(&config.pattern)
                 .map_err(|error| format!("could not compile regexp: {error}")),
             pattern: config.pattern.clone(),
             group: config.group,
         }
     }
 
-    pub(crate) fn run(&self, value: &Val) -> Result<Vec<u8>, String> {
+    pub(crate) fn run(&self, value: &Val, budget: &Budget) -> Result<Vec<u8>, String> {
         match self {
             Self::Fail(error) => Err(error.clone()),
-            Self::Format(format) => Ok(fmt::sprintf(format.as_bytes(), &[value.as_arg()])),
-            Self::Convert(conversion) => conversion.run(value),
+            Self::Format(format) => format_within(format, &[value.as_arg()], budget),
+            Self::Convert(conversion) => made(conversion.run(value)?, budget),
             Self::TrimPrefix(prefix) => {
-                let text = value.display();
+                let text = made(value.display(), budget)?;
                 Ok(text.strip_prefix(prefix.as_bytes()).unwrap_or(&text).to_vec())
             }
             Self::TrimSuffix(suffix) => {
-                let text = value.display();
+                let text = made(value.display(), budget)?;
                 Ok(text.strip_suffix(suffix.as_bytes()).unwrap_or(&text).to_vec())
             }
             Self::Regexp { regex, pattern, group } => {
                 let regex = regex.as_ref().map_err(Clone::clone)?;
-                let text = value.display();
-                let found = usize::try_from(*group).ok().and_then(|g| regex.group(&text, g));
+                let text = made(value.display(), budget)?;
+                search(regex, &text, budget)?;
+                let found = match usize::try_from(*group) {
+                    Ok(group) => regex
+                        .group(&text, group)
+                        .map_err(|error| format!("could not compile regexp: {error}"))?,
+                    Err(_) => None,
+                };
                 found.map(<[u8]>::to_vec).ok_or_else(|| {
                     let pattern = quote(pattern);
                     format!("regexp {pattern} had no matches for group {group}")
                 })
             }
-            Self::Join(separator) => join(value, separator.as_bytes()),
+            Self::Join(separator) => join(value, separator.as_bytes(), budget),
             Self::Replace { search, replace } => {
-                Ok(replace_all(&value.display(), search.as_bytes(), replace.as_bytes()))
+                let text = made(value.display(), budget)?;
+                replace_all(&text, search.as_bytes(), replace.as_bytes(), budget)
             }
         }
     }
 }
 
+/// The longest text: no caller accepts an answer that is as large.
+const MAX_TEXT: usize = 16 << 20;
+
+/// Formats arguments, if there is room for the result.
+pub(crate) fn format_within(
+    format: &str,
+    args: &[Arg<'_>],
+    budget: &Budget,
+) -> Result<Vec<u8>, String> {
+    let text = fmt::sprintf_within(format.as_bytes(), args, budget.room().min(MAX_TEXT));
+    made(text.ok_or_else(|| budget.overflow().to_string())?, budget)
+}
+
+/// Counts a text that was made from a value that was counted.
+fn made(text: Vec<u8>, budget: &Budget) -> Result<Vec<u8>, String> {
+    make(text.len(), budget)?;
+    Ok(text)
+}
+
+/// Makes room for a text.
+fn make(length: usize, budget: &Budget) -> Result<(), String> {
+    let room = if length > MAX_TEXT { Err(budget.overflow()) } else { budget.make(length) };
+    room.map_err(|exceeded| exceeded.to_string())
+}
+
 /// Joins a list like upstream: the separator follows every item, and then one byte is cut off the
 /// end, whatever the length of the separator.
-fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
+fn join(value: &Val, separator: &[u8], budget: &Budget) -> Result<Vec<u8>, String> {
     let items = match value {
         Val::Array(items) => items.as_slice(),
         Val::NilArray => &[],
@@ -114,7 +150,13 @@ fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
     };
     let mut out = Vec::new();
     for item in items {
-        out.extend(fmt::display(item.into()));
+        let item = fmt::display(item.into());
+        let length = item.len() + separator.len();
+        if out.len() + length > MAX_TEXT {
+            return Err(budget.overflow().to_string());
+        }
+        make(length, budget)?;
+        out.extend(item);
         out.extend_from_slice(separator);
     }
     if !separator.is_empty() {
@@ -123,22 +165,31 @@ fn join(value: &Val, separator: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-fn replace_all(text: &[u8], search: &[u8], replace: &[u8]) -> Vec<u8> {
+fn replace_all(
+    text: &[u8],
+    search: &[u8],
+    replace: &[u8],
+    budget: &Budget,
+) -> Result<Vec<u8>, String> {
     if search.is_empty() {
-        return fill(text, replace);
+        let count = runes(text).count() + 1;
+        make(text.len().saturating_add(count.saturating_mul(replace.len())), budget)?;
+        return Ok(fill(text, replace));
     }
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((first, after)) = rest.split_first() {
-        if let Some(after) = rest.strip_prefix(search) {
-            out.extend_from_slice(replace);
-            rest = after;
-        } else {
-            out.push(*first);
-            rest = after;
-        }
+    let finder = memmem::Finder::new(search);
+    let count = finder.find_iter(text).count();
+    let length = text.len() - count * search.len();
+    let length = length.saturating_add(count.saturating_mul(replace.len()));
+    make(length, budget)?;
+    let mut out = Vec::with_capacity(length);
+    let mut done = 0;
+    for found in finder.find_iter(text) {
+        out.extend_from_slice(text.get(done..found).unwrap_or_default());
+        out.extend_from_slice(replace);
+        done = found + search.len();
     }
-    out
+    out.extend_from_slice(text.get(done..).unwrap_or_default());
+    Ok(out)
 }
 
 /// Replaces an empty search string, which matches around every character.

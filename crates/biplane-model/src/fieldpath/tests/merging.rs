@@ -110,3 +110,36 @@ fn a_path_that_cannot_be_read_is_refused_in_the_words_of_reading_or_writing() {
     let options: MergeOptions = serde_json::from_str(text).unwrap();
     assert_eq!(serde_json::to_string(&options).unwrap(), text, "FP-50");
 }
+
+/// Every append copied the array, and compared all new items with all old ones.
+#[test]
+fn appending_takes_time_for_the_new_items_only() {
+    let options = Some(MergeOptions { keep_map_values: None, append_slice: T });
+    let mut map = doc(r#"{"v":{"list":[],"rest":{}}}"#);
+    let numbers = |range: std::ops::Range<i32>| Value::from(range.collect::<Vec<_>>());
+    path("v.list").merge_normalized(&mut map, numbers(0..50_000), options).unwrap();
+    path("v.list").merge_normalized(&mut map, numbers(25_000..75_000), options).unwrap();
+    for number in 75_000..77_000 {
+        path("v.list").merge_normalized(&mut map, numbers(number..number + 1), options).unwrap();
+    }
+    assert_eq!(map["v"]["list"], numbers(0..77_000));
+}
+
+#[test]
+fn a_merge_that_fails_changes_nothing() {
+    let before = doc(r#"{"v":{"a":1,"b":{"c":"text"}}}"#);
+    let mut map = before.clone();
+    let options = Some(MergeOptions { keep_map_values: None, append_slice: T });
+    let error = path("v").merge(&mut map, json!({"a": 2, "b": {"c": [1]}}), options).unwrap_err();
+    let text = "cannot append two slices with different type ([]interface {}, string)";
+    assert_eq!(error.to_string(), format!("failed to merge values: {text}"));
+    assert_eq!(map, before);
+}
+
+#[test]
+fn an_expansion_ends_when_there_is_no_room() {
+    let map = doc(r#"{"a":[1,2,3]}"#);
+    let room = |room| path("a[*]").expand_within(&map, room).unwrap();
+    assert_eq!(room(12), Some(vec!["a[0]".to_owned(), "a[1]".to_owned(), "a[2]".to_owned()]));
+    assert_eq!(room(11), None);
+}

@@ -109,6 +109,22 @@ fn what_is_wrong_with_a_project_is_said() {
             "function 0: tarball: pathPrefix must be relative",
         ),
         (
+            "repository: r\npaths: {functions: ../../home, schemas: s/../../t}",
+            "[functions path must not lead out of the project: \"../../home\", schemas path must not lead out of the project: \"s/../../t\"]",
+        ),
+        (
+            "repository: r\nfunctions: [{source: Directory, directory: {name: ../../etc}}]",
+            "function 0: directory: name must not lead out of the project: \"../../etc\"",
+        ),
+        (
+            "repository: r\nfunctions: [{source: Directory, directory: {name: /etc}}]",
+            "function 0: directory: name must be relative",
+        ),
+        (
+            "repository: r\nfunctions: [{source: Tarball, tarball: {name: a, pathPrefix: a/../../b}}]",
+            "function 0: tarball: pathPrefix must not lead out of the project: \"a/../../b\"",
+        ),
+        (
             "repository: r\nfunctions: [{source: Directory, directory: {name: a}}, {source: Tarball, tarball: {name: a, pathPrefix: p}}]",
             "function 1: name \"a\" is already used by function 0",
         ),

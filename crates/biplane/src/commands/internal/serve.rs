@@ -1,23 +1,18 @@
 //! `internal serve`: the render engine as a gRPC server, for callers that render many times.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use biplane_engine::render::{RenderError, Settings, connect, render};
-use biplane_function::serve::SocketAuthority;
+use biplane_function::server::{self, Limits, Listener, Network};
 use biplane_proto::render::service::render_service_server::{RenderService, RenderServiceServer};
 use biplane_proto::render::v1alpha1::{RenderRequest, RenderResponse};
 use biplane_runner::Connections;
 use clap::Args;
 use prost::Message;
 use prost_types::Any;
-use tokio::net::{TcpListener, UnixListener};
-use tokio::task::JoinSet;
-use tokio_stream::StreamExt as _;
-use tokio_stream::wrappers::UnixListenerStream;
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tonic::{Code, Request, Response, Status};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -49,53 +44,49 @@ impl Serve {
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.enable_all()).build()?;
-        runtime.block_on(self.serve(streams))
+        let served = runtime.block_on(self.serve(streams));
+        // Renders that were given up must not keep the process alive.
+        runtime.shutdown_background();
+        served
     }
 
     async fn serve(self, streams: &mut Streams<'_>) -> Result<()> {
         // Before listening, so that a program that finds the socket can also stop the server.
         let stop = signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
+        let at_once =
+            signals::nth_of(2, signals::of_servers()).context("cannot listen for signals")?;
         let (health, health_service) = tonic_health::server::health_reporter();
-        let engine =
-            Engine { settings: self.common.settings(), connections: Connections::default() };
+        let engine = Engine::new(self.common.settings());
         let service = RenderServiceServer::new(engine)
             .max_decoding_message_size(self.max_recv_message_size.saturating_mul(1024 * 1024))
             .max_encoding_message_size(usize::MAX);
         health.set_serving::<RenderServiceServer<Engine>>().await;
         let undescribed = "cannot describe the service";
-        let router = Server::builder()
+        let limits = Limits::default();
+        let router = server::builder(&limits)
             .add_service(service)
             .add_service(health_service)
             .add_service(reflection().build_v1().context(undescribed)?)
             .add_service(reflection().build_v1alpha().context(undescribed)?);
         let address = &self.address;
-        let cannot = || format!("cannot listen at {address}");
-        if let Some(path) =
-            address.strip_prefix("unix://").or_else(|| address.strip_prefix("unix:"))
-        {
-            let socket = Socket::bind(Path::new(path)).with_context(cannot)?;
-            streams.say(&format!("listening on unix://{path}"));
-            let incoming = UnixListenerStream::new(socket.listener);
-            let incoming = incoming.map(|accepted| accepted.map(SocketAuthority::new));
-            let served = router.serve_with_incoming_shutdown(incoming, stop).await;
-            // New connections must be refused from now on.
-            let _ = std::fs::remove_file(&socket.path);
-            served.context("cannot serve")
-        } else {
-            let listener = TcpListener::bind(address.as_str()).await.with_context(cannot)?;
-            streams.say(&format!("listening on {}", listener.local_addr()?));
-            router
-                .serve_with_incoming_shutdown(undelayed(listener), stop)
-                .await
-                .context("cannot serve")
-        }
+        let path = address.strip_prefix("unix://").or_else(|| address.strip_prefix("unix:"));
+        let (network, at) = match path {
+            Some(path) => (Network::Unix, path),
+            None => (Network::Tcp, address.as_str()),
+        };
+        let listener = Listener::bind(network, at).await;
+        let listener = listener.with_context(|| format!("cannot listen at {address}"))?;
+        let listens = match listener.tcp_address() {
+            Some(bound) => bound.to_string(),
+            None => format!("unix://{at}"),
+        };
+        streams.say(&format!("listening on {listens}"));
+        let served = server::run(listener, None, &limits, stop, at_once, |incoming, stopping| {
+            router.serve_with_incoming_shutdown(incoming, stopping)
+        });
+        // A server that had to be given up was told to stop.
+        served.await.unwrap_or(Ok(())).context("cannot serve")
     }
-}
-
-/// Connections over TCP without Nagle's algorithm, which would delay each call by tens of
-/// milliseconds.
-fn undelayed(listener: TcpListener) -> TcpIncoming {
-    TcpIncoming::from(listener).with_nodelay(Some(true))
 }
 
 /// Describes the services to clients, in both versions of gRPC reflection.
@@ -119,34 +110,38 @@ const SERVICES: [&str; 4] = [
     "grpc.reflection.v1alpha.ServerReflection",
 ];
 
-struct Socket {
-    listener: UnixListener,
-    path: PathBuf,
-}
+/// How many renders run at a time. Each has a thread, which mostly waits for functions.
+const MAX_RENDERS: usize = 256;
 
-impl Socket {
-    /// Binds the socket. A stale socket is replaced; a socket that is in use, or any other file, is
-    /// not.
-    fn bind(path: &Path) -> Result<Self> {
-        use std::os::unix::fs::FileTypeExt;
-        if let Ok(metadata) = std::fs::symlink_metadata(path) {
-            if !metadata.file_type().is_socket() {
-                bail!("{} exists and is not a socket", path.display());
-            }
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                bail!("another server listens there");
-            }
-            std::fs::remove_file(path)?;
-        }
-        Ok(Self { listener: UnixListener::bind(path)?, path: path.to_owned() })
-    }
-}
+/// How many renders may wait to run.
+const MAX_WAITING: usize = 1024;
 
 /// Renders, and keeps connections to functions.
-#[derive(Clone)]
 struct Engine {
     settings: Settings,
     connections: Connections,
+    running: Semaphore,
+    waiting: Semaphore,
+}
+
+impl Engine {
+    fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            connections: Connections::default(),
+            running: Semaphore::new(MAX_RENDERS),
+            waiting: Semaphore::new(MAX_WAITING),
+        }
+    }
+
+    /// Waits until another render may run, unless too many do.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Status> {
+        let _place = self.waiting.try_acquire().map_err(|_| {
+            Status::resource_exhausted(format!("{MAX_WAITING} renders are waiting already"))
+        })?;
+        let turn = self.running.acquire().await;
+        turn.map_err(|_| Status::unavailable("the server is closing"))
+    }
 }
 
 #[tonic::async_trait]
@@ -162,10 +157,20 @@ impl RenderService for Engine {
         })?;
         let functions = Arc::new(functions);
         let settings = self.settings.clone();
+        let _turn = self.turn().await?;
         // A panic affects only its own render, and a caller that disconnects cancels only its own.
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move { render(request, functions, &settings).await });
-        match tasks.join_next().await {
+        let (_caller, gone) = oneshot::channel::<()>();
+        let runtime = Handle::current();
+        // Not on the threads that read and write: a render computes.
+        let task = tokio::task::spawn_blocking(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    rendered = render(request, functions, &settings) => Some(rendered),
+                    _ = gone => None,
+                }
+            })
+        });
+        match task.await.transpose() {
             Some(Ok(Ok(response))) => {
                 tracing::debug!(bytes = response.encoded_len(), "rendered");
                 Ok(Response::new(response))
@@ -182,7 +187,7 @@ impl RenderService for Engine {
                 tracing::error!(%error, "render died");
                 Err(Status::internal("the render engine failed unexpectedly"))
             }
-            None => Err(Status::internal("the render engine did not start")),
+            None => Err(Status::cancelled("context canceled")),
         }
     }
 }

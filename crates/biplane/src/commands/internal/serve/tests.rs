@@ -6,21 +6,10 @@ use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, FunctionRunner, RunError};
 use serde_json::json;
-use tokio::net::TcpStream;
 
 use super::*;
 use biplane_console::Progress;
 use biplane_console::Stderr;
-
-#[tokio::test]
-async fn answers_over_tcp_are_sent_at_once() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut incoming = undelayed(listener);
-    let (client, accepted) = tokio::join!(TcpStream::connect(address), incoming.next());
-    assert!(!client.unwrap().nodelay().unwrap(), "the system's default is to wait");
-    assert!(accepted.unwrap().unwrap().nodelay().unwrap());
-}
 
 /// A function that panics in every call.
 struct Dying;
@@ -69,7 +58,7 @@ fn logged(flags: &[&str]) -> Vec<String> {
     serve(flags).log(false).during(&Stderr::to(out.clone()), &Progress::default(), || {
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.worker_threads(1).enable_all()).build().unwrap();
-        let engine = Engine { settings: Settings::default(), connections: Connections::default() };
+        let engine = Engine::new(Settings::default());
         let request = request("dns:///dying:9443");
         engine.connections.replace("dns:///dying:9443", Arc::new(Dying));
         // On a thread of the runtime, as in the server.

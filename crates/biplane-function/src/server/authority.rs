@@ -12,27 +12,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tonic::transport::server::Connected;
 
 /// A connection over a Unix socket whose client may send the path of the socket as the authority.
 #[derive(Debug)]
-pub struct SocketAuthority<S> {
+pub(super) struct SocketAuthority<S> {
     inner: S,
     frames: Frames,
 }
 
 impl<S> SocketAuthority<S> {
     /// Wraps a connection, before anything was read from it.
-    pub fn new(inner: S) -> Self {
+    pub(super) fn new(inner: S) -> Self {
         Self { inner, frames: Frames::default() }
-    }
-}
-
-impl<S: Connected> Connected for SocketAuthority<S> {
-    type ConnectInfo = S::ConnectInfo;
-
-    fn connect_info(&self) -> S::ConnectInfo {
-        self.inner.connect_info()
     }
 }
 
