@@ -1,6 +1,23 @@
-//! The limits of a run, and what is left of them.
+//! The limits of a run, what is left of them, and what a run gets from the world.
 
-use crate::func::Host;
+/// What functions read from the world. A fixed host makes a run reproducible.
+pub trait Host {
+    /// The time: seconds since 1970 and nanoseconds.
+    fn now(&self) -> (i64, u32);
+
+    /// Fills a buffer with random bytes.
+    fn random(&self, buffer: &mut [u8]);
+
+    /// The addresses of a host name. The error is what Go's resolver would say.
+    fn resolve(&self, name: &str) -> Result<Vec<String>, String> {
+        Err(format!("lookup {name}: no such host"))
+    }
+
+    /// Whether the run has taken too long. Called every few thousand steps.
+    fn expired(&self) -> bool {
+        false
+    }
+}
 
 /// How much a run may do. The numbers are our own: Go has no limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +34,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps: 5_000_000, output: 64 << 20, memory: 256 << 20, depth: 100_000 }
+        Self { steps: 20_000_000, output: 64 << 20, memory: 256 << 20, depth: 200_000 }
     }
 }
 
@@ -32,6 +49,12 @@ pub enum Exceeded {
     Memory(u64),
     #[error("the template takes too long")]
     Time,
+    #[error("the template has more than {0} templates active at the same time")]
+    Depth(usize),
+    #[error("a value is nested deeper than {0} levels")]
+    Nesting(usize),
+    #[error("a value is too large to print")]
+    Values,
 }
 
 /// How many steps pass between two looks at the clock.
@@ -69,6 +92,11 @@ impl Budget {
         let left = self.output.checked_sub(bytes).ok_or(Exceeded::Output(self.limits.output));
         self.output = left?;
         Ok(())
+    }
+
+    /// How many bytes functions may still make.
+    pub(crate) fn memory(&self) -> usize {
+        usize::try_from(self.memory).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn reserve(&mut self, bytes: u64) -> Result<(), Exceeded> {

@@ -1,80 +1,34 @@
-//! How functions are declared, and what they get from a run.
+//! How functions are declared.
 
-use std::fmt;
 use std::sync::Arc;
 
-use crate::budget::Budget;
+pub use crate::budget::Host;
 use crate::types::Type;
 use crate::value::Value;
+pub use crate::value::{Call, Failure};
 
-/// Why a call failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An error or a panic of the function. Templates report `error calling F: <text>` for both.
-    Message(String),
-    /// A limit of the run is used up.
-    Limit(crate::budget::Exceeded),
+/// The comparisons that need an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
 }
 
-impl Failure {
-    /// An error, or the text of a panic.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self::Message(message.into())
-    }
-}
-
-impl From<crate::budget::Exceeded> for Failure {
-    fn from(exceeded: crate::budget::Exceeded) -> Self {
-        Self::Limit(exceeded)
-    }
-}
-
-/// What functions read from the world. A fixed host makes a run reproducible.
-pub trait Host {
-    /// The time: seconds since 1970 and nanoseconds.
-    fn now(&self) -> (i64, u32);
-
-    /// Fills a buffer with random bytes.
-    fn random(&self, buffer: &mut [u8]);
-
-    /// The addresses of a host name. The error is what Go's resolver would say.
-    fn resolve(&self, name: &str) -> Result<Vec<String>, String> {
-        Err(format!("lookup {name}: no such host"))
-    }
-
-    /// Whether the run has taken too long. Called every few thousand steps.
-    fn expired(&self) -> bool {
-        false
-    }
-}
-
-/// What a function gets besides its arguments.
-#[allow(missing_debug_implementations)] // a host has nothing to show
-pub struct Call<'a> {
-    pub(crate) host: &'a dyn Host,
-    pub(crate) budget: &'a mut Budget,
-}
-
-impl<'a> Call<'a> {
-    /// What a function outside of a template gets.
-    pub fn new(host: &'a dyn Host, budget: &'a mut Budget) -> Self {
-        Self { host, budget }
-    }
-
-    /// The clock, random numbers and names.
-    pub fn host(&self) -> &dyn Host {
-        self.host
-    }
-
-    /// Accounts for work: call it before a loop of this many rounds.
-    pub fn spend(&mut self, steps: u64) -> Result<(), Failure> {
-        Ok(self.budget.spend(steps, self.host)?)
-    }
-
-    /// Accounts for memory: call it before making a string or list of this many bytes.
-    pub fn reserve(&mut self, bytes: u64) -> Result<(), Failure> {
-        Ok(self.budget.reserve(bytes)?)
-    }
+/// Functions that see places rather than values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Builtin {
+    And,
+    Or,
+    Not,
+    Len,
+    Index,
+    Slice,
+    Call,
+    Eq,
+    Ne,
+    Ordered(Order),
 }
 
 /// The code of a function.
@@ -84,7 +38,7 @@ pub type Body = Arc<dyn Fn(&mut Call<'_>, &[Value]) -> Result<Value, Failure> + 
 pub(crate) enum Code {
     Native(Body),
     /// Functions that see values as `reflect.Value`s, or the operands themselves.
-    Builtin(crate::builtin::Builtin),
+    Builtin(Builtin),
     /// Runs a named template and returns its output.
     Include,
 }
@@ -99,8 +53,8 @@ pub struct Func {
     pub(crate) code: Code,
 }
 
-impl fmt::Debug for Func {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl std::fmt::Debug for Func {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, params, variadic, result, .. } = self;
         let dots = if *variadic { "..." } else { "" };
         write!(f, "{name}{params:?}{dots} -> {result:?}")
@@ -140,8 +94,23 @@ impl Func {
         }
     }
 
+    pub(crate) fn builtin(
+        name: &'static str,
+        params: &'static [Type],
+        variadic: bool,
+        result: Type,
+        builtin: Builtin,
+    ) -> Self {
+        Self { name, params, variadic, result, code: Code::Builtin(builtin) }
+    }
+
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The type of an argument.
+    pub(crate) fn param(&self, index: usize) -> Type {
+        self.params.get(index).or(self.params.last()).copied().unwrap_or(Type::Any)
     }
 
     /// Runs the code on arguments that fit the parameters, outside of a template. The built-in

@@ -5,8 +5,21 @@
 
 pub mod budget;
 mod builtin;
+mod error;
+mod exec;
 pub mod func;
-mod order;
-mod print;
+mod lex;
+mod literal;
+mod parse;
+mod program;
+mod slot;
+pub mod sprig;
+mod template;
 pub mod types;
 pub mod value;
+
+pub use error::{ParseError, Place, RunError};
+pub use exec::MissingKey;
+pub use lex::Delimiters;
+pub use template::{Functions, Template};
+pub use value::print;

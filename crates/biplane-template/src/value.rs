@@ -3,16 +3,19 @@
 //! Clones are cheap. Maps and lists are references, as in Go: a clone names the same map. A run
 //! stays on one thread, so that references need no locks.
 
+mod call;
 mod containers;
-mod object;
+pub(crate) mod order;
+pub mod print;
 
+use std::any::Any;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
+pub use self::call::{Call, Failure};
 pub use self::containers::{List, Map};
-pub use self::object::{Object, Signature};
 use crate::types::{IntKind, Kind, Type, UintKind};
-use crate::func::Func;
 
 /// A string. Go's strings are bytes, which need not be valid UTF-8.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +24,10 @@ pub struct Text(Arc<[u8]>);
 impl Text {
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    pub(crate) fn shared(&self) -> Arc<[u8]> {
+        self.0.clone()
     }
 
     /// The text with replacement characters for invalid bytes.
@@ -88,8 +95,7 @@ pub enum Value {
     List(List),
     Map(Map),
     /// A value of a named type: a struct, a pointer to one, or a number or string with methods.
-    Object(std::rc::Rc<dyn Object>),
-    Func(Arc<Func>),
+    Object(Rc<dyn Object>),
 }
 
 impl Value {
@@ -115,7 +121,7 @@ impl Value {
 
     /// A value of a named type.
     pub fn object(object: impl Object + 'static) -> Self {
-        Self::Object(std::rc::Rc::new(object))
+        Self::Object(Rc::new(object))
     }
 
     /// An `[]interface {}`.
@@ -171,7 +177,6 @@ impl Value {
             Self::List(list) => Type::Slice(list.element()),
             Self::Map(map) => Type::Map(map.key(), map.element()),
             Self::Object(object) => object.go_type(),
-            Self::Func(_) => Type::named("func", Kind::Func),
         })
     }
 
@@ -216,16 +221,16 @@ impl Value {
             Self::List(list) => !list.is_empty(),
             Self::Map(map) => !map.is_empty(),
             Self::Object(object) => object.underlying().is_none_or(|value| value.is_true()),
-            Self::Func(_) => true,
         }
     }
 
-    /// The value as `fmt.Sprint` prints it (`%v`).
+    /// The value as `fmt.Sprint` prints it (`%v`). For values that may be huge, use
+    /// [`Call::display`].
     pub fn display(&self) -> Vec<u8> {
         if let Self::Str(text) = self {
             return text.to_vec();
         }
-        crate::print::display(self)
+        print::display(self)
     }
 
     /// The zero value of a type.
@@ -273,5 +278,106 @@ impl From<&str> for Value {
 impl From<String> for Value {
     fn from(text: String) -> Self {
         Self::text(text)
+    }
+}
+
+/// How a method is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    pub params: &'static [Type],
+    pub variadic: bool,
+    pub result: Type,
+    /// The complaint about a method that templates cannot call, such as one with three results.
+    pub unusable: Option<&'static str>,
+}
+
+impl Signature {
+    /// A method with these parameters and this result.
+    pub const fn new(params: &'static [Type], result: Type) -> Self {
+        Self { params, variadic: false, result, unusable: None }
+    }
+
+    /// A method that templates cannot call.
+    pub const fn unusable(why: &'static str) -> Self {
+        Self { params: &[], variadic: false, result: Type::Any, unusable: Some(why) }
+    }
+}
+
+/// How a value of a named type is written as JSON.
+#[derive(Clone, Debug)]
+pub enum Json {
+    /// Like another value.
+    As(Value),
+    /// As an object with these members in this order.
+    Fields(Vec<(&'static str, Value)>),
+    /// Not at all, for this reason.
+    Failed(String),
+}
+
+/// A value of a named Go type: a struct, a pointer to a struct, or a number or string with methods.
+pub trait Object: fmt::Debug {
+    /// Its type, a [`Type::Named`].
+    fn go_type(&self) -> Type;
+
+    /// To get back at the Rust type.
+    fn as_any(&self) -> &dyn Any;
+
+    /// The number or string that the value is, if the type is one.
+    fn underlying(&self) -> Option<Value> {
+        None
+    }
+
+    /// What its method `String` or `Error` returns. `fmt` prints that.
+    fn string(&self) -> Option<String> {
+        None
+    }
+
+    /// The fields of a struct in their order, for printing. A pointer to a struct has them too.
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
+
+    /// An exported field of a struct.
+    fn field(&self, name: &str) -> Option<Value> {
+        let mut fields = self.fields().into_iter();
+        let exported = name.chars().next().is_some_and(char::is_uppercase);
+        fields.find(|(field, _)| exported && *field == name).map(|(_, value)| value)
+    }
+
+    /// The parameters of a method, if the type has it.
+    fn method(&self, _name: &str) -> Option<Signature> {
+        None
+    }
+
+    /// Calls a method that [`Object::method`] knows. The arguments fit its parameters.
+    fn call(&self, name: &str, _call: &mut Call<'_>, _args: &[Value]) -> Result<Value, Failure> {
+        Err(Failure::new(format!("no method {name}")))
+    }
+
+    /// The names of all methods and fields, to propose one for a misspelt name.
+    fn names(&self) -> Vec<&'static str> {
+        self.fields().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Whether two values of the same type are equal (`==`). Pointers are equal if they are the
+    /// same pointer, which the caller has checked.
+    fn equals(&self, _other: &dyn Object) -> bool {
+        false
+    }
+
+    /// Whether two values of the same type have the same contents (`reflect.DeepEqual`), which
+    /// looks behind pointers.
+    fn deep_equals(&self, other: &dyn Object) -> bool {
+        self.equals(other)
+    }
+
+    /// What `copystructure` makes of the value. `None` means the value itself.
+    fn deep_copy(&self) -> Option<Value> {
+        None
+    }
+
+    /// What `encoding/json` writes.
+    fn json(&self) -> Json {
+        self.underlying().map_or_else(|| Json::Fields(self.fields()), Json::As)
     }
 }

@@ -111,7 +111,7 @@ impl Map {
 
     /// A `map[interface {}]interface {}`: entries with string keys and others.
     pub fn any(strings: BTreeMap<Text, Value>, mut others: Vec<(Value, Value)>) -> Self {
-        others.sort_by(|(a, _), (b, _)| crate::order::compare(a, b));
+        others.sort_by(|(a, _), (b, _)| super::order::compare(a, b));
         Self::build(&Type::Any, &Type::Any, false, strings, others)
     }
 
@@ -178,6 +178,42 @@ impl Map {
         // The old value may own much. It is dropped when the map is free again.
         drop(entries);
         drop(old);
+        true
+    }
+
+    /// An empty map of the same type.
+    #[must_use]
+    pub fn like(&self) -> Self {
+        Self::build(self.key(), self.element(), false, BTreeMap::new(), Vec::new())
+    }
+
+    /// The element of any key.
+    pub fn get_any(&self, key: &Value) -> Option<Value> {
+        if let Value::Str(text) = key {
+            return self.get(text);
+        }
+        let others = self.0.others.borrow();
+        let found = others.iter().find(|(other, _)| super::order::compare(other, key).is_eq());
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// Sets the element of any key. Returns false for a nil map.
+    pub fn insert_any(&self, key: Value, value: Value) -> bool {
+        if let Value::Str(text) = key {
+            return self.insert(text, value);
+        }
+        let Ok(mut others) = self.0.others.try_borrow_mut() else { return false };
+        if self.0.nil {
+            return false;
+        }
+        match others.binary_search_by(|(other, _)| super::order::compare(other, &key)) {
+            Ok(at) => {
+                if let Some((_, slot)) = others.get_mut(at) {
+                    *slot = value;
+                }
+            }
+            Err(at) => others.insert(at, (key, value)),
+        }
         true
     }
 
