@@ -4,9 +4,10 @@
 
 use std::fmt;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
-
+use super::Dialect;
 use super::error::Excerpt;
+use super::parse::{Event, Parser, Properties};
+use super::scan::ScalarStyle;
 use super::stream::{Chunk, Chunks};
 
 /// A location in a text. It prints as its numbers, and the line with a caret below.
@@ -73,29 +74,30 @@ enum Next {
 
 /// The location in one document, if there is a document.
 fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
-    let mut options = Options::default();
-    options.set_emit_comments(false);
     let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
-    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut parser = Parser::new(text.as_bytes(), Dialect::V2);
     let mut open: Vec<Open> = Vec::new();
     let mut found = None;
     let mut deepest = 0;
     // If the text cannot be parsed further, use the best match so far.
-    while let Some(Ok((event, span))) = parser.next_event() {
+    while let Ok((event, mark)) = parser.next() {
         let next = match &event {
             Event::SequenceStart(..) => Some(Next::Item(0)),
             Event::MappingStart(..) => Some(Next::Key),
-            Event::Scalar(..) | Event::Alias(_) => None,
+            Event::Scalar { .. } | Event::Alias(_) => None,
             Event::SequenceEnd | Event::MappingEnd => {
                 open.pop();
                 continue;
             }
             Event::DocumentEnd | Event::StreamEnd => break,
-            _ => continue,
+            Event::StreamStart | Event::DocumentStart => continue,
         };
-        let here = position(&span);
+        let here = (mark.line + 1, mark.column + 1);
         if found.is_none() {
-            if matches!(&event, Event::Scalar(t, ScalarStyle::Plain, 0, None) if t.is_empty()) {
+            if let Event::Scalar { text, style: ScalarStyle::Plain, properties } = &event
+                && text.is_empty()
+                && *properties == Properties::default()
+            {
                 return None;
             }
             found = Some(here);
@@ -113,7 +115,7 @@ fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
                 }
                 Next::Key => {
                     let key = match &event {
-                        Event::Scalar(text, ..) => text.to_string(),
+                        Event::Scalar { text, .. } => text.clone(),
                         _ => String::new(),
                     };
                     parent.next = Next::Value(key, here);
@@ -144,8 +146,4 @@ fn step(
         *found = Some(at);
     }
     Some(depth)
-}
-
-fn position(span: &Span) -> (usize, usize) {
-    (span.start.line(), span.start.col() + 1)
 }
