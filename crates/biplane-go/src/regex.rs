@@ -6,6 +6,7 @@
 
 mod class;
 mod literal;
+mod rewrite;
 mod translate;
 mod unicode;
 
@@ -18,6 +19,8 @@ use regex::bytes::RegexBuilder;
 pub struct GoRegex {
     pattern: String,
     regex: regex::bytes::Regex,
+    /// The names of the groups. A group without a name has an empty one.
+    names: Vec<String>,
     large: bool,
 }
 
@@ -43,7 +46,7 @@ const NEST_LIMIT: u32 = 400;
 impl GoRegex {
     /// Compiles a pattern.
     pub fn new(pattern: &str) -> Result<Self, RegexError> {
-        let translated = translate::translate(pattern)?;
+        let translate::Translated { pattern: translated, names } = translate::translate(pattern)?;
         let build =
             |limit| RegexBuilder::new(&translated).size_limit(limit).nest_limit(NEST_LIMIT).build();
         let usual = build(USUAL_SIZE);
@@ -56,7 +59,7 @@ impl GoRegex {
             },
             fragment: pattern.to_owned(),
         })?;
-        Ok(Self { pattern: pattern.to_owned(), regex, large })
+        Ok(Self { pattern: pattern.to_owned(), regex, names, large })
     }
 
     /// Whether it uses so much memory that it should not be kept without need.

@@ -14,10 +14,18 @@ pub(super) fn invalid(what: &'static str, fragment: &str) -> RegexError {
     RegexError { what, fragment: fragment.to_owned() }
 }
 
-pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
+/// A pattern in the engine's syntax, and the names of its groups. A group without a name has an
+/// empty one.
+pub(super) struct Translated {
+    pub(super) pattern: String,
+    pub(super) names: Vec<String>,
+}
+
+pub(super) fn translate(pattern: &str) -> Result<Translated, RegexError> {
     let mut translator = Translator {
         pattern,
         at: 0,
+        names: vec![String::new()],
         flags: Flags::default(),
         frames: vec![Frame::new("", Flags::default(), false)],
         last_repeat: None,
@@ -27,7 +35,10 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
         translator.last_repeat = repeat;
     }
     match translator.frames.len() {
-        1 => Ok(translator.frames.remove(0).out),
+        1 => Ok(Translated {
+            pattern: translator.frames.remove(0).out,
+            names: translator.names,
+        }),
         _ => Err(invalid("missing closing )", pattern)),
     }
 }
@@ -119,6 +130,7 @@ fn combine(parts: &[Measure], extra: u64) -> Measure {
 pub(super) struct Translator<'a> {
     pattern: &'a str,
     pub(super) at: usize,
+    names: Vec<String>,
     flags: Flags,
     frames: Vec<Frame>,
     /// Where the directly preceding repeat started, if there was one.
@@ -167,7 +179,10 @@ impl<'a> Translator<'a> {
         let Some(c) = rest.chars().next() else { return Ok(None) };
         match c {
             '(' if rest.starts_with("(?") => self.perl_group()?,
-            '(' => self.open("(", self.flags, true, 1),
+            '(' => {
+                self.names.push(String::new());
+                self.open("(", self.flags, true, 1);
+            }
             '|' => {
                 self.at += 1;
                 if let Some(frame) = self.frames.last_mut() {
@@ -268,7 +283,8 @@ impl<'a> Translator<'a> {
                 let capture = whole.get(..=end).unwrap_or(whole);
                 return Err(invalid("invalid named capture", capture));
             }
-            // Groups are never looked up by name, and Go accepts names that the engine does not.
+            // The engine does not see the name: Go accepts names that the engine does not.
+            self.names.push(name.to_owned());
             self.open("(", self.flags, true, end + 1);
             return Ok(());
         }
