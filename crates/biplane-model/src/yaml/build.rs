@@ -131,7 +131,8 @@ impl<'tree> Decoder<'tree> {
         let tree = self.tree;
         let Some(node) = tree.node(id) else { return Ok(Data::Null) };
         self.count(node)?;
-        if depth > MAX_DEPTH {
+        let is_scalar = matches!(node.content, Content::Scalar(..));
+        if depth >= MAX_DEPTH && !is_scalar {
             return Err(plain_problem(Problem::TooDeep(MAX_DEPTH), node.mark));
         }
         match &node.content {

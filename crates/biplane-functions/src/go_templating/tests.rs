@@ -1,0 +1,1 @@
+//! Tests of settings and of what is not in the recordings.
