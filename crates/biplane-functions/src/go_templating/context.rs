@@ -6,7 +6,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use biplane_function::response;
 use biplane_function::v1::{Resource, Resources, RunFunctionResponse};
-use biplane_model::object::overlay;
 use biplane_model::{Map, Value};
 
 /// The context key of resources that the function required.
@@ -73,7 +72,7 @@ pub(super) fn add_resources(
     let new: Map<String, Value> =
         found.iter().map(|(name, found)| (name.clone(), resources(found))).collect();
     let merged = match base.context(response).remove(EXTRA_RESOURCES) {
-        Some(Value::Object(known)) => overlay(known, new),
+        Some(Value::Object(known)) => known.into_iter().chain(new).collect(),
         _ => new,
     };
     response::set_context(response, EXTRA_RESOURCES, Value::Object(merged));

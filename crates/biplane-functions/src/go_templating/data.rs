@@ -8,6 +8,7 @@ use biplane_function::v1::credentials::Source;
 use biplane_function::v1::{
     Capability, Ready, Resource, Resources, RunFunctionRequest, Schema, State,
 };
+use biplane_go::num;
 use biplane_model::{Map, Value as Json};
 use biplane_template::value::{Text, Value};
 
@@ -129,17 +130,17 @@ fn object(map: &Map<String, Json>) -> Value {
 
 /// Untyped Go values of JSON. Doubles that Go writes without a fraction are read back as integers.
 pub(super) fn of_json(json: &Json) -> Value {
-    /// Below this magnitude, whole doubles are integers.
-    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     match json {
         Json::Null => Value::Nil,
         Json::Bool(flag) => Value::Bool(*flag),
-        Json::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(integer), _) => Value::int64(integer),
-            (None, Some(float)) if float.fract() == 0.0 && (-LIMIT..LIMIT).contains(&float) => {
-                Value::int64(float as i64)
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => Value::int64(integer),
+            None => {
+                let float = number.as_f64().unwrap_or_default();
+                // The digits that Go writes are not always those of the exact value.
+                let text = num::format_float(float);
+                text.parse().map_or(Value::Float(float), Value::int64)
             }
-            (None, float) => Value::Float(float.unwrap_or_default()),
         },
         Json::String(text) => Value::text(text.as_str()),
         Json::Array(items) => Value::list(items.iter().map(of_json).collect()),

@@ -485,10 +485,6 @@ impl<'text> Scanner<'text> {
     fn skip_to_token(&mut self) -> Scan<()> {
         loop {
             self.input.need(1)?;
-            if self.input.mark.column == 0 && self.input.is_byte_order_mark() {
-                self.input.skip();
-            }
-            self.input.need(1)?;
             let tabs = self.simple_keys.len() > 1 || !self.simple_key_allowed;
             while self.input.byte(0) == Some(b' ') || (tabs && self.input.byte(0) == Some(b'\t')) {
                 self.input.skip();

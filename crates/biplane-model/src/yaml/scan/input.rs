@@ -81,10 +81,6 @@ impl<'text> Input<'text> {
         self.byte(0).is_none() || self.is_break(0)
     }
 
-    pub(super) fn is_byte_order_mark(&self) -> bool {
-        self.text.get(self.mark.index..).is_some_and(|text| text.starts_with(b"\xef\xbb\xbf"))
-    }
-
     /// Whether `---` or `...` is here, followed by whitespace.
     pub(super) fn is_document_indicator(&self) -> bool {
         let here = self.text.get(self.mark.index..).unwrap_or_default();
@@ -248,7 +244,7 @@ fn control_character(text: &[u8]) -> Option<usize> {
             b'\t' | b'\n' | b'\r' => false,
             0..=0x1f | 0x7f => true,
             0xc2 => next() < 0xa0 && next() != 0x85,
-            0xef => matches!((next(), after()), (0xbb, 0xbf) | (0xbf, 0xbe | 0xbf)),
+            0xef => next() == 0xbf && matches!(after(), 0xbe | 0xbf),
             _ => false,
         };
         bad.then_some(at)

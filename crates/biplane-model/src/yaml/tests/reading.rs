@@ -145,11 +145,13 @@ fn whole_doubles_stay_doubles_and_large_integers_become_doubles() {
 
 #[test]
 fn refuses_raw_control_characters() {
-    for text in ["a: \u{1}\n", "a: \u{7f}\n", "a: \u{80}\n", "a: \u{ffff}\n", "a: \u{feff}\n"] {
+    for text in ["a: \u{1}\n", "a: \u{7f}\n", "a: \u{80}\n", "a: \u{ffff}\n"] {
         let error = parse_documents("test.yaml", text).expect_err("refused");
         assert_eq!((error.problem, error.column), (Problem::ControlCharacter, 4), "{text:?}");
     }
     assert_eq!(read("\u{feff}a: \u{a0}\u{ffef}\n"), json!({"a": "\u{a0}\u{ffef}"}));
+    // A byte order mark is removed only at the start.
+    assert_eq!(read("a: \u{feff}\n\u{feff}b: c\n"), json!({"a": "\u{feff}", "\u{feff}b": "c"}));
 }
 
 #[test]
