@@ -172,7 +172,7 @@ fn map_index(map: &Map, key: &Value) -> Result<Slot, String> {
             return Err(format!("value has type {}; should be string", key.type_name()));
         }
         (Value::List(_) | Value::Map(_), _) => {
-            return Err(format!("hash of unhashable type: {}", key.type_name()));
+            return Err(format!("runtime error: hash of unhashable type {}", key.type_name()));
         }
         _ => {
             let others = map.others();
@@ -207,6 +207,10 @@ fn slice(item: &Slot, indexes: &[Slot]) -> Result<Slot, String> {
     };
     let mut bounds = [0, len, len];
     for (bound, index) in bounds.iter_mut().zip(indexes) {
+        // Unlike `index`, this function does not open interfaces.
+        if let Slot::Boxed(_) = index {
+            return Err("cannot index slice/array with type interface {}".into());
+        }
         *bound = integer_index(index.value(), len)?;
     }
     let [start, end, most] = bounds;

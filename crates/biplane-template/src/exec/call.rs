@@ -1,6 +1,6 @@
 //! Calls functions.
 
-use biplane_go::fmt::quote;
+use biplane_go::fmt::{quote, quote_bytes};
 
 use super::{Machine, Result, Trouble};
 use crate::func::{Builtin, Call, Code, Failure};
@@ -57,7 +57,7 @@ impl Machine<'_> {
             Code::Include => {
                 let values = self.operands(site)?;
                 let [Value::Str(name), data] = &values[..] else { return Ok(false) };
-                self.include(&name.to_lossy(), data.clone(), node)?;
+                self.include(name, data.clone(), node)?;
                 return Ok(true);
             }
         }
@@ -83,7 +83,8 @@ impl Machine<'_> {
         }
     }
 
-    fn include(&mut self, name: &str, data: Value, node: NodeId) -> Result<()> {
+    fn include(&mut self, bytes: &[u8], data: Value, node: NodeId) -> Result<()> {
+        let name = &*String::from_utf8_lossy(bytes);
         let count = self.included.entry(name.to_owned()).or_default();
         if *count > MAX_INCLUDES {
             let text = format!(
@@ -93,7 +94,7 @@ impl Machine<'_> {
         }
         *count += 1;
         let Some(template) = self.program.by_name.get(name).copied() else {
-            let (quoted, main) = (quote(name), quote(&self.program.name));
+            let (quoted, main) = (quote_bytes(bytes), quote(&self.program.name));
             let text = format!("template: no template {quoted} associated with template {main}");
             let names = self.program.by_name.keys().map(String::as_str);
             let near = crate::error::near(name, names);
