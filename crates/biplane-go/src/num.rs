@@ -46,7 +46,7 @@ fn special(float: f64) -> Option<&'static str> {
 ///
 /// If two results are equally short and equally near, Go picks the one with the even last digit.
 /// The standard library picks the larger one.
-fn shortest(float: f64) -> String {
+pub(crate) fn shortest(float: f64) -> String {
     let text = format!("{float:e}");
     let mantissa = text.split_once('e').map_or(text.as_str(), |(mantissa, _)| mantissa);
     let decimals = mantissa.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -54,7 +54,8 @@ fn shortest(float: f64) -> String {
     if even.parse() == Ok(float) { even } else { text }
 }
 
-fn plain(float: f64) -> String {
+/// Without an exponent.
+pub(crate) fn plain(float: f64) -> String {
     const EXACT: f64 = (1_u64 << 53) as f64;
     if float.fract() == 0.0 && float.abs() < EXACT {
         return float.to_string();

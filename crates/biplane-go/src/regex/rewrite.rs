@@ -8,7 +8,9 @@ impl GoRegex {
     /// The places of all matches, or of the first few.
     pub fn find_all(&self, text: &[u8], limit: Option<usize>) -> Vec<Range<usize>> {
         let haystack = Haystack::new(text);
-        let found = self.regex.find_iter(&haystack.text).take(limit.unwrap_or(usize::MAX));
+        let found = self.regex.find_iter(&haystack.text);
+        let found = found.filter(|found| haystack.is_boundary(found.start()));
+        let found = found.take(limit.unwrap_or(usize::MAX));
         found.map(|found| haystack.origin(found.start())..haystack.origin(found.end())).collect()
     }
 
@@ -28,6 +30,9 @@ impl GoRegex {
             };
             let groups: Vec<_> = captures.iter().map(|group| group.map(place)).collect();
             let Some(Some(whole)) = groups.first() else { continue };
+            if captures.get(0).is_none_or(|whole| !haystack.is_boundary(whole.start())) {
+                continue;
+            }
             out.extend_from_slice(text.get(done..whole.start).unwrap_or_default());
             expand(&mut out, &groups);
             done = whole.end;
@@ -185,6 +190,7 @@ mod tests {
         assert_eq!(split("", "abc", None), ["a", "b", "c"]);
         assert_eq!(split("a*", "", None), [""]);
         assert_eq!(split("z*", "ab", None), ["a", "b"]);
+        assert_eq!(split("z*", "é日", None), ["é", "日"]);
         assert!(split("a", "a", Some(0)).is_empty());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::layout;
 
 /// Seconds from Go's absolute zero, the first day of the year -292277022399, to 1970.
-const ABSOLUTE: u64 = 9_223_371_966_579_724_800;
+const ABSOLUTE: u64 = 9_223_372_028_715_321_600;
 /// That first day, in days before the first day of the year zero.
 const ABSOLUTE_YEAR: i128 = -292_277_022_399;
 /// Seconds from 1970 back to the first day of the year one.
