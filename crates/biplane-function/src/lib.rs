@@ -14,7 +14,7 @@ pub mod serve;
 pub mod status;
 pub mod tls;
 
-pub use function::{Function, PureFunction, Registry};
+pub use function::{Explanation, Function, PureFunction, Registry};
 pub use linked::Linked;
 
 pub use async_trait::async_trait;

@@ -9,6 +9,7 @@ mod condition;
 mod context;
 mod data;
 mod documents;
+mod explain;
 mod files;
 mod helpers;
 mod host;
@@ -24,14 +25,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{PureFunction, response};
+use biplane_function::{Explanation, PureFunction, response};
 use biplane_template::budget::Limits;
 use biplane_template::func::Func;
 use biplane_template::{Delimiters, Functions, MissingKey, ParseError, RunError, Template, sprig};
 use tonic::Status;
 
 pub use biplane_go::time::{DurationError, GoDuration};
-pub use biplane_template::Place;
 pub use files::Files;
 pub use host::{Fixed, World};
 
@@ -57,6 +57,7 @@ pub struct GoTemplating {
     world: Arc<dyn World>,
     limits: Limits,
     templates: cache::Templates,
+    explained: explain::Explained,
 }
 
 impl Default for GoTemplating {
@@ -69,6 +70,7 @@ impl Default for GoTemplating {
             world: Arc::new(Fixed),
             limits: Limits::default(),
             templates: cache::Templates::default(),
+            explained: explain::Explained::default(),
         }
     }
 }
@@ -115,17 +117,6 @@ impl GoTemplating {
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
-    }
-
-    /// Renders the template of a request again, and returns the place of its error, for people.
-    pub fn explain(&self, request: &RunFunctionRequest) -> Option<Place> {
-        let mut response = response::to(request, response::DEFAULT_TTL);
-        let input = self.templates.input(request.input.as_ref()).ok()?;
-        match self.rendered(request, &input, &mut response).err()? {
-            Failure::Message(_) => None,
-            Failure::Parse(error) => Some(error.place().clone()),
-            Failure::Run(error) => error.place().cloned(),
-        }
     }
 
     /// The text that the template renders.
@@ -177,7 +168,11 @@ impl GoTemplating {
         let input = self.templates.input(request.input.as_ref()).map_err(|error| {
             format!("cannot get Function input from *v1.RunFunctionRequest: {error}")
         })?;
-        let text = self.rendered(&request, &input, response).map_err(|error| error.to_string())?;
+        let text = self.rendered(&request, &input, response).map_err(|failure| {
+            let message = failure.to_string();
+            self.explained.keep(&message, &failure, &input);
+            message
+        })?;
         let documents = output::read(&text)?;
         documents::apply(documents, request, response)
     }
@@ -212,6 +207,10 @@ impl PureFunction for GoTemplating {
             response::fatal(&mut response, message);
         }
         Ok(response)
+    }
+
+    fn explain(&self, message: &str) -> Option<Explanation> {
+        self.explained.find(message)
     }
 }
 

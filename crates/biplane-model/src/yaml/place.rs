@@ -6,9 +6,13 @@ use std::fmt;
 
 use super::Dialect;
 use super::error::Excerpt;
+use super::lines;
 use super::parse::{Event, Parser, Properties};
 use super::scan::ScalarStyle;
 use super::stream::{Chunk, Chunks};
+
+/// How many blank lines a block may begin with.
+const MAX_BLANK_LINES: usize = 1000;
 
 /// A location in a text. It prints as its numbers, and the line with a caret below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,34 @@ impl Place {
             })
             .nth(document)?;
         Some(Self { document: document + 1, ..Self::at(text, line, column) })
+    }
+
+    /// Finds a line and a column inside a text that is a part of a document, or else that part.
+    ///
+    /// The line is counted from 1, the column from 0. Only literal blocks have the lines of their
+    /// text. Of quoted texts, only the first line is found.
+    pub fn find_within(
+        text: &str,
+        document: usize,
+        path: &[&str],
+        line: usize,
+        column: usize,
+    ) -> Option<Self> {
+        let part = Self::find(text, document, path)?;
+        let shown = lines::line(text, part.line);
+        let (line, column) = match shown.chars().nth(part.column.saturating_sub(1)) {
+            Some('|') => {
+                let below = (part.line + 1..).map(|number| lines::line(text, number));
+                let below = below.take(MAX_BLANK_LINES).find(|line| !line.trim().is_empty())?;
+                let indent = below.chars().take_while(|c| *c == ' ').count();
+                (part.line + line, indent + column + 1)
+            }
+            Some('"' | '\'') if line == 1 => (part.line, part.column + 1 + column),
+            Some('>') | None => return Some(part),
+            Some(_) if line == 1 => (part.line, part.column + column),
+            Some(_) => return Some(part),
+        };
+        Some(Self { document: part.document, ..Self::at(text, line, column) })
     }
 
     /// A known location in a text of one document.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use biplane_function::Function;
 use biplane_functions::go_templating::{GoDuration, GoTemplating, World};
-use clap::{ArgMatches, Args, FromArgMatches as _};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches as _};
 
 use super::described::Described;
 use crate::values;
@@ -19,9 +19,22 @@ pub(super) const DESCRIBED: Described = Described {
                biplane function serve go-templating --insecure --default-source=/templates\n\n  \
                # With templates from one folder only, and missing keys as errors\n  \
                biplane function serve go-templating --insecure --template-root=/templates --default-options=missingkey=error",
-    declare: Flags::augment_args,
+    declare,
     set_up: Some(set_up),
 };
+
+/// The flags, and the variable that only this function has for a flag of every function.
+fn declare(command: Command) -> Command {
+    Flags::augment_args(command).arg(
+        Arg::new("max_recv_message_size")
+            .long("max-recv-message-size")
+            .help("Largest request to accept, in MiB")
+            .value_name("MAX_RECV_MESSAGE_SIZE")
+            .default_value("4")
+            .env("FUNCTION_GO_TEMPLATING_MAX_RECV_MESSAGE_SIZE")
+            .value_parser(values::count::<usize>),
+    )
+}
 
 #[derive(Debug, Args)]
 struct Flags {
