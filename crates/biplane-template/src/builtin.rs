@@ -31,16 +31,12 @@ pub(crate) fn functions() -> Vec<Func> {
         two("le", Builtin::Ordered(Order::LessOrEqual)),
         two("gt", Builtin::Ordered(Order::Greater)),
         two("ge", Builtin::Ordered(Order::GreaterOrEqual)),
-        Func::variadic("print", ANY, Type::String, |call, args| {
-            call.sprint(args).map(Value::text)
-        }),
+        Func::variadic("print", ANY, Type::String, |call, args| call.sprint(args).map(Value::text)),
         Func::variadic("println", ANY, Type::String, |call, args| {
             call.sprintln(args).map(Value::text)
         }),
         Func::variadic("printf", FORMAT, Type::String, printf),
-        Func::variadic("html", ANY, Type::String, |call, args| {
-            escaped(call, args, escape::html)
-        }),
+        Func::variadic("html", ANY, Type::String, |call, args| escaped(call, args, escape::html)),
         Func::variadic("js", ANY, Type::String, |call, args| escaped(call, args, escape::js)),
         Func::variadic("urlquery", ANY, Type::String, |call, args| {
             escaped(call, args, escape::urlquery)
@@ -94,9 +90,7 @@ pub(crate) fn run(builtin: Builtin, args: &[Slot], callee: &str) -> Result<Slot,
         }),
         Builtin::Eq => equal(first.value(), rest).map(flag),
         Builtin::Ne => equal(first.value(), rest).map(|equal| flag(!equal)),
-        Builtin::Ordered(order) => {
-            compare::ordered(order, first.value(), second.value()).map(flag)
-        }
+        Builtin::Ordered(order) => compare::ordered(order, first.value(), second.value()).map(flag),
     }
 }
 
@@ -177,7 +171,9 @@ fn map_index(map: &Map, key: &Value) -> Result<Slot, String> {
         _ => {
             let others = map.others();
             let mut others = others.iter().filter(|(other, _)| other.go_type() == key.go_type());
-            others.find(|(other, _)| crate::value::order::compare(other, key).is_eq()).map(|o| o.1.clone())
+            others
+                .find(|(other, _)| crate::value::order::compare(other, key).is_eq())
+                .map(|o| o.1.clone())
         }
     };
     let element = found.unwrap_or_else(|| Value::zero(map.element()));

@@ -18,7 +18,7 @@ use crate::error::{Place, RunError, line_and_column};
 use crate::func::{Call, Failure, Host};
 use crate::program::{NodeId, Op, Program, Symbol};
 use crate::slot::Slot;
-use crate::value::{Object, Signature, Value};
+use crate::value::{Object, Signature, Value, break_cycles, watch_changes};
 
 /// What a missing key of a map is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,11 @@ const NOWHERE: NodeId = NodeId::MAX;
 pub(crate) enum Trouble {
     Message(String),
     /// A name does not exist. These look like it.
-    Misspelt { message: String, name: String, near: Vec<String> },
+    Misspelt {
+        message: String,
+        name: String,
+        near: Vec<String>,
+    },
     Limit(Exceeded),
 }
 
@@ -125,6 +129,19 @@ struct Machine<'a> {
 
 /// Runs the main template.
 pub(crate) fn run(
+    program: &Program,
+    data: &Value,
+    missing: MissingKey,
+    host: &dyn Host,
+    limits: Limits,
+) -> std::result::Result<Vec<u8>, RunError> {
+    watch_changes();
+    let result = run_machine(program, data, missing, host, limits);
+    break_cycles();
+    result
+}
+
+fn run_machine(
     program: &Program,
     data: &Value,
     missing: MissingKey,
@@ -459,11 +476,29 @@ impl Machine<'_> {
         let (line, column) = line_and_column(&self.program.source, node.pos);
         let template = self.program.templates.get(frame.template)?.name.clone();
         let shown = self.program.show(frame.node);
-        let rest = self.program.source.get(node.pos..).unwrap_or_default();
-        // What was written as it is shown can be marked as a whole.
-        let length = if rest.starts_with(&shown) { shown.len() } else { 0 };
         let offset = node.pos;
-        Some(Place { template, line, column, offset, length, node: shown, ..Place::default() })
+        Some(Place { template, line, column, offset, node: shown, ..Place::default() })
+    }
+
+    /// Makes a place cover what a person would mark: Go points into the middle of chains.
+    fn widen(&self, place: &mut Place) {
+        let source = &self.program.source;
+        let shown = &place.node;
+        // What was written as it is shown begins here, or a step of a chain earlier.
+        let starts = |start: usize| source.get(start..).is_some_and(|s| s.starts_with(shown));
+        let steps = shown.match_indices('.').map(|(at, _)| at);
+        let starts = std::iter::once(0).chain(steps).filter_map(|back| {
+            let start = place.offset.checked_sub(back)?;
+            starts(start).then_some(start)
+        });
+        let Some(start) = starts.last() else { return };
+        (place.offset, place.length) = (start, shown.len());
+        if let Some(name) = &place.misspelt
+            && let Some(at) = shown.find(&format!(".{name}"))
+        {
+            (place.offset, place.length) = (start + at + 1, name.len());
+        }
+        (place.line, place.column) = line_and_column(source, place.offset);
     }
 
     fn located(&self, place: Option<&Place>, message: &str) -> String {
@@ -472,7 +507,9 @@ impl Machine<'_> {
             None => format!("template: {name}: {message}"),
             Some(Place { line, column, template, node, .. }) => {
                 let template = quote(template);
-                format!("template: {name}:{line}:{column}: executing {template} at <{node}>: {message}")
+                format!(
+                    "template: {name}:{line}:{column}: executing {template} at <{node}>: {message}"
+                )
             }
         }
     }
@@ -497,6 +534,9 @@ impl Machine<'_> {
             self.at(node);
             let around = self.place();
             message = self.located(around.as_ref(), &format!("error calling include: {message}"));
+        }
+        if let Some(place) = &mut place {
+            self.widen(place);
         }
         RunError { message, place, limit }
     }

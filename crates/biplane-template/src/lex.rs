@@ -319,7 +319,11 @@ impl<'t> Lexer<'t> {
     /// A token of an action.
     fn action(&mut self) -> Token<'t> {
         if let Some(trim) = self.at_right() {
-            return if self.parens == 0 { self.right(trim) } else { self.fail("unclosed left paren") };
+            return if self.parens == 0 {
+                self.right(trim)
+            } else {
+                self.fail("unclosed left paren")
+            };
         }
         let Some(c) = self.next() else { return self.fail("unclosed action") };
         match c {

@@ -235,9 +235,8 @@ fn unsigned(text: &str) -> Option<u64> {
     };
     // A separator stands between digits, or between a prefix and a digit.
     let prefixed = digits.len() < lower.len();
-    let separated = !digits.ends_with('_')
-        && !digits.contains("__")
-        && (prefixed || !digits.starts_with('_'));
+    let separated =
+        !digits.ends_with('_') && !digits.contains("__") && (prefixed || !digits.starts_with('_'));
     let plain = digits.replace('_', "");
     if !separated || !plain.starts_with(|c: char| c.is_digit(radix)) {
         return None;

@@ -100,8 +100,7 @@ pub(crate) fn parse(
     lexer.break_is_keyword = !functions.contains_key("break");
     lexer.continue_is_keyword = !functions.contains_key("continue");
     let nothing = Token { kind: Kind::Eof, pos: 0, text: "".into(), line: 0 };
-    let program =
-        Program { name: name.to_owned(), source: text.to_owned(), ..Program::default() };
+    let program = Program { name: name.to_owned(), source: text.to_owned(), ..Program::default() };
     let parser = Parser {
         lexer,
         functions,

@@ -24,7 +24,11 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug)]
 pub(crate) enum NodeKind {
-    Pipe { names: Vec<String>, assign: bool, commands: Vec<NodeId> },
+    Pipe {
+        names: Vec<String>,
+        assign: bool,
+        commands: Vec<NodeId>,
+    },
     Command(Vec<NodeId>),
     Field(Vec<String>),
     /// A variable, with its dollar sign, and fields.
@@ -35,9 +39,15 @@ pub(crate) enum NodeKind {
     Nil,
     Bool(bool),
     Number(Number),
-    Str { quoted: String, text: Text },
+    Str {
+        quoted: String,
+        text: Text,
+    },
     Action(NodeId),
-    Template { name: String, pipe: Option<NodeId> },
+    Template {
+        name: String,
+        pipe: Option<NodeId>,
+    },
 }
 
 /// A call of a function.

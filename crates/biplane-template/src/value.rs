@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 pub use self::call::{Call, Failure};
 pub use self::containers::{List, Map};
+pub(crate) use self::containers::{break_cycles, watch_changes};
 use crate::types::{IntKind, Kind, Type, UintKind};
 
 /// A string. Go's strings are bytes, which need not be valid UTF-8.

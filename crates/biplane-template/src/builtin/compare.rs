@@ -41,7 +41,8 @@ fn is_nil(value: &Value) -> bool {
 }
 
 fn show(value: &Value, verb: &[u8]) -> String {
-    String::from_utf8_lossy(&crate::value::print::sprintf(verb, std::slice::from_ref(value))).into_owned()
+    String::from_utf8_lossy(&crate::value::print::sprintf(verb, std::slice::from_ref(value)))
+        .into_owned()
 }
 
 /// Whether a value equals any of the others.
@@ -144,9 +145,8 @@ pub(super) fn less(first: &Value, second: &Value) -> Result<bool, String> {
 /// The other comparisons are made of less and equal, which matters for NaN.
 pub(super) fn ordered(order: Order, a: &Value, b: &Value) -> Result<bool, String> {
     let less = less(a, b)?;
-    let less_or_equal = || -> Result<bool, String> {
-        Ok(less || equal(a, &[Slot::plain(b.clone())])?)
-    };
+    let less_or_equal =
+        || -> Result<bool, String> { Ok(less || equal(a, &[Slot::plain(b.clone())])?) };
     match order {
         Order::Less => Ok(less),
         Order::LessOrEqual => less_or_equal(),

@@ -188,12 +188,7 @@ impl Machine<'_> {
 }
 
 /// A method or field of a value with a named type.
-fn find_member(
-    object: Rc<dyn Object>,
-    name: &str,
-    has_args: bool,
-    shown: &str,
-) -> Result<Found> {
+fn find_member(object: Rc<dyn Object>, name: &str, has_args: bool, shown: &str) -> Result<Found> {
     if object.method(name).is_some() {
         return Ok(Found::Method(object));
     }

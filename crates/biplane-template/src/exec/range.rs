@@ -12,7 +12,11 @@ enum Items {
     Uints(UintKind, u64, u64),
     List(List, usize),
     /// The entries as they were when the loop began.
-    Map { pairs: std::vec::IntoIter<(Value, Value)>, key: &'static Type, element: &'static Type },
+    Map {
+        pairs: std::vec::IntoIter<(Value, Value)>,
+        key: &'static Type,
+        element: &'static Type,
+    },
 }
 
 /// An active loop.

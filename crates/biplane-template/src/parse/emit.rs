@@ -273,9 +273,8 @@ pub(crate) fn wrong_count(
     if variadic {
         let least = params - 1;
         // The message does not count the piped value, although the check does.
-        return (given < least).then(|| {
-            format!("wrong number of args for {name}: want at least {least} got {args}")
-        });
+        return (given < least)
+            .then(|| format!("wrong number of args for {name}: want at least {least} got {args}"));
     }
     (given != params).then(|| format!("wrong number of args for {name}: want {params} got {given}"))
 }

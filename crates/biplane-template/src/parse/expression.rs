@@ -42,9 +42,7 @@ impl Parser<'_> {
         for (index, command) in commands.iter().enumerate().skip(1) {
             if self.starts_with_constant(*command) {
                 let stage = index + 1;
-                return Err(
-                    self.error(format!("non executable command in pipeline stage {stage}"))
-                );
+                return Err(self.error(format!("non executable command in pipeline stage {stage}")));
             }
         }
         Ok(self.node(pos, NodeKind::Pipe { names, assign, commands }))

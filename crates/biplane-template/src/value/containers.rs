@@ -1,8 +1,8 @@
 //! Lists and maps with their element types.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use super::{Text, Value};
 use crate::types::Type;
@@ -93,6 +93,8 @@ struct MapData {
     /// Entries whose keys are not strings, in Go's order of printing. Only
     /// `map[interface {}]interface {}` has them.
     others: RefCell<Vec<(Value, Value)>>,
+    /// Whether a list or map was put into it after it was made: it may contain itself.
+    changed: Cell<bool>,
 }
 
 impl Map {
@@ -102,10 +104,7 @@ impl Map {
     }
 
     /// A map from strings to elements of a type.
-    pub fn typed(
-        element: &'static Type,
-        entries: impl IntoIterator<Item = (Text, Value)>,
-    ) -> Self {
+    pub fn typed(element: &'static Type, entries: impl IntoIterator<Item = (Text, Value)>) -> Self {
         Self::build(&Type::String, element, false, entries.into_iter().collect(), Vec::new())
     }
 
@@ -133,7 +132,9 @@ impl Map {
         others: Vec<(Value, Value)>,
     ) -> Self {
         let entries = RefCell::new(entries);
-        Self(Rc::new(MapData { key, element, nil, entries, others: RefCell::new(others) }))
+        let others = RefCell::new(others);
+        let changed = Cell::new(false);
+        Self(Rc::new(MapData { key, element, nil, entries, others, changed }))
     }
 
     pub fn is_nil(&self) -> bool {
@@ -172,6 +173,9 @@ impl Map {
     pub fn insert(&self, key: impl Into<Text>, value: Value) -> bool {
         if self.0.nil {
             return false;
+        }
+        if matches!(value, Value::List(_) | Value::Map(_)) && !self.0.changed.replace(true) {
+            CHANGED.with_borrow_mut(|changed| changed.push(Rc::downgrade(&self.0)));
         }
         let Ok(mut entries) = self.0.entries.try_borrow_mut() else { return false };
         let old = entries.insert(key.into(), value);
@@ -257,6 +261,76 @@ impl Drop for MapData {
         let mut values: Vec<Value> = entries.into_values().collect();
         values.extend(others.into_iter().flat_map(|(key, value)| [key, value]));
         dismantle(values);
+    }
+}
+
+thread_local! {
+    /// The maps into which the current run put lists and maps.
+    static CHANGED: RefCell<Vec<Weak<MapData>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Begins to note which maps are changed.
+pub(crate) fn watch_changes() {
+    CHANGED.take();
+}
+
+/// Empties the maps that contain themselves, which would keep themselves alive forever.
+pub(crate) fn break_cycles() {
+    for map in CHANGED.take() {
+        if let Some(map) = map.upgrade() {
+            map.changed.set(false);
+            break_cycles_below(Map(map));
+        }
+    }
+}
+
+/// The address of a list or map, and what is in it.
+fn open(value: &Value) -> Option<(usize, Vec<Value>)> {
+    match value {
+        Value::List(list) => Some((Rc::as_ptr(&list.0).addr(), list.to_vec())),
+        Value::Map(map) => {
+            let pairs = map.pairs().into_iter().map(|(_, value)| value);
+            Some((Rc::as_ptr(&map.0).addr(), pairs.collect()))
+        }
+        _ => None,
+    }
+}
+
+fn break_cycles_below(map: Map) {
+    // Whether all below an address has been seen.
+    let mut seen: BTreeMap<usize, bool> = BTreeMap::new();
+    let mut path: Vec<(Value, usize, Vec<Value>)> = Vec::new();
+    let mut next = Some(Value::Map(map));
+    loop {
+        if let Some(value) = next.take()
+            && let Some((address, inside)) = open(&value)
+        {
+            match seen.get(&address) {
+                Some(true) => {}
+                None => {
+                    seen.insert(address, false);
+                    path.push((value, address, inside));
+                }
+                Some(false) => {
+                    // The nearest map above is part of the circle.
+                    let above = path.iter_mut().rev().find_map(|(value, _, inside)| match value {
+                        Value::Map(map) => Some((map, inside)),
+                        _ => None,
+                    });
+                    if let Some((map, inside)) = above {
+                        inside.clear();
+                        map.0.entries.take();
+                        map.0.others.take();
+                    }
+                }
+            }
+        }
+        let Some((_, address, inside)) = path.last_mut() else { return };
+        next = inside.pop();
+        if next.is_none() {
+            seen.insert(*address, true);
+            path.pop();
+        }
     }
 }
 

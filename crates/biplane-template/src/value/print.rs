@@ -6,7 +6,6 @@ use super::{Object, Value};
 use crate::budget::Exceeded;
 use crate::types::{Kind, Type};
 
-
 /// How deep values may nest when they are printed or copied. Go has no limit, and dies of values
 /// that contain themselves.
 pub const MAX_NESTING: usize = 500;
@@ -87,11 +86,7 @@ pub(crate) fn item(value: &Value, left: &mut usize, depth: usize) -> Result<Item
     })
 }
 
-fn object_item(
-    object: &dyn Object,
-    left: &mut usize,
-    depth: usize,
-) -> Result<Item, Exceeded> {
+fn object_item(object: &dyn Object, left: &mut usize, depth: usize) -> Result<Item, Exceeded> {
     let Type::Named(named) = object.go_type() else { return Ok(Item::Nil) };
     let inner = match object.underlying() {
         Some(Value::Int(_, number)) => Item::Int(number, named.name),
@@ -100,9 +95,8 @@ fn object_item(
         Some(other) => item(&other, left, depth + 1)?,
         None => {
             let fields = object.fields().into_iter();
-            let fields: Result<_, _> = fields
-                .map(|(name, field)| Ok((name, item(&field, left, depth + 1)?)))
-                .collect();
+            let fields: Result<_, _> =
+                fields.map(|(name, field)| Ok((name, item(&field, left, depth + 1)?))).collect();
             let pointer = named.kind == Kind::Ptr;
             Item::Struct { name: named.name, pointer, fields: fields? }
         }

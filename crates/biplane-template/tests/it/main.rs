@@ -5,4 +5,4 @@ mod engine;
 mod limits;
 mod mutations;
 mod places;
-mod sprig;
+mod spec;

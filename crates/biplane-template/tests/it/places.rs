@@ -32,9 +32,9 @@ fn a_misspelt_function_is_marked_and_named() {
     assert_eq!((place.line, place.column), (2, 8));
     assert_eq!(marked(text, &place), "prnt");
     assert_eq!(place.misspelt.as_deref(), Some("prnt"));
-    assert_eq!(place.near, ["print"]);
+    assert_eq!(place.near, ["print", "printf"]);
     let place = parse_place("{{ printF 1 }}");
-    assert_eq!(place.near, ["printf", "print"]);
+    assert_eq!(place.near, ["printf", "print", "println"]);
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn a_misspelt_variable_is_marked_and_named() {
 fn a_missing_key_is_marked_and_named() {
     let text = "é\n  {{ .Uper }}";
     let place = run_place(text);
-    assert_eq!((place.line, place.column), (2, 5));
-    assert_eq!(marked(text, &place), ".Uper");
+    assert_eq!((place.line, place.column), (2, 6));
+    assert_eq!(marked(text, &place), "Uper");
     assert_eq!(place.node, ".Uper");
     assert_eq!(place.misspelt.as_deref(), Some("Uper"));
     assert_eq!(place.near, ["Upper"]);
@@ -63,6 +63,7 @@ fn a_misspelt_template_is_named() {
         "{{ define \"labels\" }}{{ end }}{{ include \"lables\" . }}",
     ] {
         let place = run_place(text);
+        assert!(text[place.offset..].contains("lables"), "{text}");
         assert_eq!(place.misspelt.as_deref(), Some("lables"), "{text}");
         assert_eq!(place.near, ["labels"], "{text}");
     }
@@ -72,7 +73,26 @@ fn a_misspelt_template_is_named() {
 fn an_error_in_an_included_template_is_there() {
     let text = "{{ define \"inner\" }}\n {{ .x.y }}{{ end }}\n\n{{ include \"inner\" .a }}";
     let place = run_place(text);
-    assert_eq!((place.template.as_str(), place.line, place.column), ("inner", 2, 4));
+    assert_eq!((place.template.as_str(), place.line, place.column), ("inner", 2, 5));
+    assert_eq!(marked(text, &place), "x");
+}
+
+#[test]
+fn the_place_covers_what_go_points_into() {
+    // Go points at the second step of a chain.
+    let text = "{{ $.s.x }}{{ .s.x }}";
+    let place = run_place(text);
+    assert_eq!(marked(text, &place), "$.s.x");
+    let text = "{{ index .l  9 }}";
+    assert_eq!(run_place(text).column, 3);
+}
+
+#[test]
+fn a_key_is_marked_where_it_is_in_a_chain() {
+    let text = "{{ print .a.cc.d }}";
+    let place = run_place(text);
+    assert_eq!(marked(text, &place), "cc");
+    assert_eq!(place.near, ["c"]);
 }
 
 #[test]
@@ -91,10 +111,7 @@ fn delimiters_can_be_others() {
     assert_eq!(render("{%", "", "{% .s }}{{ .s }}"), go("str{{ .s }}"));
     assert_eq!(render("$$", "$$", "$$ .s $$ $$/* c */$$|"), go("str |"));
     assert_eq!(render("(", ")", "( .s )"), go("str"));
-    assert_eq!(
-        render("[[", "]]", "[[ .s"),
-        Err("template: t:1: unclosed action".into())
-    );
+    assert_eq!(render("[[", "]]", "[[ .s"), Err("template: t:1: unclosed action".into()));
 }
 
 #[test]
