@@ -68,8 +68,8 @@ impl GoRegex {
         if let Some(number) = number(name) {
             return groups.get(number)?.clone();
         }
-        let named = self.names.iter().zip(groups).filter(|(known, _)| known.as_str() == name);
-        named.filter_map(|(_, group)| group.clone()).next()
+        let mut named = self.names.iter().zip(groups).filter(|(known, _)| known.as_str() == name);
+        named.find_map(|(_, group)| group.clone())
     }
 
     /// The parts of a text between matches, at most so many. `None` means all of them.

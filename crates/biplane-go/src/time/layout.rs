@@ -29,13 +29,23 @@ enum Element {
     LongYear,
     Year,
     /// Before or after noon, in capitals or not.
-    Noon { capital: bool },
+    Noon {
+        capital: bool,
+    },
     /// The abbreviation of the zone.
     ZoneName,
     /// The offset of the zone.
-    Offset { z: bool, colon: bool, parts: u8 },
+    Offset {
+        z: bool,
+        colon: bool,
+        parts: u8,
+    },
     /// A fraction of a second: its separator, its digits, and whether zeros are kept.
-    Fraction { separator: u8, digits: usize, zeros: bool },
+    Fraction {
+        separator: u8,
+        digits: usize,
+        zeros: bool,
+    },
 }
 
 /// The spellings that stand for elements, longer ones before their own beginnings.
@@ -302,14 +312,14 @@ fn number(value: &mut &[u8], most: usize, fixed: bool) -> Result<i64, Problem> {
 
 /// The position of the name at the start, whatever its case.
 fn name(value: &mut &[u8], names: &[&str], length: Option<usize>) -> Result<i64, Problem> {
-    for (at, name) in names.iter().enumerate() {
+    for (at, name) in (0_i64..).zip(names) {
         let name = name.as_bytes();
         let name = name.get(..length.unwrap_or(name.len())).unwrap_or(name);
         if let Some((start, rest)) = value.split_at_checked(name.len())
             && start.eq_ignore_ascii_case(name)
         {
             *value = rest;
-            return Ok(at as i64);
+            return Ok(at);
         }
     }
     Err(Problem::Form)
@@ -452,11 +462,19 @@ impl Fields {
         let text = value.get(..length).ok_or(Problem::Form)?;
         let (sign, mut text) = text.split_first().ok_or(Problem::Form)?;
         let mut numbers = [0; 3];
+        let mut problem = false;
         for (at, part) in numbers.iter_mut().take(usize::from(parts)).enumerate() {
             if at > 0 && colon {
                 text = text.strip_prefix(b":").ok_or(Problem::Form)?;
             }
-            *part = number(&mut text, 2, true)?;
+            // Go complains about the range of the numbers before one that is none.
+            match number(&mut text, 2, true) {
+                Ok(number) => *part = number,
+                Err(_) => {
+                    problem = true;
+                    break;
+                }
+            }
         }
         let [hours, minutes, seconds] = numbers;
         checked(hours, 25, "time zone offset hour")?;
@@ -464,8 +482,8 @@ impl Fields {
         checked(seconds, 61, "time zone offset second")?;
         let total = ((hours * 60 + minutes) * 60 + seconds) as i32;
         self.offset = Some(match sign {
-            b'+' => total,
-            b'-' => -total,
+            b'+' if !problem => total,
+            b'-' if !problem => -total,
             _ => return Err(Problem::Form),
         });
         *value = value.get(length..).unwrap_or_default();
@@ -514,7 +532,7 @@ impl Fields {
             day -= i64::from(days_in(month, i128::from(self.year)));
             month += 1;
         }
-        if day < 1 || day > 31 {
+        if !(1..=31).contains(&day) {
             return Err("day-of-year out of range");
         }
         if self.month.is_some_and(|other| other != i64::from(month)) {

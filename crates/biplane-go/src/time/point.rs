@@ -15,8 +15,18 @@ const DAY: u64 = 86_400;
 
 /// The names of the months.
 pub(super) const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 /// The names of the days of the week.
 pub(super) const DAYS: [&str; 7] =

@@ -21,7 +21,8 @@ pub(super) fn check_ipv6(text: &[u8]) -> Result<(), Option<String>> {
 /// Reads an address. The error is Go's.
 pub(super) fn parse(text: &[u8]) -> Result<Address, String> {
     let fail = |(message, at): (&str, &[u8])| {
-        let place = if at.is_empty() { String::new() } else { format!(" (at {})", quote_bytes(at)) };
+        let place =
+            if at.is_empty() { String::new() } else { format!(" (at {})", quote_bytes(at)) };
         format!("ParseAddr({}): {message}{place}", quote_bytes(text))
     };
     match text.iter().find(|byte| b".:%".contains(byte)) {
@@ -161,7 +162,9 @@ mod tests {
 
     #[test]
     fn reads_addresses_as_the_standard_library_does() {
-        for text in ["1.2.3.4", "::", "::1", "1::", "fe80::1:2", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4"] {
+        for text in
+            ["1.2.3.4", "::", "::1", "1::", "fe80::1:2", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4"]
+        {
             let expected = match text.parse::<std::net::IpAddr>().unwrap() {
                 std::net::IpAddr::V4(address) => address.octets().to_vec(),
                 std::net::IpAddr::V6(address) => address.octets().to_vec(),

@@ -33,7 +33,7 @@ pub(super) fn text(args: &[Value], at: usize) -> &[u8] {
 pub(super) fn int(args: &[Value], at: usize) -> i64 {
     match args.get(at) {
         Some(Value::Int(_, number)) => *number,
-        Some(Value::Uint(_, number)) => *number as i64,
+        Some(Value::Uint(_, number)) => number.cast_signed(),
         _ => 0,
     }
 }

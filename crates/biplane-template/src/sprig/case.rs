@@ -140,8 +140,7 @@ fn next_word(text: &[u8]) -> (Kind, &[u8], &[u8]) {
     } else if is_number(first) {
         split(Kind::Number, extend(size, &is_number).0)
     } else {
-        let other =
-            |c: char| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punct(c));
+        let other = |c: char| !(is_connector(c) || is_alphabet(c) || is_number(c) || is_punct(c));
         split(Kind::Other, extend(size, &other).0)
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn to_int64(value: &Value) -> i64 {
     match value {
         Value::Bool(flag) => i64::from(*flag),
         Value::Int(_, number) => *number,
-        Value::Uint(_, number) => *number as i64,
+        Value::Uint(_, number) => number.cast_signed(),
         Value::Float(number) => truncate(*number),
         Value::Str(text) => parse_int(trim_zero_decimal(text)).unwrap_or(0),
         value => calendar(value).unwrap_or(0),
@@ -96,7 +96,11 @@ pub(super) fn atoi(text: &[u8]) -> i64 {
     match biplane_go::num::parse_int(text) {
         Ok(number) => number,
         Err(message) if message.ends_with("out of range") => {
-            if text.starts_with(b"-") { i64::MIN } else { i64::MAX }
+            if text.starts_with(b"-") {
+                i64::MIN
+            } else {
+                i64::MAX
+            }
         }
         Err(_) => 0,
     }

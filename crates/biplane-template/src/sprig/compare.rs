@@ -12,7 +12,9 @@ pub(super) fn deep_equal(call: &mut Call<'_>, a: &Value, b: &Value) -> Result<bo
 fn equal(call: &mut Call<'_>, a: &Value, b: &Value, depth: usize) -> Result<bool, Failure> {
     call.spend(1)?;
     if depth > DEPTH {
-        return Err(Failure::new(format!("cannot compare values that nest more than {DEPTH} deep")));
+        return Err(Failure::new(format!(
+            "cannot compare values that nest more than {DEPTH} deep"
+        )));
     }
     if a.go_type() != b.go_type() {
         return Ok(false);

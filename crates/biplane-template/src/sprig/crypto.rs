@@ -143,7 +143,8 @@ fn derive_password(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure
     let counter = (int(args, 0) as u32).to_be_bytes();
     mac.update(&[SEED, &length(site), site, &counter].concat());
     let seed = mac.finalize().into_bytes();
-    let pick = |choices: usize, at: usize| usize::from(seed.get(at).copied().unwrap_or(0)) % choices;
+    let pick =
+        |choices: usize, at: usize| usize::from(seed.get(at).copied().unwrap_or(0)) % choices;
     let template = templates.get(pick(templates.len(), 0)).copied().unwrap_or_default();
     let characters = template.bytes().enumerate().filter_map(|(at, template)| {
         let class = class(template);
@@ -195,8 +196,8 @@ fn decrypt(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
         return Ok(Value::text(""));
     }
     let encrypted = biplane_go::base64::decode(text(args, 1));
-    let encrypted = encrypted
-        .map_err(|at| Failure::new(format!("illegal base64 data at input byte {at}")))?;
+    let encrypted =
+        encrypted.map_err(|at| Failure::new(format!("illegal base64 data at input byte {at}")))?;
     call.spend(encrypted.len() as u64 / 16)?;
     call.reserve(encrypted.len() as u64)?;
     let bounds = |text: String| {
@@ -228,7 +229,7 @@ fn decrypt(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
             plain.truncate(length);
             made(call, plain)
         }
-        None => bounds(format!("[:{}]", plain.len() as i64 - i64::from(padding))),
+        None => bounds(format!("[:{}]", plain.len().cast_signed() as i64 - i64::from(padding))),
     }
 }
 

@@ -31,12 +31,7 @@ fn from_first(call: &mut Call<'_>, args: &[Value], run: Operation) -> Result<Val
     fold(call, to_float64(any(args, 0)), args.get(1..).unwrap_or_default(), run)
 }
 
-fn fold(
-    call: &mut Call<'_>,
-    first: f64,
-    rest: &[Value],
-    run: Operation,
-) -> Result<Value, Failure> {
+fn fold(call: &mut Call<'_>, first: f64, rest: &[Value], run: Operation) -> Result<Value, Failure> {
     call.spend(rest.len() as u64)?;
     let mut total = Decimal::from_float(first)?;
     for value in rest {

@@ -177,7 +177,8 @@ fn merge(
             assign(target, source, key.clone(), value.clone())?;
         }
         let kept = old.as_ref().is_some_and(|old| !is_blank(old));
-        let both_maps = kind == Kind::Map && old.as_ref().is_some_and(|old| old.kind() == Kind::Map);
+        let both_maps =
+            kind == Kind::Map && old.as_ref().is_some_and(|old| old.kind() == Kind::Map);
         if kept && (kind == Kind::Slice || both_maps || !overwrite) {
             continue;
         }

@@ -27,7 +27,10 @@ pub(super) fn functions() -> Vec<Func> {
         ("sha512sum", |_, args| Ok(Value::text(hex(&Sha512::digest(text(args, 0)))))),
         ("adler32sum", |_, args| Ok(Value::text(adler32(text(args, 0)).to_string()))),
     ];
-    bodies.into_iter().map(|(name, body)| Func::new(name, &[Type::String], Type::String, body)).collect()
+    bodies
+        .into_iter()
+        .map(|(name, body)| Func::new(name, &[Type::String], Type::String, body))
+        .collect()
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

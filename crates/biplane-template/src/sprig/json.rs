@@ -39,9 +39,8 @@ pub(super) fn functions() -> Vec<Func> {
         }));
     }
     for name in ["toRawJson", "mustToRawJson"] {
-        functions.push(Func::new(name, ANY, Type::String, |call, args| {
-            must(call, any(args, 0), RAW)
-        }));
+        functions
+            .push(Func::new(name, ANY, Type::String, |call, args| must(call, any(args, 0), RAW)));
     }
     functions
 }
@@ -65,9 +64,9 @@ fn untyped(json: &serde_json::Value) -> Value {
     match json {
         serde_json::Value::Number(number) => Value::Float(number.as_f64().unwrap_or_default()),
         serde_json::Value::Array(items) => Value::list(items.iter().map(untyped).collect()),
-        serde_json::Value::Object(map) => Value::dict(
-            map.iter().map(|(key, value)| (Text::from(key.as_str()), untyped(value))),
-        ),
+        serde_json::Value::Object(map) => {
+            Value::dict(map.iter().map(|(key, value)| (Text::from(key.as_str()), untyped(value))))
+        }
         other => Value::from_json(other),
     }
 }

@@ -181,7 +181,7 @@ fn slice(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
         return Ok(Value::Nil);
     }
     let index = |at: usize, default: i64| args.get(at).map_or(default, to_int64);
-    let (start, end) = (index(1, 0), index(2, list.len() as i64));
+    let (start, end) = (index(1, 0), index(2, list.len().cast_signed() as i64));
     reserve_items(call, list.len() as u64)?;
     let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
     let items = list.items();
@@ -208,7 +208,7 @@ fn chunk(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
         let rest = super::cast::truncate((length % size as f64).floor());
         let wanted = if at + 1 == count && rest != 0 { rest } else { size };
         let Ok(wanted) = usize::try_from(wanted) else { return Err(Failure::new(LENGTH)) };
-        let start = (at as i64).wrapping_mul(size);
+        let start = (at.cast_signed() as i64).wrapping_mul(size);
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let part = start.checked_add(wanted).and_then(|end| items.get(start..end));
         let Some(part) = part else {

@@ -12,7 +12,7 @@ pub(super) fn functions() -> Vec<Func> {
         call.spend(1)?;
         // An unknown name has no addresses, and Go fails to choose one of them.
         let addresses = call.host().resolve(&name).unwrap_or_default();
-        let chosen = random::intn(call.host(), addresses.len() as i64)?;
+        let chosen = random::intn(call.host(), addresses.len().cast_signed() as i64)?;
         let chosen = usize::try_from(chosen).ok().and_then(|at| addresses.get(at).cloned());
         Ok(Value::text(chosen.unwrap_or_default()))
     })]

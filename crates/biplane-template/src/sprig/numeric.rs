@@ -45,9 +45,7 @@ pub(super) fn functions() -> Vec<Func> {
         Func::new("floor", ANY, Type::Float64, |_, args| {
             Ok(to_float64(any(args, 0)).floor().into())
         }),
-        Func::new("ceil", ANY, Type::Float64, |_, args| {
-            Ok(to_float64(any(args, 0)).ceil().into())
-        }),
+        Func::new("ceil", ANY, Type::Float64, |_, args| Ok(to_float64(any(args, 0)).ceil().into())),
         Func::variadic("round", &[Type::Any, Type::INT, Type::Float64], Type::Float64, round),
         Func::new("until", &[Type::INT], Type::INTS, |call, args| {
             let count = int(args, 0);
@@ -78,7 +76,9 @@ fn to_decimal(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let mut number = if digits.is_empty() { None } else { Some(0_i128) };
     for byte in digits {
         number = match (number, byte) {
-            (Some(number), b'0'..=b'7') => number.checked_mul(8).map(|n| n + i128::from(byte - b'0')),
+            (Some(number), b'0'..=b'7') => {
+                number.checked_mul(8).map(|n| n + i128::from(byte - b'0'))
+            }
             _ => None,
         };
     }
@@ -177,7 +177,7 @@ fn range(start: i64, stop: i64, step: i64) -> (i64, u64, i64) {
 }
 
 fn numbers((start, count, step): (i64, u64, i64)) -> impl Iterator<Item = i64> {
-    (0..count).map(move |at| start.wrapping_add((at as i64).wrapping_mul(step)))
+    (0..count).map(move |at| start.wrapping_add(at.cast_signed().wrapping_mul(step)))
 }
 
 fn ints(call: &mut Call<'_>, range: (i64, u64, i64)) -> Result<Value, Failure> {

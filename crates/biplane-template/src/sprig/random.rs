@@ -43,7 +43,7 @@ pub(super) fn below(host: &dyn Host, limit: u64) -> u64 {
 /// `rand.Intn`.
 pub(super) fn intn(host: &dyn Host, limit: i64) -> Result<i64, Failure> {
     match u64::try_from(limit) {
-        Ok(limit @ 1..) => Ok(below(host, limit) as i64),
+        Ok(limit @ 1..) => Ok(below(host, limit).cast_signed()),
         _ => Err(Failure::new("invalid argument to Intn")),
     }
 }

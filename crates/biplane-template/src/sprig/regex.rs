@@ -61,10 +61,9 @@ pub(super) fn functions() -> Vec<Func> {
             match compile(call, args)? {
                 Ok(regex) => body(call, &regex, args),
                 // Go's `MustCompile` panics with the pattern.
-                Err(error) => Err(Failure::new(format!(
-                    "regexp: Compile({}): {error}",
-                    quote(text(args, 0))
-                ))),
+                Err(error) => {
+                    Err(Failure::new(format!("regexp: Compile({}): {error}", quote(text(args, 0)))))
+                }
             }
         }));
         functions.push(must(must_name, params, result, body));
@@ -82,7 +81,8 @@ fn must(name: &'static str, params: &'static [Type], result: Type, body: Body) -
 /// The pattern of the first argument. The inner error is Go's message.
 fn compile(call: &mut Call<'_>, args: &[Value]) -> Result<Result<GoRegex, String>, Failure> {
     // Compiling takes much longer than an instruction, and matching is linear in the text.
-    let size: u64 = args.iter().map(|arg| if let Value::Str(t) = arg { t.len() as u64 } else { 0 }).sum();
+    let size: u64 =
+        args.iter().map(|arg| if let Value::Str(t) = arg { t.len() as u64 } else { 0 }).sum();
     call.spend(100 + size / 8)?;
     let pattern = text(args, 0);
     Ok(match std::str::from_utf8(pattern) {

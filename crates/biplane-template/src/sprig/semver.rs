@@ -105,12 +105,8 @@ impl Version {
 
     /// The next version, of which `change` sets the numbers.
     fn next(&self, change: impl FnOnce(&mut Self)) -> Value {
-        let mut next = Self {
-            pre: String::new(),
-            metadata: String::new(),
-            plain: true,
-            ..self.clone()
-        };
+        let mut next =
+            Self { pre: String::new(), metadata: String::new(), plain: true, ..self.clone() };
         change(&mut next);
         let prefix = if self.original.starts_with('v') { "v" } else { "" };
         next.original = format!("{prefix}{next}");
@@ -128,7 +124,8 @@ fn identifiers(text: &str) -> bool {
 fn order_of_pre(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<&str>, Vec<&str>) = (a.split('.').collect(), b.split('.').collect());
     for at in 0..a.len().max(b.len()) {
-        let part = |parts: &[&str]| parts.get(at).map(|part| (*part).to_owned()).unwrap_or_default();
+        let part =
+            |parts: &[&str]| parts.get(at).map(|part| (*part).to_owned()).unwrap_or_default();
         let (a, b) = (part(&a), part(&b));
         let order = match (a.is_empty(), b.is_empty()) {
             (false, false) => match (a.parse::<u64>(), b.parse::<u64>()) {

@@ -71,7 +71,8 @@ pub(super) fn functions() -> Vec<Func> {
         Func::new("trunc", COUNTED, Type::String, trunc),
         Func::new("abbrev", COUNTED, Type::String, |call, args| {
             let (width, whole) = (int(args, 0), text(args, 1));
-            let short = if width < 4 { None } else { Some(algorithms::abbreviate(whole, 0, width)) };
+            let short =
+                if width < 4 { None } else { Some(algorithms::abbreviate(whole, 0, width)) };
             made(call, short.unwrap_or_else(|| whole.to_vec()))
         }),
         Func::new("abbrevboth", &[Type::INT, Type::INT, Type::String], Type::String, abbrev_both),
@@ -102,7 +103,9 @@ pub(super) fn functions() -> Vec<Func> {
             let chosen = if int(args, 2) == 1 { 0 } else { 1 };
             Ok(any(args, chosen).clone())
         }),
-        Func::new("toString", ANYTHING, Type::String, |call, args| made(call, to_string(any(args, 0)))),
+        Func::new("toString", ANYTHING, Type::String, |call, args| {
+            made(call, to_string(any(args, 0)))
+        }),
         Func::new("toStrings", ANYTHING, Type::STRINGS, |call, args| {
             Ok(Value::List(to_strings(call, any(args, 0))?))
         }),
@@ -111,9 +114,14 @@ pub(super) fn functions() -> Vec<Func> {
         Func::new("split", TWO, Type::STRING_MAP, |call, args| {
             numbered(call, text(args, 0), text(args, 1), None)
         }),
-        Func::new("splitn", &[Type::String, Type::INT, Type::String], Type::STRING_MAP, |call, args| {
-            numbered(call, text(args, 0), text(args, 2), usize::try_from(int(args, 1)).ok())
-        }),
+        Func::new(
+            "splitn",
+            &[Type::String, Type::INT, Type::String],
+            Type::STRING_MAP,
+            |call, args| {
+                numbered(call, text(args, 0), text(args, 2), usize::try_from(int(args, 1)).ok())
+            },
+        ),
         Func::new("splitList", TWO, Type::STRINGS, |call, args| {
             let (separator, whole) = (text(args, 0), text(args, 1));
             reserve_parts(call, whole, separator, None)?;
@@ -160,7 +168,8 @@ fn repeat(
     let Ok(copies) = u64::try_from(count) else {
         return Err(Failure::new("strings: negative Repeat count"));
     };
-    let total = (piece.len() as u64).checked_mul(copies).filter(|total| i64::try_from(*total).is_ok());
+    let total =
+        (piece.len() as u64).checked_mul(copies).filter(|total| i64::try_from(*total).is_ok());
     let Some(total) = total else {
         return Err(Failure::new("strings: Repeat output length overflow"));
     };
@@ -174,7 +183,7 @@ fn bounds(text: &str) -> Failure {
 
 fn substr(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let (start, end, whole) = (int(args, 0), int(args, 1), text(args, 2));
-    let length = whole.len() as i64;
+    let length = whole.len().cast_signed() as i64;
     let part = |from: i64, to: i64| whole.get(from as usize..to as usize).unwrap_or_default();
     if start < 0 {
         return match end {
@@ -270,10 +279,13 @@ fn join(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let items = list.items();
     let bytes: u64 = items.iter().map(|item| size(item) + separator.len() as u64).sum();
     call.reserve(bytes)?;
-    let texts: Vec<&[u8]> = items.iter().filter_map(|item| match item {
-        Value::Str(text) => Some(text.as_bytes()),
-        _ => None,
-    }).collect();
+    let texts: Vec<&[u8]> = items
+        .iter()
+        .filter_map(|item| match item {
+            Value::Str(text) => Some(text.as_bytes()),
+            _ => None,
+        })
+        .collect();
     Ok(Value::text(texts.join(separator)))
 }
 
@@ -300,7 +312,8 @@ fn reserve_parts(
     separator: &[u8],
     limit: Option<usize>,
 ) -> Result<(), Failure> {
-    let count = (algorithms::count(whole, separator) as u64 + 1).min(limit.unwrap_or(usize::MAX) as u64);
+    let count =
+        (algorithms::count(whole, separator) as u64 + 1).min(limit.unwrap_or(usize::MAX) as u64);
     super::args::reserve_items(call, count)?;
     call.reserve(whole.len() as u64)
 }

@@ -1,6 +1,8 @@
 //! Algorithms on strings, which are bytes that are mostly UTF-8.
 
-use biplane_go::text::{is_digit, is_letter, is_lower, is_title, is_upper, lower, runes, to_title, upper};
+use biplane_go::text::{
+    is_digit, is_letter, is_lower, is_title, is_upper, lower, runes, to_title, upper,
+};
 use memchr::memmem;
 
 /// The characters of a string. Invalid bytes are replacement characters, as in Go.
@@ -93,7 +95,7 @@ pub(super) fn initials(text: &[u8]) -> String {
 /// Abbreviates a text from an offset with dots at its ends.
 pub(super) fn abbreviate(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     const DOTS: &[u8] = b"...";
-    let length = text.len() as i64;
+    let length = text.len().cast_signed() as i64;
     if width < 4 {
         return Vec::new();
     }

@@ -283,9 +283,8 @@ fn url_join(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let mut user = None;
     if !userinfo.is_empty() {
         let probe = [b"proto://", userinfo.as_slice(), b"@host"].concat();
-        let parsed = parse(&probe).map_err(|why| {
-            Failure::new(format!("unable to parse userinfo in dict: {why}"))
-        })?;
+        let parsed = parse(&probe)
+            .map_err(|why| Failure::new(format!("unable to parse userinfo in dict: {why}")))?;
         user = parsed.user;
     }
     let mut out = Vec::new();
@@ -310,7 +309,13 @@ fn url_join(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
 }
 
 /// Authority and path.
-fn write_hierarchy(out: &mut Vec<u8>, scheme: &[u8], host: &[u8], path: &[u8], user: Option<&[u8]>) {
+fn write_hierarchy(
+    out: &mut Vec<u8>,
+    scheme: &[u8],
+    host: &[u8],
+    path: &[u8],
+    user: Option<&[u8]>,
+) {
     if !scheme.is_empty() || !host.is_empty() || user.is_some() {
         if !host.is_empty() || !path.is_empty() || user.is_some() {
             out.extend_from_slice(b"//");

@@ -83,10 +83,7 @@ impl Object for Certificate {
     }
 
     fn fields(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("Cert", Value::text(self.cert.as_slice())),
-            ("Key", Value::text(self.key.as_slice())),
-        ]
+        vec![("Cert", Value::text(self.cert.as_slice())), ("Key", Value::text(self.key.as_slice()))]
     }
 
     fn equals(&self, other: &dyn Object) -> bool {

@@ -43,8 +43,12 @@ pub(super) fn decode(text: &[u8]) -> Option<Block> {
             continue;
         }
         let headers = body.iter().take_while(|line| line.contains(':')).count();
-        let encoded: String =
-            body.iter().skip(headers).flat_map(|line| line.chars()).filter(|c| !c.is_whitespace()).collect();
+        let encoded: String = body
+            .iter()
+            .skip(headers)
+            .flat_map(|line| line.chars())
+            .filter(|c| !c.is_whitespace())
+            .collect();
         if let Ok(bytes) = biplane_go::base64::decode(encoded.as_bytes()) {
             return Some(Block { label: label.to_owned(), bytes });
         }

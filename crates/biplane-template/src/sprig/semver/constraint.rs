@@ -33,9 +33,7 @@ static GRAMMAR: LazyLock<Option<Grammar>> = LazyLock::new(|| {
             r"\A{space}*{condition}{space}*(?:(?:{space}+|,{space}*){condition}{space}*)*\z"
         ))?,
         condition: pattern(condition)?,
-        one_condition: pattern(format!(
-            r"\A{space}*({operator}){space}*({version}){space}*\z"
-        ))?,
+        one_condition: pattern(format!(r"\A{space}*({operator}){space}*({version}){space}*\z"))?,
     })
 });
 
