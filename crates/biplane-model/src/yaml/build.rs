@@ -222,10 +222,7 @@ impl<'tree> Decoder<'tree> {
                 return Ok(key);
             }
         };
-        let shown = match self.dialect {
-            Dialect::V2 => key.go_syntax(),
-            Dialect::V3 => key.go_syntax_with_text_keys(),
-        };
+        let shown = key.go_syntax(self.dialect);
         let (problem, words) =
             (Problem::UnsupportedKey(what), format!("invalid map key: {shown}"));
         Err(Undecodable { problem, words, mark })

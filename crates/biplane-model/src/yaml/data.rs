@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use biplane_go::fmt::{quote, quote_bytes};
 use biplane_go::num;
 
+use super::Dialect;
 use super::error::Problem;
 use super::resolve;
 use crate::{Map, Number, Value};
@@ -55,12 +56,12 @@ impl Data {
             Self::Float(float) => format!("f{float}"),
             Self::Text(text) => format!("s{text}"),
             Self::Time(text) => format!("t{text}"),
-            other => format!("x{}", other.go_syntax()),
+            other => format!("x{}", other.go_syntax(Dialect::V2)),
         }
     }
 
     /// The value in Go's syntax, as `%#v` prints it.
-    pub(super) fn go_syntax(&self) -> String {
+    pub(super) fn go_syntax(&self, dialect: Dialect) -> String {
         match self {
             Self::Null => "<nil>".to_owned(),
             Self::Bool(truth) => truth.to_string(),
@@ -70,39 +71,34 @@ impl Data {
             Self::Text(text) | Self::Time(text) => quote(text),
             Self::Bytes(bytes) => quote_bytes(bytes),
             Self::List(items) => {
-                let items: Vec<String> = items.iter().map(Self::inner_go_syntax).collect();
+                let items: Vec<String> = items.iter().map(|item| item.inner_go_syntax(dialect)).collect();
                 format!("[]interface {{}}{{{}}}", items.join(", "))
             }
-            Self::Map(entries) => Self::map_go_syntax(entries, "interface {}"),
+            // The newer version knows when all keys are strings.
+            Self::Map(entries) if dialect == Dialect::V3 && Self::has_text_keys(entries) => {
+                Self::map_go_syntax(entries, "string", dialect)
+            }
+            Self::Map(entries) => Self::map_go_syntax(entries, "interface {}", dialect),
             Self::Struct(fields) => {
                 let fields: Vec<_> =
                     fields.iter().map(|(k, v)| (Self::Text(k.clone()), v.clone())).collect();
-                Self::map_go_syntax(&fields, "string")
+                Self::map_go_syntax(&fields, "string", dialect)
             }
         }
     }
 
-    fn map_go_syntax(entries: &[(Self, Self)], key: &str) -> String {
+    fn map_go_syntax(entries: &[(Self, Self)], key: &str, dialect: Dialect) -> String {
+        let syntax = |data: &Self| data.inner_go_syntax(dialect);
         let entries: BTreeMap<String, String> =
-            entries.iter().map(|(k, v)| (k.inner_go_syntax(), v.inner_go_syntax())).collect();
+            entries.iter().map(|(k, v)| (syntax(k), syntax(v))).collect();
         let entries: Vec<String> = entries.into_iter().map(|(k, v)| format!("{k}:{v}")).collect();
         format!("map[{key}]interface {{}}{{{}}}", entries.join(", "))
     }
 
-    fn inner_go_syntax(&self) -> String {
+    fn inner_go_syntax(&self, dialect: Dialect) -> String {
         match self {
             Self::Null => "interface {}(nil)".to_owned(),
-            other => other.go_syntax(),
-        }
-    }
-
-    /// The same, with maps as the newer version of go-yaml creates them.
-    pub(super) fn go_syntax_with_text_keys(&self) -> String {
-        match self {
-            Self::Map(entries) if Self::has_text_keys(entries) => {
-                Self::map_go_syntax(entries, "string")
-            }
-            other => other.go_syntax(),
+            other => other.go_syntax(dialect),
         }
     }
 
@@ -122,7 +118,7 @@ impl Data {
                     Self::Uint(_) => ("a number above 9223372036854775807", "uint64"),
                     _ => return value.check_keys(),
                 };
-                let (key, value) = (key.go_syntax(), value.go_syntax());
+                let (key, value) = (key.go_syntax(Dialect::V2), value.go_syntax(Dialect::V2));
                 Err(NotJson {
                     problem: Problem::UnsupportedKey(what),
                     words: format!(
@@ -176,7 +172,7 @@ impl Data {
             Self::Bool(truth) => truth.to_string(),
             Self::Int(whole) => whole.to_string(),
             Self::Float(float) => resolve::float_key(float),
-            other => other.go_syntax(),
+            other => other.go_syntax(Dialect::V2),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Splits YAML 1.1 into tokens like libyaml, on which go-yaml is based: the same texts are accepted,
 //! and the same problems are found at the same locations.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::Dialect;
 
@@ -92,8 +92,9 @@ pub(super) struct Token {
 }
 
 /// A token that becomes a key if a colon follows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct SimpleKey {
+    possible: bool,
     /// Whether a colon must follow.
     required: bool,
     /// The number of the token, counted over the whole text.
@@ -119,7 +120,9 @@ pub(super) struct Scanner<'text> {
     indent: Option<usize>,
     indents: Vec<Option<usize>>,
     /// One entry for the block level, and one for each open bracket.
-    simple_keys: Vec<Option<SimpleKey>>,
+    simple_keys: Vec<SimpleKey>,
+    /// The levels of possible keys by the numbers of their tokens.
+    levels: BTreeMap<usize, usize>,
     simple_key_allowed: bool,
 }
 
@@ -133,7 +136,8 @@ impl<'text> Scanner<'text> {
             started: false,
             indent: None,
             indents: Vec::new(),
-            simple_keys: vec![None],
+            simple_keys: vec![SimpleKey::default()],
+            levels: BTreeMap::new(),
             simple_key_allowed: true,
         }
     }
@@ -171,26 +175,23 @@ impl<'text> Scanner<'text> {
 
     /// Whether the next token may still turn out to be a key.
     fn front_may_be_key(&mut self) -> Scan<bool> {
-        let front = self.taken;
-        let is_front = |key: &Option<SimpleKey>| key.is_some_and(|key| key.token == front);
-        // Keys are in the order of their tokens, and earlier tokens are no longer possible.
-        match self.simple_keys.iter().position(is_front) {
-            Some(level) => self.is_still_possible(level),
+        match self.levels.get(&self.taken) {
+            Some(level) => self.is_still_possible(*level),
             None => Ok(false),
         }
     }
 
     /// Whether a colon would still make the token of this level a key.
     fn is_still_possible(&mut self, level: usize) -> Scan<bool> {
-        let Some(key) = self.simple_keys.get(level).copied().flatten() else { return Ok(false) };
         let here = self.input.mark;
+        let key = self.simple_keys.get_mut(level).filter(|key| key.possible);
+        let Some(key) = key else { return Ok(false) };
         if key.mark.line < here.line || key.mark.characters + MAX_SIMPLE_KEY < here.characters {
-            if key.required {
-                return Err(self.fault("could not find expected ':'", Some(key.mark)));
+            let SimpleKey { required, mark, .. } = *key;
+            if required {
+                return Err(self.fault("could not find expected ':'", Some(mark)));
             }
-            if let Some(key) = self.simple_keys.get_mut(level) {
-                *key = None;
-            }
+            key.possible = false;
             return Ok(false);
         }
         Ok(true)
@@ -312,23 +313,28 @@ impl<'text> Scanner<'text> {
         let in_block = self.simple_keys.len() == 1;
         let required = in_block && self.indent == Some(self.input.mark.column);
         let token = self.taken + self.tokens.len();
-        let key = SimpleKey { required, token, mark: self.input.mark };
+        let key = SimpleKey { possible: true, required, token, mark: self.input.mark };
         self.forget_key()?;
+        let level = self.simple_keys.len() - 1;
         if let Some(last) = self.simple_keys.last_mut() {
-            *last = Some(key);
+            *last = key;
         }
+        self.levels.insert(token, level);
         Ok(())
     }
 
     /// Gives up the possible key of this level.
     fn forget_key(&mut self) -> Scan<()> {
-        let Some(last) = self.simple_keys.last_mut() else { return Ok(()) };
-        match last.take() {
-            Some(SimpleKey { required: true, mark, .. }) => {
-                Err(self.fault("could not find expected ':'", Some(mark)))
-            }
-            _ => Ok(()),
+        let Some(last) = self.simple_keys.last_mut().filter(|key| key.possible) else {
+            return Ok(());
+        };
+        let SimpleKey { required, token, mark, .. } = *last;
+        if required {
+            return Err(self.fault("could not find expected ':'", Some(mark)));
         }
+        last.possible = false;
+        self.levels.remove(&token);
+        Ok(())
     }
 
     /// Opens a block collection if this column is deeper than the innermost one. The token is
@@ -348,15 +354,17 @@ impl<'text> Scanner<'text> {
             let problem = format!("exceeded max depth of {MAX_NESTING}");
             return Err(self.fault(&problem, Some(mark)));
         }
-        let token = Token { kind, start: mark, end: mark };
-        match before {
-            Some(number) => {
-                let at = number.saturating_sub(self.taken).min(self.tokens.len());
-                self.tokens.insert(at, token);
-            }
+        self.insert(Token { kind, start: mark, end: mark }, before);
+        Ok(())
+    }
+
+    /// Inserts a token before the token with this number, or at the end if that was taken.
+    fn insert(&mut self, token: Token, before: Option<usize>) {
+        let at = before.and_then(|number| number.checked_sub(self.taken));
+        match at.filter(|at| *at < self.tokens.len()) {
+            Some(at) => self.tokens.insert(at, token),
             None => self.tokens.push_back(token),
         }
-        Ok(())
     }
 
     /// Closes the block collections that are deeper than a column, or all of them.
@@ -400,7 +408,8 @@ impl<'text> Scanner<'text> {
 
     fn open_bracket(&mut self, kind: TokenKind) -> Scan<()> {
         self.save_key()?;
-        self.simple_keys.push(None);
+        let (token, mark) = (self.taken + self.tokens.len(), self.input.mark);
+        self.simple_keys.push(SimpleKey { token, mark, ..SimpleKey::default() });
         if self.simple_keys.len() > MAX_NESTING + 1 {
             let here = Some(self.input.mark);
             return Err(self.fault(&format!("exceeded max depth of {MAX_NESTING}"), here));
@@ -412,8 +421,12 @@ impl<'text> Scanner<'text> {
 
     fn close_bracket(&mut self, kind: TokenKind) -> Scan<()> {
         self.forget_key()?;
-        if self.simple_keys.len() > 1 {
-            self.simple_keys.pop();
+        if self.simple_keys.len() > 1
+            && let Some(key) = self.simple_keys.pop()
+        {
+            // Without a key inside, this is the token of the bracket. Then a bracket that may be a
+            // key is not waited for.
+            self.levels.remove(&key.token);
         }
         self.simple_key_allowed = false;
         self.push_indicator(kind, 1);
@@ -454,15 +467,15 @@ impl<'text> Scanner<'text> {
         let level = self.simple_keys.len() - 1;
         let in_block = level == 0;
         let possible = self.is_still_possible(level)?;
-        match self.simple_keys.get(level).copied().flatten().filter(|_| possible) {
+        match self.simple_keys.get(level).copied().filter(|_| possible) {
             Some(key) => {
                 let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
-                let at = key.token.saturating_sub(self.taken).min(self.tokens.len());
-                self.tokens.insert(at, token);
+                self.insert(token, Some(key.token));
                 self.open_block(TokenKind::BlockMappingStart, key.mark, Some(key.token))?;
                 if let Some(key) = self.simple_keys.last_mut() {
-                    *key = None;
+                    key.possible = false;
                 }
+                self.levels.remove(&key.token);
                 self.simple_key_allowed = false;
             }
             None => {

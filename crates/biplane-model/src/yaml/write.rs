@@ -412,12 +412,18 @@ impl Printer {
 
     fn double_quoted(&mut self, text: &str, may_fold: bool) {
         self.mark("\"", true, false);
+        // The newer version then takes every character for a byte order mark.
+        let everything = self.dialect == Dialect::V3 && text.starts_with('\u{feff}');
         let mut chars = text.chars().peekable();
         let (mut at_start, mut after_space) = (true, false);
         while let Some(c) = chars.next() {
             let inside = !at_start && chars.peek().is_some();
             at_start = false;
-            if !is_printable(c, self.dialect) || is_break(c) || matches!(c, '"' | '\\') {
+            if everything
+                || !is_printable(c, self.dialect)
+                || is_break(c)
+                || matches!(c, '"' | '\\')
+            {
                 self.escape(c);
             } else if c == ' ' && may_fold && !after_space && self.column > WIDTH && inside {
                 self.start_line();
