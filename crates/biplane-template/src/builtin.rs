@@ -81,7 +81,7 @@ pub(crate) fn run(builtin: Builtin, args: &[Slot], callee: &str) -> Result<Slot,
     match builtin {
         Builtin::And | Builtin::Or => Ok(first.clone()),
         Builtin::Not => Ok(flag(!first.value().is_true())),
-        Builtin::Len => len(first).map(|len| Slot::Plain(Value::int(len as i64))),
+        Builtin::Len => len(first).map(|len| Slot::Plain(Value::int(len.cast_signed() as i64))),
         Builtin::Index => index(first, rest),
         Builtin::Slice => slice(first, rest),
         Builtin::Call => Err(match first.value() {
@@ -139,18 +139,16 @@ fn index(item: &Slot, indexes: &[Slot]) -> Result<Slot, String> {
                 Slot::of_type(list.element(), element)
             }
             Value::Map(map) => map_index(map, index.value())?,
-            value => match value.underlying() {
-                Value::Str(text) => {
-                    let at = integer_index(index.value(), text.len())?;
-                    let byte = text.get(at).ok_or("reflect: string index out of range")?;
-                    Slot::Plain(Value::byte(*byte))
-                }
-                _ => {
+            value => {
+                let Value::Str(text) = value.underlying() else {
                     let name = value.type_name();
                     let name = name.strip_prefix('*').unwrap_or(&name);
                     return Err(format!("can't index item of type {name}"));
-                }
-            },
+                };
+                let at = integer_index(index.value(), text.len())?;
+                let byte = text.get(at).ok_or("reflect: string index out of range")?;
+                Slot::Plain(Value::byte(*byte))
+            }
         };
     }
     Ok(item)

@@ -28,12 +28,12 @@ pub struct Place {
 #[error("{message}")]
 pub struct ParseError {
     message: String,
-    place: Place,
+    place: Box<Place>,
 }
 
 impl ParseError {
     pub(crate) fn new(message: String, place: Place) -> Self {
-        Self { message, place }
+        Self { message, place: Box::new(place) }
     }
 
     pub fn place(&self) -> &Place {
@@ -46,14 +46,14 @@ impl ParseError {
 #[error("{message}")]
 pub struct RunError {
     pub(crate) message: String,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Box<Place>>,
     pub(crate) limit: Option<Exceeded>,
 }
 
 impl RunError {
     /// Where the run stopped. Errors inside of `include` are where the included template stopped.
     pub fn place(&self) -> Option<&Place> {
-        self.place.as_ref()
+        self.place.as_deref()
     }
 
     /// The limit that the run exceeded.
@@ -107,7 +107,7 @@ fn distance(a: &str, b: &str) -> usize {
 /// The line of an offset, counted from one, and the bytes before it in that line.
 pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
-    let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
     let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     (line, before.len() - start)
 }

@@ -16,7 +16,7 @@ use self::range::Loop;
 use crate::budget::{Budget, Exceeded, Limits};
 use crate::error::{Place, RunError, line_and_column};
 use crate::func::{Call, Failure, Host};
-use crate::program::{NodeId, Op, Program, Symbol};
+use crate::program::{NodeId, Op, Program, ROOT, Symbol};
 use crate::slot::Slot;
 use crate::value::{Object, Signature, Value, break_cycles, watch_changes};
 
@@ -195,7 +195,6 @@ impl Machine<'_> {
             stack: self.stack.len(),
             include,
         });
-        // The first symbol of a program need not be `$`, so it has a number of its own.
         self.vars.push((ROOT, data.clone()));
         self.dots.push(data);
         Ok(())
@@ -327,7 +326,7 @@ impl Machine<'_> {
             }
             Op::Declare(symbol) => {
                 let value = self.stack.last().cloned().unwrap_or(Slot::Nothing);
-                self.vars.push((self.own(symbol), value));
+                self.vars.push((symbol, value));
             }
             Op::Assign(symbol) => {
                 let value = self.stack.last().cloned().unwrap_or(Slot::Nothing);
@@ -388,26 +387,15 @@ impl Machine<'_> {
         }
     }
 
-    /// The number of a variable, which is special for `$`.
-    fn own(&self, symbol: Symbol) -> Symbol {
-        match self.program.symbols.get(symbol as usize) {
-            Some(name) if name == "$" => ROOT,
-            _ => symbol,
-        }
-    }
-
     /// The latest declaration of a variable.
     fn variable(&self, symbol: Symbol) -> Result<usize> {
-        let own = self.own(symbol);
         let first = self.frames.last().map_or(0, |frame| frame.vars);
         let vars = self.vars.get(first..).unwrap_or_default();
-        match vars.iter().rposition(|(name, _)| *name == own) {
-            Some(index) => Ok(first + index),
-            None => {
-                let name = self.program.symbols.get(symbol as usize);
-                Err(format!("undefined variable: {}", name.map_or("", String::as_str)).into())
-            }
+        if let Some(index) = vars.iter().rposition(|(name, _)| *name == symbol) {
+            return Ok(first + index);
         }
+        let name = self.program.symbols.get(symbol as usize);
+        Err(format!("undefined variable: {}", name.map_or("", String::as_str)).into())
     }
 
     fn assign(&mut self, symbol: Symbol, value: Slot) -> Result<()> {
@@ -491,7 +479,7 @@ impl Machine<'_> {
             let start = place.offset.checked_sub(back)?;
             starts(start).then_some(start)
         });
-        let Some(start) = starts.last() else { return };
+        let Some(start) = starts.min() else { return };
         (place.offset, place.length) = (start, shown.len());
         if let Some(name) = &place.misspelt
             && let Some(at) = shown.find(&format!(".{name}"))
@@ -538,9 +526,6 @@ impl Machine<'_> {
         if let Some(place) = &mut place {
             self.widen(place);
         }
-        RunError { message, place, limit }
+        RunError { message, place: place.map(Box::new), limit }
     }
 }
-
-/// The number of `$`, which every template has.
-const ROOT: Symbol = Symbol::MAX;

@@ -107,6 +107,7 @@ const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 /// A trim marker is a minus sign and a space.
 const MARKER: usize = 2;
 
+#[allow(clippy::struct_excessive_bools)] // two are settings, two are states
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     left: &'t str,
@@ -199,7 +200,7 @@ impl<'t> Lexer<'t> {
     /// The line of the start of the current token.
     fn start_line(&mut self) -> usize {
         let passed = self.text.as_bytes().get(self.counted..self.start).unwrap_or_default();
-        self.line += passed.iter().filter(|b| **b == b'\n').count();
+        self.line += memchr::memchr_iter(b'\n', passed).count();
         self.counted = self.counted.max(self.start);
         self.line
     }

@@ -204,6 +204,7 @@ impl Number {
 }
 
 /// The integer that a double is. Out of range, Go converts to the smallest integer.
+#[allow(clippy::float_cmp)] // the same number or another one
 fn whole(float: f64) -> Option<i64> {
     let integer = to_int64(float);
     ((integer as f64) == float).then_some(integer)

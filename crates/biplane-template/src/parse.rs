@@ -14,7 +14,7 @@ use crate::error::{ParseError, Place, line_and_column, near};
 use crate::func::Func;
 use crate::lex::{Delimiters, Kind, Lexer, Token};
 use crate::literal::unquote;
-use crate::program::{Code, Node, NodeId, NodeKind, Op, Program, RangeSite, Target};
+use crate::program::{Code, Node, NodeId, NodeKind, Op, Program, ROOT, RangeSite, Target};
 
 pub(crate) use self::emit::{constant_of, wrong_count};
 
@@ -101,7 +101,7 @@ pub(crate) fn parse(
     lexer.continue_is_keyword = !functions.contains_key("continue");
     let nothing = Token { kind: Kind::Eof, pos: 0, text: "".into(), line: 0 };
     let program = Program { name: name.to_owned(), source: text.to_owned(), ..Program::default() };
-    let parser = Parser {
+    let mut parser = Parser {
         lexer,
         functions,
         program,
@@ -114,6 +114,8 @@ pub(crate) fn parse(
         symbols: BTreeMap::new(),
         names: BTreeMap::new(),
     };
+    let root = parser.symbol("$");
+    debug_assert_eq!(root, ROOT, "the first name has the first number");
     parser.run()
 }
 
@@ -287,7 +289,7 @@ impl<'t> Parser<'t> {
             }
             self.text_or_action()?;
         }
-        let tree = std::mem::replace(&mut self.tree.code, Code::default());
+        let tree = std::mem::take(&mut self.tree.code);
         self.add(tree)?;
         Ok(self.program)
     }

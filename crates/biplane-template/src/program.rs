@@ -15,6 +15,9 @@ pub(crate) type Target = u32;
 /// The number of a variable name.
 pub(crate) type Symbol = u32;
 
+/// The variable `$`, which every template has.
+pub(crate) const ROOT: Symbol = 0;
+
 /// A part of a template that an error can point at.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {

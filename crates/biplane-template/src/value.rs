@@ -192,6 +192,7 @@ impl Value {
     }
 
     /// The value without the name of its type: an object that is a number or a string in Go.
+    #[must_use]
     pub fn underlying(&self) -> Self {
         match self {
             Self::Object(object) => object.underlying().unwrap_or_else(|| self.clone()),
@@ -237,7 +238,8 @@ impl Value {
     /// The zero value of a type.
     pub fn zero(of: &Type) -> Self {
         match of {
-            Type::Any | Type::Reflect => Self::Nil,
+            // Nothing makes a zero value of a struct that only its functions know.
+            Type::Any | Type::Reflect | Type::Named(_) => Self::Nil,
             Type::Bool => Self::Bool(false),
             Type::Int(kind) => Self::Int(*kind, 0),
             Type::Uint(kind) => Self::Uint(*kind, 0),
@@ -246,8 +248,6 @@ impl Value {
             Type::String => Self::text(""),
             Type::Slice(element) => Self::List(List::nil(element)),
             Type::Map(key, element) => Self::Map(Map::nil(key, element)),
-            // Nothing makes a zero value of a struct that only its functions know.
-            Type::Named(_) => Self::Nil,
         }
     }
 }

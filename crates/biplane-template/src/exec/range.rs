@@ -43,7 +43,7 @@ impl Items {
             }
             Self::List(list, index) => {
                 let element = Slot::of_type(list.element(), list.get(*index)?);
-                let at = Slot::Plain(Value::int(*index as i64));
+                let at = Slot::Plain(Value::int(index.cast_signed() as i64));
                 *index += 1;
                 Some((at, element))
             }

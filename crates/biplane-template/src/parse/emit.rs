@@ -168,14 +168,16 @@ impl Parser<'_> {
                 self.emit_steps(arg, &names, &[], false);
             }
             Some(NodeKind::Variable(names)) => {
-                if !self.emit_variable(arg, &names) {
+                let single = self.emit_variable(arg, &names);
+                if !single {
                     self.emit_steps(arg, names.get(1..).unwrap_or_default(), &[], false);
                 }
             }
             Some(NodeKind::Pipe { .. }) => self.emit_pipeline(arg),
             Some(NodeKind::Identifier(func)) => self.emit_call(arg, arg, &func, &[], false),
             Some(NodeKind::Chain(inner, names)) => {
-                if self.emit_chain_start(arg, inner) {
+                let started = self.emit_chain_start(arg, inner);
+                if started {
                     self.emit_steps(arg, &names, &[], false);
                 }
             }
@@ -250,12 +252,16 @@ impl Parser<'_> {
             }
         }
         if !piped {
-            jumps.into_iter().for_each(|jump| self.patch(jump));
+            for jump in jumps {
+                self.patch(jump);
+            }
             return;
         }
         // The piped value is below the others. It is the result unless another one is.
         let done = self.op(Op::Jump(0));
-        jumps.into_iter().for_each(|jump| self.patch(jump));
+        for jump in jumps {
+            self.patch(jump);
+        }
         self.op(Op::Nip);
         self.patch(done);
     }

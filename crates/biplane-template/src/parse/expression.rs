@@ -171,15 +171,15 @@ impl Parser<'_> {
         let token = self.next_non_space();
         let text = &token.text;
         let kind = match token.kind {
-            Kind::Identifier => match self.functions.get(text.as_ref()) {
-                Some(func) => NodeKind::Identifier(func.clone()),
-                None => {
+            Kind::Identifier => {
+                let Some(func) = self.functions.get(text.as_ref()) else {
                     let name = biplane_go::fmt::quote(text);
                     let names: Vec<&str> = self.functions.keys().copied().collect();
                     let message = format!("function {name} not defined");
                     return Err(self.misspelt(&message, &token, &names));
-                }
-            },
+                };
+                NodeKind::Identifier(func.clone())
+            }
             Kind::Dot => NodeKind::Dot,
             Kind::Nil => NodeKind::Nil,
             Kind::Variable => {

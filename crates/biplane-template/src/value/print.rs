@@ -62,15 +62,15 @@ pub(crate) fn item(value: &Value, left: &mut usize, depth: usize) -> Result<Item
         Value::Float(number) => Item::Float(*number),
         Value::Complex(real, imaginary) => Item::Complex(*real, *imaginary),
         Value::Str(text) => Item::Text(text.shared(), "string"),
-        Value::List(list) => match value.as_byte_slice() {
-            Some(bytes) => Item::Bytes { nil: list.is_nil(), bytes },
-            None => {
-                let elements = list.items();
-                let elements: Result<_, _> =
-                    elements.iter().map(|element| item(element, left, depth + 1)).collect();
-                Item::List { name: value.type_name(), nil: list.is_nil(), items: elements? }
+        Value::List(list) => {
+            if let Some(bytes) = value.as_byte_slice() {
+                return Ok(Item::Bytes { nil: list.is_nil(), bytes });
             }
-        },
+            let elements = list.items();
+            let elements: Result<_, _> =
+                elements.iter().map(|element| item(element, left, depth + 1)).collect();
+            Item::List { name: value.type_name(), nil: list.is_nil(), items: elements? }
+        }
         Value::Map(map) => {
             let mut pairs = Vec::with_capacity(map.len());
             for (key, element) in map.others().iter() {

@@ -46,7 +46,8 @@ fn output_is_bounded() {
     for level in 1..40 {
         let inner = level - 1;
         let call = format!("{{{{ include \"{inner}\" . }}}}");
-        text += &format!("{{{{ define \"{level}\" }}}}{call}{call}{{{{ end }}}}");
+        let definition = format!("{{{{ define \"{level}\" }}}}{call}{call}{{{{ end }}}}");
+        text += &definition;
     }
     text += "{{ template \"39\" . }}";
     let error = run(&text).unwrap_err();
@@ -156,8 +157,9 @@ fn deep_and_large_texts_are_parsed_or_refused() {
     assert_eq!(run(&chain).unwrap(), b"");
     let loops = "{{ range 1 }}".repeat(deep) + "x" + &"{{ end }}".repeat(deep);
     assert_eq!(run(&loops).unwrap(), b"x");
-    let blocks: String = (0..deep).map(|i| format!("{{{{ block \"{i}\" . }}}}")).collect();
-    assert_eq!(run(&(blocks + "x" + &"{{ end }}".repeat(deep))).unwrap(), b"x");
+    let blocks: Vec<String> = (0..deep).map(|i| format!("{{{{ block \"{i}\" . }}}}")).collect();
+    let blocks = blocks.concat() + "x" + &"{{ end }}".repeat(deep);
+    assert_eq!(run(&blocks).unwrap(), b"x");
     let open = "{{ if . }}".repeat(deep);
     assert_eq!(parse_error(&open), "template: manifests:1: unexpected EOF");
     let parens = "{{ ".to_owned() + &"(".repeat(deep) + "1" + &")".repeat(deep) + " }}";
