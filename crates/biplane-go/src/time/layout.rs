@@ -468,13 +468,11 @@ impl Fields {
                 text = text.strip_prefix(b":").ok_or(Problem::Form)?;
             }
             // Go complains about the range of the numbers before one that is none.
-            match number(&mut text, 2, true) {
-                Ok(number) => *part = number,
-                Err(_) => {
-                    problem = true;
-                    break;
-                }
-            }
+            let Ok(number) = number(&mut text, 2, true) else {
+                problem = true;
+                break;
+            };
+            *part = number;
         }
         let [hours, minutes, seconds] = numbers;
         checked(hours, 25, "time zone offset hour")?;

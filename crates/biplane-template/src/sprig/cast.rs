@@ -54,13 +54,17 @@ fn trim_zero_decimal(text: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether a text has a minus sign, and what follows its sign.
+pub(super) fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', body @ ..] => (true, body),
+        [b'+', body @ ..] | body => (false, body),
+    }
+}
+
 /// `strconv.ParseInt` in base 0: prefixes for bases, and underscores between digits.
 fn parse_int(text: &[u8]) -> Option<i64> {
-    let (negative, body) = match text {
-        [b'-', body @ ..] => (true, body),
-        [b'+', body @ ..] => (false, body),
-        body => (false, body),
-    };
+    let (negative, body) = sign(text);
     let (base, digits) = match body {
         [b'0', b'x' | b'X', digits @ ..] => (16, digits),
         [b'0', b'o' | b'O', digits @ ..] => (8, digits),

@@ -24,8 +24,8 @@ fn equal(call: &mut Call<'_>, a: &Value, b: &Value, depth: usize) -> Result<bool
         (Value::Bool(a), Value::Bool(b)) => Ok(a == b),
         (Value::Int(_, a), Value::Int(_, b)) => Ok(a == b),
         (Value::Uint(_, a), Value::Uint(_, b)) => Ok(a == b),
-        (Value::Float(a), Value::Float(b)) => Ok(a == b),
-        (Value::Complex(a, c), Value::Complex(b, d)) => Ok(a == b && c == d),
+        (Value::Float(a), Value::Float(b)) => Ok(same(*a, *b)),
+        (Value::Complex(a, c), Value::Complex(b, d)) => Ok(same(*a, *b) && same(*c, *d)),
         (Value::Str(a), Value::Str(b)) => Ok(a == b),
         (Value::List(a), Value::List(b)) => equal_lists(call, a, b, depth),
         (Value::Map(a), Value::Map(b)) => equal_maps(call, a, b, depth),
@@ -34,6 +34,11 @@ fn equal(call: &mut Call<'_>, a: &Value, b: &Value, depth: usize) -> Result<bool
         }
         _ => Ok(false),
     }
+}
+
+/// Go's `==`: what is not a number is not even equal to itself.
+fn same(a: f64, b: f64) -> bool {
+    a.partial_cmp(&b).is_some_and(std::cmp::Ordering::is_eq)
 }
 
 fn equal_lists(call: &mut Call<'_>, a: &List, b: &List, depth: usize) -> Result<bool, Failure> {

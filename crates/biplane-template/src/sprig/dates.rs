@@ -57,7 +57,9 @@ pub(super) fn functions() -> Vec<Func> {
             };
             Ok(format_duration(seconds.wrapping_mul(SECOND)).into())
         }),
-        Func::new("durationRound", &[Type::Any], Type::String, duration_round),
+        Func::new("durationRound", &[Type::Any], Type::String, |call, args| {
+            Ok(duration_round(call, any(args, 0)).into())
+        }),
     ];
     for name in ["dateInZone", "date_in_zone"] {
         let params: &[Type] = &[Type::String, Type::Any, Type::String];
@@ -142,7 +144,7 @@ fn offset(zone: &[u8], seconds: i64) -> (i32, String) {
     (info.offset().seconds(), info.abbreviation().to_owned())
 }
 
-fn duration_round(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn duration_round(call: &Call<'_>, value: &Value) -> String {
     const HOUR: u64 = 3_600_000_000_000;
     const UNITS: [(u64, &str); 6] = [
         (HOUR * 24 * 365, "y"),
@@ -152,7 +154,7 @@ fn duration_round(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure>
         (HOUR / 60, "m"),
         (HOUR / 3600, "s"),
     ];
-    let nanos = match any(args, 0) {
+    let nanos = match value {
         Value::Str(text) => duration(text).unwrap_or(0),
         Value::Int(IntKind::Int64, nanos) => *nanos,
         Value::Object(object) => match object.as_any().downcast_ref::<Time>() {
@@ -163,5 +165,5 @@ fn duration_round(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure>
     };
     let size = nanos.unsigned_abs();
     let unit = UNITS.iter().find(|(unit, _)| size > *unit);
-    Ok(unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", size / unit)).into())
+    unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", size / unit))
 }

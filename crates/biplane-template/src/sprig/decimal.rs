@@ -11,19 +11,33 @@ use crate::value::Value;
 /// The digits of a quotient after the point.
 const PRECISION: i32 = 16;
 
-type Operation = fn(&Decimal, &Decimal) -> Result<Decimal, Failure>;
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
 
 pub(super) fn functions() -> Vec<Func> {
     const ANY: &[Type] = &[Type::Any];
     const TWO: &[Type] = &[Type::Any, Type::Any];
     vec![
         Func::new("add1f", ANY, Type::Float64, |call, args| {
-            fold(call, to_float64(any(args, 0)), &[Value::int(1)], add)
+            fold(call, to_float64(any(args, 0)), &[Value::int(1)], Operation::Add)
         }),
-        Func::variadic("addf", ANY, Type::Float64, |call, args| fold(call, 0.0, args, add)),
-        Func::variadic("subf", TWO, Type::Float64, |call, args| from_first(call, args, subtract)),
-        Func::variadic("mulf", TWO, Type::Float64, |call, args| from_first(call, args, multiply)),
-        Func::variadic("divf", TWO, Type::Float64, |call, args| from_first(call, args, divide)),
+        Func::variadic("addf", ANY, Type::Float64, |call, args| {
+            fold(call, 0.0, args, Operation::Add)
+        }),
+        Func::variadic("subf", TWO, Type::Float64, |call, args| {
+            from_first(call, args, Operation::Subtract)
+        }),
+        Func::variadic("mulf", TWO, Type::Float64, |call, args| {
+            from_first(call, args, Operation::Multiply)
+        }),
+        Func::variadic("divf", TWO, Type::Float64, |call, args| {
+            from_first(call, args, Operation::Divide)
+        }),
     ]
 }
 
@@ -35,7 +49,7 @@ fn fold(call: &mut Call<'_>, first: f64, rest: &[Value], run: Operation) -> Resu
     call.spend(rest.len() as u64)?;
     let mut total = Decimal::from_float(first)?;
     for value in rest {
-        total = run(&total, &Decimal::from_float(to_float64(value))?)?;
+        total = run.on(&total, &Decimal::from_float(to_float64(value))?)?;
     }
     Ok(total.to_float().into())
 }
@@ -76,18 +90,18 @@ fn ten(exponent: i32) -> BigInt {
     BigInt::from(10).pow(u32::try_from(exponent).unwrap_or(0))
 }
 
-fn add(a: &Decimal, b: &Decimal) -> Result<Decimal, Failure> {
-    let exponent = a.exponent.min(b.exponent);
-    Ok(Decimal { value: a.at(exponent) + b.at(exponent), exponent })
-}
-
-fn subtract(a: &Decimal, b: &Decimal) -> Result<Decimal, Failure> {
-    let exponent = a.exponent.min(b.exponent);
-    Ok(Decimal { value: a.at(exponent) - b.at(exponent), exponent })
-}
-
-fn multiply(a: &Decimal, b: &Decimal) -> Result<Decimal, Failure> {
-    Ok(Decimal { value: &a.value * &b.value, exponent: a.exponent + b.exponent })
+impl Operation {
+    fn on(self, a: &Decimal, b: &Decimal) -> Result<Decimal, Failure> {
+        let exponent = a.exponent.min(b.exponent);
+        Ok(match self {
+            Self::Add => Decimal { value: a.at(exponent) + b.at(exponent), exponent },
+            Self::Subtract => Decimal { value: a.at(exponent) - b.at(exponent), exponent },
+            Self::Multiply => {
+                Decimal { value: &a.value * &b.value, exponent: a.exponent + b.exponent }
+            }
+            Self::Divide => return divide(a, b),
+        })
+    }
 }
 
 /// The quotient with sixteen digits after the point, half away from zero.
@@ -119,13 +133,19 @@ mod tests {
     fn computes_in_decimals() {
         let run = |operation: Operation, a: f64, b: f64| {
             let (a, b) = (Decimal::from_float(a).unwrap(), Decimal::from_float(b).unwrap());
-            operation(&a, &b).unwrap().to_float()
+            operation.on(&a, &b).unwrap().to_float()
         };
-        assert_eq!(run(add, 0.1, 0.2).to_bits(), 0.3_f64.to_bits());
-        assert_eq!(run(subtract, 0.3, 0.1).to_bits(), 0.2_f64.to_bits());
-        assert_eq!(run(multiply, 1.1, 1.1).to_bits(), 1.21_f64.to_bits());
-        assert_eq!(run(divide, 1.0, 3.0).to_bits(), 0.333_333_333_333_333_3_f64.to_bits());
-        assert_eq!(run(divide, -2.0, 3.0).to_bits(), (-0.666_666_666_666_666_7_f64).to_bits());
-        assert_eq!(run(add, 1e300, 1e-300).to_bits(), 1e300_f64.to_bits());
+        assert_eq!(run(Operation::Add, 0.1, 0.2).to_bits(), 0.3_f64.to_bits());
+        assert_eq!(run(Operation::Subtract, 0.3, 0.1).to_bits(), 0.2_f64.to_bits());
+        assert_eq!(run(Operation::Multiply, 1.1, 1.1).to_bits(), 1.21_f64.to_bits());
+        assert_eq!(
+            run(Operation::Divide, 1.0, 3.0).to_bits(),
+            0.333_333_333_333_333_3_f64.to_bits()
+        );
+        assert_eq!(
+            run(Operation::Divide, -2.0, 3.0).to_bits(),
+            (-0.666_666_666_666_666_7_f64).to_bits()
+        );
+        assert_eq!(run(Operation::Add, 1e300, 1e-300).to_bits(), 1e300_f64.to_bits());
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn functions() -> Vec<Func> {
             Ok(args.iter().any(|value| !is_empty(value)).into())
         }),
         Func::new("ternary", &[Type::Any, Type::Any, Type::Bool], Type::Any, |_, args| {
-            let chosen = if any(args, 2).is_true() { 0 } else { 1 };
+            let chosen = usize::from(!any(args, 2).is_true());
             Ok(any(args, chosen).clone())
         }),
         Func::new("typeOf", ONE, Type::String, |_, args| Ok(any(args, 0).type_name().into())),

@@ -1,7 +1,7 @@
 //! Integers and doubles: conversion, arithmetic, rounding and sequences.
 
 use super::args::{any, int, made, reserve_items, text};
-use super::cast::{atoi, to_float64, to_int64};
+use super::cast::{atoi, sign, to_float64, to_int64};
 use super::random;
 use crate::func::{Call, Failure, Func};
 use crate::types::Type;
@@ -20,7 +20,9 @@ pub(super) fn functions() -> Vec<Func> {
         Func::new("atoi", &[Type::String], Type::INT, |_, args| {
             Ok(Value::int(atoi(text(args, 0))))
         }),
-        Func::new("toDecimal", ANY, Type::INT64, to_decimal),
+        Func::new("toDecimal", ANY, Type::INT64, |_, args| {
+            Ok(Value::int64(to_decimal(any(args, 0))))
+        }),
         Func::new("add1", ANY, Type::INT64, |_, args| {
             Ok(Value::int64(to_int64(any(args, 0)).wrapping_add(1)))
         }),
@@ -46,7 +48,12 @@ pub(super) fn functions() -> Vec<Func> {
             Ok(to_float64(any(args, 0)).floor().into())
         }),
         Func::new("ceil", ANY, Type::Float64, |_, args| Ok(to_float64(any(args, 0)).ceil().into())),
-        Func::variadic("round", &[Type::Any, Type::INT, Type::Float64], Type::Float64, round),
+        Func::variadic(
+            "round",
+            &[Type::Any, Type::INT, Type::Float64],
+            Type::Float64,
+            |_, args| Ok(round(args).into()),
+        ),
         Func::new("until", &[Type::INT], Type::INTS, |call, args| {
             let count = int(args, 0);
             ints(call, range(0, count, if count < 0 { -1 } else { 1 }))
@@ -66,13 +73,9 @@ pub(super) fn functions() -> Vec<Func> {
 }
 
 /// The text of a value, read as an octal number.
-fn to_decimal(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
-    let text = any(args, 0).display();
-    let (negative, digits) = match text.as_slice() {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
-    };
+fn to_decimal(value: &Value) -> i64 {
+    let text = value.display();
+    let (negative, digits) = sign(&text);
     let mut number = if digits.is_empty() { None } else { Some(0_i128) };
     for byte in digits {
         number = match (number, byte) {
@@ -83,7 +86,7 @@ fn to_decimal(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
         };
     }
     let signed = number.and_then(|n| i64::try_from(if negative { -n } else { n }).ok());
-    Ok(Value::int64(signed.unwrap_or(0)))
+    signed.unwrap_or(0)
 }
 
 fn divide(args: &[Value], operation: impl Fn(i64, i64) -> i64) -> Result<Value, Failure> {
@@ -116,7 +119,7 @@ fn go_max(a: f64, b: f64) -> f64 {
     }
 }
 
-fn round(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn round(args: &[Value]) -> f64 {
     let on = match args.get(2) {
         Some(Value::Float(on)) => *on,
         _ => 0.5,
@@ -124,7 +127,7 @@ fn round(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let power = power_of_ten(int(args, 1));
     let digit = power * to_float64(any(args, 0));
     let rounded = if digit.fract() >= on { digit.ceil() } else { digit.floor() };
-    Ok((rounded / power).into())
+    rounded / power
 }
 
 /// `math.Pow(10, n)` with the rounding errors that Go's repeated squaring has.

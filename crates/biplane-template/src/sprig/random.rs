@@ -22,7 +22,7 @@ pub(super) fn functions() -> Vec<Func> {
         }),
         Func::new("randBytes", COUNT, Type::String, rand_bytes),
         Func::new("shuffle", &[Type::String], Type::String, shuffle),
-        Func::new("uuidv4", &[], Type::String, uuidv4),
+        Func::new("uuidv4", &[], Type::String, |call, _| Ok(uuidv4(call.host()).into())),
     ]
 }
 
@@ -84,14 +84,14 @@ fn shuffle(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     made(call, runes.into_iter().collect::<String>())
 }
 
-fn uuidv4(call: &mut Call<'_>, _: &[Value]) -> Result<Value, Failure> {
+fn uuidv4(host: &dyn Host) -> String {
     let mut bytes = [0; 16];
-    call.host().random(&mut bytes);
+    host.random(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     let number = number & !(0xf << 76) | 4 << 76;
     let number = number & !(3 << 62) | 2 << 62;
     let hex = format!("{number:032x}");
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
     let parts = [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)];
-    Ok(Value::text(parts.join("-")))
+    parts.join("-")
 }

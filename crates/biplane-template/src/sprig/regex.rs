@@ -39,7 +39,7 @@ pub(super) fn functions() -> Vec<Func> {
         ("regexFindAll", "mustRegexFindAll", LIMITED, Type::STRINGS, find_all),
         ("regexReplaceAll", "mustRegexReplaceAll", REPLACE, Type::String, |call, regex, args| {
             let (whole, template) = (text(args, 1), text(args, 2));
-            let groups = template.iter().filter(|byte| **byte == b'$').count() as u64;
+            let groups = memchr::memchr_iter(b'$', template).count() as u64;
             reserve_replaced(call, regex, whole, template, groups)?;
             Ok(Value::text(regex.replace_all(whole, template)))
         }),
@@ -85,13 +85,11 @@ fn compile(call: &mut Call<'_>, args: &[Value]) -> Result<Result<GoRegex, String
         args.iter().map(|arg| if let Value::Str(t) = arg { t.len() as u64 } else { 0 }).sum();
     call.spend(100 + size / 8)?;
     let pattern = text(args, 0);
-    Ok(match std::str::from_utf8(pattern) {
-        Ok(pattern) => GoRegex::new(pattern).map_err(|error| error.to_string()),
-        Err(_) => {
-            let shown = String::from_utf8_lossy(pattern);
-            Err(format!("error parsing regexp: invalid UTF-8: `{shown}`"))
-        }
-    })
+    let Ok(pattern) = std::str::from_utf8(pattern) else {
+        let shown = String::from_utf8_lossy(pattern);
+        return Ok(Err(format!("error parsing regexp: invalid UTF-8: `{shown}`")));
+    };
+    Ok(GoRegex::new(pattern).map_err(|error| error.to_string()))
 }
 
 /// Go's quoting of a pattern: between backquotes, if possible.

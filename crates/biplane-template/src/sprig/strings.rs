@@ -68,7 +68,9 @@ pub(super) fn functions() -> Vec<Func> {
             Ok(Value::text(repeated))
         }),
         Func::new("substr", &[Type::INT, Type::INT, Type::String], Type::String, substr),
-        Func::new("trunc", COUNTED, Type::String, trunc),
+        Func::new("trunc", COUNTED, Type::String, |_, args| {
+            Ok(Value::text(trunc(int(args, 0), text(args, 1))))
+        }),
         Func::new("abbrev", COUNTED, Type::String, |call, args| {
             let (width, whole) = (int(args, 0), text(args, 1));
             let short =
@@ -100,7 +102,7 @@ pub(super) fn functions() -> Vec<Func> {
         }),
         Func::new("replace", &[Type::String, Type::String, Type::String], Type::String, replace),
         Func::new("plural", &[Type::String, Type::String, Type::INT], Type::String, |_, args| {
-            let chosen = if int(args, 2) == 1 { 0 } else { 1 };
+            let chosen = usize::from(int(args, 2) != 1);
             Ok(any(args, chosen).clone())
         }),
         Func::new("toString", ANYTHING, Type::String, |call, args| {
@@ -199,15 +201,15 @@ fn substr(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::text(part(start, end)))
 }
 
-fn trunc(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
-    let (count, whole) = (int(args, 0), text(args, 1));
+/// The first bytes, or the last ones for a negative number.
+fn trunc(count: i64, whole: &[u8]) -> &[u8] {
     let size = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     let part = if count < 0 {
         whole.len().checked_sub(size).filter(|at| *at > 0).and_then(|at| whole.get(at..))
     } else {
         whole.get(..size)
     };
-    Ok(Value::text(part.unwrap_or(whole)))
+    part.unwrap_or(whole)
 }
 
 fn abbrev_both(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {

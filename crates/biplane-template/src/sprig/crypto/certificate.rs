@@ -100,10 +100,10 @@ impl Template {
     ) -> Result<Vec<Vec<u8>>, String> {
         // Signatures and encryption of keys, and for an authority signatures of certificates.
         let usage: &[u8] = if self.authority { &[2, 0xa4] } else { &[5, 0xa0] };
-        let constraints = match self.authority {
-            true => vec![der::element(der::BOOLEAN, &[0xff])],
-            false => Vec::new(),
-        };
+        let mut constraints = Vec::new();
+        if self.authority {
+            constraints.push(der::element(der::BOOLEAN, &[0xff]));
+        }
         let mut extensions = vec![
             extension(KEY_USAGE, true, &der::element(der::BIT_STRING, usage)),
             extension(

@@ -27,15 +27,14 @@ pub(super) const fn implicit(number: u8) -> u8 {
 pub(super) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut out = vec![tag];
     let length = content.len();
-    match u8::try_from(length) {
-        Ok(short @ 0..=0x7f) => out.push(short),
-        _ => {
-            let bytes = length.to_be_bytes();
-            let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(0);
-            let bytes = bytes.get(start..).unwrap_or_default();
-            out.push(0x80 | bytes.len() as u8);
-            out.extend_from_slice(bytes);
-        }
+    if let Ok(short @ 0..=0x7f) = u8::try_from(length) {
+        out.push(short);
+    } else {
+        let bytes = length.to_be_bytes();
+        let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(0);
+        let bytes = bytes.get(start..).unwrap_or_default();
+        out.push(0x80 | bytes.len() as u8);
+        out.extend_from_slice(bytes);
     }
     out.extend_from_slice(content);
     out

@@ -23,8 +23,7 @@ pub(super) fn encode(label: &str, bytes: &[u8]) -> String {
         out.push('\n');
         rest = after;
     }
-    out.push_str(&format!("{END}{label}{DASHES}\n"));
-    out
+    out + END + label + DASHES + "\n"
 }
 
 /// Reads the first block of a text, whatever is around it.
