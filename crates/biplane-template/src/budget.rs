@@ -22,7 +22,7 @@ pub trait Host {
 /// How much a run may do. The numbers are our own: Go has no limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Executed instructions and rounds of loops.
+    /// Executed instructions. Calls of functions count more than others, by what they do.
     pub steps: u64,
     /// Bytes of output, with the output of `include`.
     pub output: u64,
@@ -34,7 +34,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps: 20_000_000, output: 64 << 20, memory: 256 << 20, depth: 200_000 }
+        Self { steps: 10_000_000, output: 64 << 20, memory: 256 << 20, depth: 200_000 }
     }
 }
 

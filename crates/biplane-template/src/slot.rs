@@ -48,14 +48,6 @@ impl Slot {
         }
     }
 
-    /// The type of the place, which is not that of the value in a box.
-    pub(crate) fn type_name(&self) -> String {
-        match self {
-            Self::Boxed(_) => Type::Any.to_string(),
-            other => other.value().type_name(),
-        }
-    }
-
     /// Checks that the value fits a parameter, and opens the interface if it must be.
     pub(crate) fn check(self, to: Type) -> Result<Self, String> {
         if matches!(to, Type::Any | Type::Reflect) {

@@ -11,6 +11,9 @@ use crate::value::Value;
 /// How often a template may be included inside of itself.
 const MAX_INCLUDES: u32 = 1000;
 
+/// What a call costs besides its instruction.
+const CALL: u64 = 4;
+
 impl Machine<'_> {
     /// Removes operands from the stack.
     pub(super) fn take(&mut self, count: usize) -> Vec<Value> {
@@ -26,6 +29,7 @@ impl Machine<'_> {
         let (node, args) = (*node, *args);
         match &func.code {
             Code::Native(body) => {
+                self.budget.spend(CALL, self.host)?;
                 let values = self.operands(site)?;
                 let result = {
                     let mut call = Call { host: self.host, budget: &mut self.budget };

@@ -34,19 +34,23 @@ impl Machine<'_> {
 
     fn find(&self, receiver: Slot, name: u32, has_args: bool) -> Result<Found> {
         let name = self.program.names.get(name as usize).map_or("", String::as_str);
-        let shown = receiver.type_name();
+        let boxed = matches!(receiver, Slot::Boxed(_));
         let value = match receiver {
             Slot::Nothing if self.missing == MissingKey::Error => {
                 return Err(format!("nil data; no entry for key {}", quote(name)).into());
             }
             Slot::Nothing | Slot::Plain(Value::Nil) => return Ok(Found::Value(Slot::Nothing)),
             Slot::Boxed(Value::Nil) => {
-                return Err(format!("nil pointer evaluating {shown}.{name}").into());
+                return Err(format!("nil pointer evaluating interface {{}}.{name}").into());
             }
             Slot::Boxed(value) | Slot::Plain(value) => value,
         };
+        if let Value::Map(map) = value {
+            return self.key(&map, name, has_args);
+        }
+        // Messages name the type of the place.
+        let shown = if boxed { Type::Any.to_string() } else { value.type_name() };
         match value {
-            Value::Map(map) => self.key(&map, name, has_args),
             Value::Object(object) => find_member(object, name, has_args, &shown),
             _ => Err(format!("can't evaluate field {name} in type {shown}").into()),
         }
