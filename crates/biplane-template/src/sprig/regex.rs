@@ -85,9 +85,13 @@ fn compile(call: &mut Call<'_>, args: &[Value]) -> Result<Result<GoRegex, String
         args.iter().map(|arg| if let Value::Str(t) = arg { t.len() as u64 } else { 0 }).sum();
     call.spend(100 + size / 8)?;
     let pattern = text(args, 0);
-    let Ok(pattern) = std::str::from_utf8(pattern) else {
-        let shown = String::from_utf8_lossy(pattern);
-        return Ok(Err(format!("error parsing regexp: invalid UTF-8: `{shown}`")));
+    let pattern = match std::str::from_utf8(pattern) {
+        Ok(pattern) => pattern,
+        Err(error) => {
+            let rest = pattern.get(error.valid_up_to()..).unwrap_or_default();
+            let shown: String = super::text::chars(rest).collect();
+            return Ok(Err(format!("error parsing regexp: invalid UTF-8: `{shown}`")));
+        }
     };
     Ok(GoRegex::new(pattern).map_err(|error| error.to_string()))
 }
