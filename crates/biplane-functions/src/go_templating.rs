@@ -162,13 +162,13 @@ impl GoTemplating {
 
     fn answer(
         &self,
-        request: RunFunctionRequest,
+        request: &RunFunctionRequest,
         response: &mut RunFunctionResponse,
     ) -> Result<(), String> {
         let input = self.templates.input(request.input.as_ref()).map_err(|error| {
             format!("cannot get Function input from *v1.RunFunctionRequest: {error}")
         })?;
-        let text = self.rendered(&request, &input, response).map_err(|failure| {
+        let text = self.rendered(request, &input, response).map_err(|failure| {
             let message = failure.to_string();
             self.explained.keep(&message, &failure, &input);
             message
@@ -203,7 +203,7 @@ impl PureFunction for GoTemplating {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
         let mut response = response::to(&request, response::DEFAULT_TTL);
         set_ttl(&mut response, self.ttl);
-        if let Err(message) = self.answer(request, &mut response) {
+        if let Err(message) = self.answer(&request, &mut response) {
             response::fatal(&mut response, message);
         }
         Ok(response)

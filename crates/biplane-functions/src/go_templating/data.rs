@@ -15,33 +15,44 @@ use biplane_template::value::{Text, Value};
 /// Converts a request. Fields with their default value are left out.
 pub(super) fn of_request(request: &RunFunctionRequest) -> Value {
     let mut fields = Fields::default();
-    fields.put("meta", request.meta.as_ref().map(|meta| {
-        let mut fields = Fields::default();
-        fields.put("tag", some_text(&meta.tag));
-        let capabilities: Vec<Value> = meta.capabilities.iter().map(|c| capability(*c)).collect();
-        fields.put("capabilities", (!capabilities.is_empty()).then(|| Value::list(capabilities)));
-        fields.into()
-    }));
+    fields.put(
+        "meta",
+        request.meta.as_ref().map(|meta| {
+            let mut fields = Fields::default();
+            fields.put("tag", some_text(&meta.tag));
+            let capabilities: Vec<Value> =
+                meta.capabilities.iter().map(|c| capability(*c)).collect();
+            fields
+                .put("capabilities", (!capabilities.is_empty()).then(|| Value::list(capabilities)));
+            fields.into()
+        }),
+    );
     fields.put("observed", request.observed.as_ref().map(state));
     fields.put("desired", request.desired.as_ref().map(state));
     fields.put("input", request.input.as_ref().map(|input| object(input)));
     fields.put("context", request.context.as_ref().map(|context| object(context)));
     fields.put("extraResources", map_of(&request.extra_resources, resources));
-    fields.put("credentials", map_of(&request.credentials, |credentials| {
-        let mut fields = Fields::default();
-        if let Some(Source::CredentialData(data)) = &credentials.source {
-            let mut inner = Fields::default();
-            inner.put("data", map_of(&data.data, |bytes| encoded(bytes)));
-            fields.put("credentialData", Some(inner.into()));
-        }
-        fields.into()
-    }));
+    fields.put(
+        "credentials",
+        map_of(&request.credentials, |credentials| {
+            let mut fields = Fields::default();
+            if let Some(Source::CredentialData(data)) = &credentials.source {
+                let mut inner = Fields::default();
+                inner.put("data", map_of(&data.data, |bytes| encoded(bytes)));
+                fields.put("credentialData", Some(inner.into()));
+            }
+            fields.into()
+        }),
+    );
     fields.put("requiredResources", map_of(&request.required_resources, resources));
-    fields.put("requiredSchemas", map_of(&request.required_schemas, |schema: &Schema| {
-        let mut fields = Fields::default();
-        fields.put("openapiV3", schema.openapi_v3.as_ref().map(|schema| object(schema)));
-        fields.into()
-    }));
+    fields.put(
+        "requiredSchemas",
+        map_of(&request.required_schemas, |schema: &Schema| {
+            let mut fields = Fields::default();
+            fields.put("openapiV3", schema.openapi_v3.as_ref().map(|schema| object(schema)));
+            fields.into()
+        }),
+    );
     // Templates may use the old name for what only newer control planes send. Both names are the
     // same map.
     if !fields.has("extraResources") {
@@ -133,15 +144,14 @@ pub(super) fn of_json(json: &Json) -> Value {
     match json {
         Json::Null => Value::Nil,
         Json::Bool(flag) => Value::Bool(*flag),
-        Json::Number(number) => match number.as_i64() {
-            Some(integer) => Value::int64(integer),
-            None => {
-                let float = number.as_f64().unwrap_or_default();
-                // The digits that Go writes are not always those of the exact value.
-                let text = num::format_float(float);
-                text.parse().map_or(Value::Float(float), Value::int64)
+        Json::Number(number) => {
+            if let Some(integer) = number.as_i64() {
+                return Value::int64(integer);
             }
-        },
+            let float = number.as_f64().unwrap_or_default();
+            // The digits that Go writes are not always those of the exact value.
+            num::format_float(float).parse().map_or(Value::Float(float), Value::int64)
+        }
         Json::String(text) => Value::text(text.as_str()),
         Json::Array(items) => Value::list(items.iter().map(of_json).collect()),
         Json::Object(map) => object(map),

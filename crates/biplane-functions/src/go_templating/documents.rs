@@ -35,23 +35,22 @@ pub(super) fn text_of<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str 
 /// Applies documents in their order, and writes the desired state.
 pub(super) fn apply(
     documents: Vec<Map<String, Value>>,
-    request: RunFunctionRequest,
+    request: &RunFunctionRequest,
     response: &mut RunFunctionResponse,
 ) -> Result<(), String> {
-    let observed = asked::observed_composite(&request).resource;
+    let observed = asked::observed_composite(request).resource;
     if let Some(ttl) = annotation(&observed, TTL_ANNOTATION) {
         // A text that is no duration is zero.
         super::set_ttl(response, ttl.parse::<GoDuration>().unwrap_or_default());
     }
-    let desired = Composite { ready: Ready::Unspecified, ..asked::desired_composite(&request) };
+    let desired = Composite { ready: Ready::Unspecified, ..asked::desired_composite(request) };
     let mut desired = Desired {
         composite: desired,
-        composed: asked::desired_composed(&request),
+        composed: asked::desired_composed(request),
         requirements: Requirements::default(),
         base: Base::of(request.context.as_ref()),
         is_composite: (observed.api_version().to_owned(), observed.kind().to_owned()),
     };
-    drop(observed);
     for document in documents {
         desired.apply(document, response)?;
     }
@@ -263,10 +262,7 @@ fn status(status: Option<Value>) -> Result<Option<Value>, String> {
 }
 
 /// A selector, and whether the requirement has a namespace.
-fn selector(
-    requirement: &Value,
-    error: &mut Option<String>,
-) -> Option<(bool, ResourceSelector)> {
+fn selector(requirement: &Value, error: &mut Option<String>) -> Option<(bool, ResourceSelector)> {
     let mut fields = Struct::of("ExtraResourcesRequirement", requirement, error)?;
     let api_version = fields.text("apiVersion", "string");
     let kind = fields.text("kind", "string");

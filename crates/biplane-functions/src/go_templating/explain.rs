@@ -24,7 +24,8 @@ impl Explained {
             Failure::Run(error) => error.place(),
         };
         let inline = input.inline.as_ref().filter(|_| input.source == "Inline");
-        let Some(explanation) = place.zip(inline).and_then(|(place, inline)| explain(place, inline))
+        let Some(explanation) =
+            place.zip(inline).and_then(|(place, inline)| explain(place, inline))
         else {
             return;
         };

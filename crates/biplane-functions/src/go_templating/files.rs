@@ -34,16 +34,14 @@ impl Files {
         let Some(root) = &self.root else {
             return match path.as_str() {
                 // The folder itself is there.
-                "." | ".." => Ok(Vec::new()),
-                "/" => Ok(Vec::new()),
+                "." | ".." | "/" => Ok(Vec::new()),
                 _ => Err(describe("open", &path, &io::ErrorKind::NotFound.into())),
             };
         };
         let root = root.canonicalize().map_err(|error| describe("open", &path, &error))?;
         let mut reader = Reader { root, texts: Vec::new(), bytes: 0 };
         let start = reader.place(&path);
-        let metadata =
-            start.metadata().map_err(|error| describe("open", &path, &error))?;
+        let metadata = start.metadata().map_err(|error| describe("open", &path, &error))?;
         if !is_hidden {
             reader.visit(&path, &metadata, 0)?;
         }

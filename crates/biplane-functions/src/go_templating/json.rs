@@ -46,9 +46,9 @@ fn encode_within(value: &Value, depth: usize) -> Option<Json> {
         Value::Object(object) => match object.json() {
             value::Json::As(value) => encode_within(&value, depth)?,
             value::Json::Fields(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| {
-                    Some((name.to_owned(), encode_within(&value, depth)?))
-                });
+                let fields = fields
+                    .into_iter()
+                    .map(|(name, value)| Some((name.to_owned(), encode_within(&value, depth)?)));
                 Json::Object(fields.collect::<Option<_>>()?)
             }
             value::Json::Failed(_) => return None,

@@ -22,8 +22,8 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<Map<String, Value>>, String> {
     let mut lines = Lines::new(text);
     let mut documents = Vec::new();
     while let Some(document) = stream.next() {
-        let document =
-            document.map_err(|error| format!("cannot decode manifest: {}", lines.explain(error)))?;
+        let document = document
+            .map_err(|error| format!("cannot decode manifest: {}", lines.explain(error)))?;
         let Some(document) = document else { continue };
         check_annotations(&document)?;
         documents.push(document);
@@ -264,15 +264,15 @@ fn described(value: &Value) -> (String, String) {
 
 /// Finds lines of the text for error messages, with upstream's arithmetic.
 struct Lines<'text> {
-    lines: Vec<&'text [u8]>,
+    all: Vec<&'text [u8]>,
     start: usize,
     documents: usize,
 }
 
 impl<'text> Lines<'text> {
     fn new(text: &'text [u8]) -> Self {
-        let lines = text.split(|byte| *byte == b'\n').collect();
-        let mut lines = Self { lines, start: 1, documents: 0 };
+        let all = text.split(|byte| *byte == b'\n').collect();
+        let mut lines = Self { all, start: 1, documents: 0 };
         lines.move_to_separator();
         lines
     }
@@ -280,7 +280,7 @@ impl<'text> Lines<'text> {
     /// Moves to the next line that is only a separator, if there is one.
     fn move_to_separator(&mut self) {
         let is_separator = |line: &&[u8]| trim(line) == "---";
-        let below = self.lines.iter().skip(self.start).position(is_separator);
+        let below = self.all.iter().skip(self.start).position(is_separator);
         if let Some(below) = below {
             self.start += below + 1;
         }
@@ -298,13 +298,13 @@ impl<'text> Lines<'text> {
         };
         let with_line = text.strip_prefix("error converting YAML to JSON: yaml: line ");
         let parts = with_line.and_then(|rest| rest.split_once(':'));
-        let Some((line, problem)) = parts
-            .and_then(|(line, problem)| Some((line.parse::<usize>().ok()?, problem.trim())))
+        let Some((line, problem)) =
+            parts.and_then(|(line, problem)| Some((line.parse::<usize>().ok()?, problem.trim())))
         else {
             return text;
         };
         let absolute = self.start + line;
-        let Some(context) = absolute.checked_sub(1).and_then(|at| self.lines.get(at)) else {
+        let Some(context) = absolute.checked_sub(1).and_then(|at| self.all.get(at)) else {
             return text;
         };
         let context = trim(context);

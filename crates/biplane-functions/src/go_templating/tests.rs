@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::*;
 
 fn request(input: &Value) -> RunFunctionRequest {
-    let composite = json!({"apiVersion": "example.org/v1", "kind": "XR", "spec": {"region": "here"}});
+    let composite =
+        json!({"apiVersion": "example.org/v1", "kind": "XR", "spec": {"region": "here"}});
     let observed = json!({"composite": {"resource": composite}});
     json::from_value(json!({"input": input, "observed": observed})).unwrap()
 }
@@ -52,7 +53,8 @@ fn settings_apply_where_the_input_says_nothing() {
 /// GT-D8
 #[test]
 fn rendering_is_reproducible_unless_the_world_changes() {
-    let template = r#"{{ printf "%s %s %s" (now | date "2006-01-02") (randAlphaNum 8) uuidv4 | quote }}"#;
+    let template =
+        r#"{{ printf "%s %s %s" (now | date "2006-01-02") (randAlphaNum 8) uuidv4 | quote }}"#;
     let first = status(&GoTemplating::default(), template);
     assert!(first.as_str().unwrap().starts_with("2024-01-01 "), "{first}");
     assert_eq!(status(&GoTemplating::default(), template), first);

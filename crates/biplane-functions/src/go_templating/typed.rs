@@ -91,13 +91,11 @@ impl<'a> Struct<'a> {
             None | Some(Value::Null) => 0,
             Some(Value::Number(number)) => {
                 let text = num::format_float(number.as_f64().unwrap_or_default());
-                match number.as_i64().or_else(|| text.parse().ok()) {
-                    Some(integer) => integer,
-                    None => {
-                        self.refuse(field, &format!("number {text}"), "int64");
-                        0
-                    }
+                let integer = number.as_i64().or_else(|| text.parse().ok());
+                if integer.is_none() {
+                    self.refuse(field, &format!("number {text}"), "int64");
                 }
+                integer.unwrap_or_default()
             }
             Some(other) => {
                 self.refuse(field, kind(other), "int64");
@@ -110,12 +108,10 @@ impl<'a> Struct<'a> {
     pub(super) fn time(&self, field: &str) -> Result<Option<time::Instant>, String> {
         match self.value.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => match time::instant(text) {
-                Some(instant) => Ok(Some(instant)),
-                None => Err(time::parse(b"2006-01-02T15:04:05Z07:00", text.as_bytes())
-                    .err()
-                    .map_or_else(|| format!("parsing time {text:?}"), |error| error)),
-            },
+            Some(Value::String(text)) => time::instant(text).map(Some).ok_or_else(|| {
+                let parsed = time::parse(b"2006-01-02T15:04:05Z07:00", text.as_bytes());
+                parsed.err().unwrap_or_default()
+            }),
             Some(other) => Err(mismatch(other, "string")),
         }
     }

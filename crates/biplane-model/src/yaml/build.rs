@@ -112,12 +112,12 @@ struct Entries {
 impl Entries {
     fn put(&mut self, key: Data, value: Data) {
         let identity = key.identity();
-        match self.places.get(&identity).and_then(|place| self.list.get_mut(*place)) {
-            Some(entry) => entry.1 = value,
-            None => {
-                self.places.insert(identity, self.list.len());
-                self.list.push((key, value));
-            }
+        let place = self.places.get(&identity);
+        if let Some(entry) = place.and_then(|place| self.list.get_mut(*place)) {
+            entry.1 = value;
+        } else {
+            self.places.insert(identity, self.list.len());
+            self.list.push((key, value));
         }
     }
 }
@@ -177,12 +177,7 @@ impl<'tree> Decoder<'tree> {
         Ok(())
     }
 
-    fn scalar(
-        &mut self,
-        node: &Node,
-        text: &str,
-        style: ScalarStyle,
-    ) -> Result<Data, Undecodable> {
+    fn scalar(&mut self, node: &Node, text: &str, style: ScalarStyle) -> Result<Data, Undecodable> {
         let tag = node.tag.as_deref().filter(|tag| self.dialect == Dialect::V2 || *tag != "!");
         let located = |problem: Problem| plain_problem(problem, node.mark);
         let data = match tag.map(|tag| Tag::named(tag.strip_prefix(CORE_TAGS))) {
@@ -223,8 +218,7 @@ impl<'tree> Decoder<'tree> {
             }
         };
         let shown = key.go_syntax(self.dialect);
-        let (problem, words) =
-            (Problem::UnsupportedKey(what), format!("invalid map key: {shown}"));
+        let (problem, words) = (Problem::UnsupportedKey(what), format!("invalid map key: {shown}"));
         Err(Undecodable { problem, words, mark })
     }
 
@@ -354,9 +348,8 @@ impl<'tree> Decoder<'tree> {
     /// The objects that a merge key names.
     fn merge_sources(&self, value: NodeId) -> Result<Vec<NodeId>, Undecodable> {
         let tree = self.tree;
-        let is_map = |id: NodeId| {
-            matches!(tree.target(id), Some(Node { content: Content::Map(_), .. }))
-        };
+        let is_map =
+            |id: NodeId| matches!(tree.target(id), Some(Node { content: Content::Map(_), .. }));
         let sources = match tree.node(value).map(|node| &node.content) {
             Some(Content::List(items)) => items.clone(),
             _ => vec![value],
@@ -408,7 +401,8 @@ impl<'tree> Decoder<'tree> {
             for node in later {
                 let (line, first) = (node.mark.line + 1, first.mark.line + 1);
                 let key = quote(group.1);
-                let text = format!("line {line}: mapping key {key} already defined at line {first}");
+                let text =
+                    format!("line {line}: mapping key {key} already defined at line {first}");
                 self.remarks.duplicates.push(text);
             }
         }

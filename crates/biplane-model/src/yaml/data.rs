@@ -71,7 +71,8 @@ impl Data {
             Self::Text(text) | Self::Time(text) => quote(text),
             Self::Bytes(bytes) => quote_bytes(bytes),
             Self::List(items) => {
-                let items: Vec<String> = items.iter().map(|item| item.inner_go_syntax(dialect)).collect();
+                let items: Vec<String> =
+                    items.iter().map(|item| item.inner_go_syntax(dialect)).collect();
                 format!("[]interface {{}}{{{}}}", items.join(", "))
             }
             // The newer version knows when all keys are strings.

@@ -1,7 +1,7 @@
 //! Turns tokens into events like libyaml, with its problems.
 
 use super::Dialect;
-use super::scan::{Fault, Mark, Scan, ScalarStyle, Scanner, TokenKind};
+use super::scan::{Fault, Mark, ScalarStyle, Scan, Scanner, TokenKind};
 
 /// A part of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,11 +163,11 @@ impl<'text> Parser<'text> {
         self.state = self.states.pop().unwrap_or(State::End);
     }
 
-    fn leave_collection(&mut self, end: Event, mark: Mark) -> Next {
+    fn leave_collection(&mut self, end: Event, mark: Mark) -> (Event, Mark) {
         self.leave();
         self.marks.pop();
         self.scanner.skip();
-        Ok((end, mark))
+        (end, mark)
     }
 
     fn document_start(&mut self, implicit: bool) -> Next {
@@ -359,7 +359,7 @@ impl<'text> Parser<'text> {
                 }
                 self.node_then(Within::Block, State::BlockSequence)
             }
-            TokenKind::BlockEnd => self.leave_collection(Event::SequenceEnd, start),
+            TokenKind::BlockEnd => Ok(self.leave_collection(Event::SequenceEnd, start)),
             _ => self.broken("did not find expected '-' indicator", start),
         }
     }
@@ -396,7 +396,7 @@ impl<'text> Parser<'text> {
                 }
                 self.node_then(Within::BlockMapping, State::BlockMappingValue)
             }
-            TokenKind::BlockEnd => self.leave_collection(Event::MappingEnd, start),
+            TokenKind::BlockEnd => Ok(self.leave_collection(Event::MappingEnd, start)),
             _ => self.broken("did not find expected key", start),
         }
     }
@@ -426,7 +426,7 @@ impl<'text> Parser<'text> {
             (kind, start, _) = self.peek()?;
         }
         match kind {
-            TokenKind::FlowSequenceEnd => self.leave_collection(Event::SequenceEnd, start),
+            TokenKind::FlowSequenceEnd => Ok(self.leave_collection(Event::SequenceEnd, start)),
             TokenKind::Key => {
                 self.state = State::FlowPairKey;
                 self.scanner.skip();
@@ -469,7 +469,7 @@ impl<'text> Parser<'text> {
             (kind, start, _) = self.peek()?;
         }
         match kind {
-            TokenKind::FlowMappingEnd => self.leave_collection(Event::MappingEnd, start),
+            TokenKind::FlowMappingEnd => Ok(self.leave_collection(Event::MappingEnd, start)),
             TokenKind::Key => {
                 self.scanner.skip();
                 let (next, start, _) = self.peek()?;

@@ -209,11 +209,8 @@ fn located(broken: Broken) -> Located {
         Broken::Syntax(fault) => {
             let words = Words::of_fault(&fault);
             let is_control = fault.problem == Problem::ControlCharacter.to_string();
-            let problem = if is_control {
-                Problem::ControlCharacter
-            } else {
-                Problem::Syntax(fault.problem)
-            };
+            let problem =
+                if is_control { Problem::ControlCharacter } else { Problem::Syntax(fault.problem) };
             Located::at(problem, words, fault.mark)
         }
         Broken::UnknownAnchor(name, mark) => {

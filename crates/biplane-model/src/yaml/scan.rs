@@ -339,12 +339,7 @@ impl<'text> Scanner<'text> {
 
     /// Opens a block collection if this column is deeper than the innermost one. The token is
     /// inserted before the token with this number, or at the end.
-    fn open_block(
-        &mut self,
-        kind: TokenKind,
-        mark: Mark,
-        before: Option<usize>,
-    ) -> Scan<()> {
+    fn open_block(&mut self, kind: TokenKind, mark: Mark, before: Option<usize>) -> Scan<()> {
         if self.simple_keys.len() > 1 || self.indent.is_some_and(|indent| indent >= mark.column) {
             return Ok(());
         }
@@ -400,8 +395,7 @@ impl<'text> Scanner<'text> {
         self.close_blocks(None, self.input.mark);
         self.forget_key()?;
         self.simple_key_allowed = false;
-        let kind =
-            if byte == b'-' { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
+        let kind = if byte == b'-' { TokenKind::DocumentStart } else { TokenKind::DocumentEnd };
         self.push_indicator(kind, 3);
         Ok(())
     }
@@ -467,28 +461,25 @@ impl<'text> Scanner<'text> {
         let level = self.simple_keys.len() - 1;
         let in_block = level == 0;
         let possible = self.is_still_possible(level)?;
-        match self.simple_keys.get(level).copied().filter(|_| possible) {
-            Some(key) => {
-                let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
-                self.insert(token, Some(key.token));
-                self.open_block(TokenKind::BlockMappingStart, key.mark, Some(key.token))?;
-                if let Some(key) = self.simple_keys.last_mut() {
-                    key.possible = false;
-                }
-                self.levels.remove(&key.token);
-                self.simple_key_allowed = false;
+        if let Some(key) = self.simple_keys.get(level).copied().filter(|_| possible) {
+            let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
+            self.insert(token, Some(key.token));
+            self.open_block(TokenKind::BlockMappingStart, key.mark, Some(key.token))?;
+            if let Some(key) = self.simple_keys.last_mut() {
+                key.possible = false;
             }
-            None => {
-                if in_block {
-                    if !self.simple_key_allowed {
-                        let here = Some(self.input.mark);
-                        let problem = "mapping values are not allowed in this context";
-                        return Err(self.fault(problem, here));
-                    }
-                    self.open_block(TokenKind::BlockMappingStart, self.input.mark, None)?;
+            self.levels.remove(&key.token);
+            self.simple_key_allowed = false;
+        } else {
+            if in_block {
+                if !self.simple_key_allowed {
+                    let here = Some(self.input.mark);
+                    let problem = "mapping values are not allowed in this context";
+                    return Err(self.fault(problem, here));
                 }
-                self.simple_key_allowed = in_block;
+                self.open_block(TokenKind::BlockMappingStart, self.input.mark, None)?;
             }
+            self.simple_key_allowed = in_block;
         }
         self.push_indicator(TokenKind::Value, 1);
         Ok(())

@@ -268,9 +268,8 @@ impl Printer {
                 let outer = self.indent;
                 // In manifests, the items of a list below a key have the same indentation as the
                 // key.
-                let level = self.dialect == Dialect::V2
-                    && within == Within::Entry
-                    && !self.line_is_indent;
+                let level =
+                    self.dialect == Dialect::V2 && within == Within::Entry && !self.line_is_indent;
                 let deeper = |outer| if level { outer } else { self.deeper(outer, within) };
                 self.indent = Some(outer.map_or(0, deeper));
                 return Some(Open { outer, rest: Rest::Items(items.into_iter()) });

@@ -4,8 +4,8 @@
 //! scalars. For anything else, including tabs and errors, it returns nothing and the full parser
 //! reads the document. It must read everything in the same way as the full parser.
 
-use super::Root;
 use super::super::build::{Key, plain_key, plain_value};
+use super::Root;
 use crate::{Map, Value};
 
 /// Deeper than hand-written documents.

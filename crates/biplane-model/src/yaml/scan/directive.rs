@@ -115,7 +115,7 @@ impl Scanner<'_> {
             let problem = "did not find expected whitespace or line break";
             return Err(self.fault(problem, Some(start)));
         }
-        Ok(TokenKind::TagDirective { handle: text(handle), prefix: text(prefix) })
+        Ok(TokenKind::TagDirective { handle: text(&handle), prefix: text(&prefix) })
     }
 
     pub(super) fn anchor(&mut self, indicator: u8) -> Scan<Token> {
@@ -133,9 +133,8 @@ impl Scanner<'_> {
             let problem = "did not find expected alphabetic or numeric character";
             return Err(self.fault(problem, Some(start)));
         }
-        let name = text(name);
-        let kind =
-            if indicator == b'*' { TokenKind::Alias(name) } else { TokenKind::Anchor(name) };
+        let name = text(&name);
+        let kind = if indicator == b'*' { TokenKind::Alias(name) } else { TokenKind::Anchor(name) };
         Ok(Token { kind, start, end })
     }
 
@@ -168,7 +167,7 @@ impl Scanner<'_> {
             let problem = "did not find expected whitespace or line break";
             return Err(self.fault(problem, Some(start)));
         }
-        let kind = TokenKind::Tag { handle: text(handle), suffix: text(suffix) };
+        let kind = TokenKind::Tag { handle: text(&handle), suffix: text(&suffix) };
         Ok(Token { kind, start, end: self.input.mark })
     }
 
@@ -250,6 +249,6 @@ fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8_lossy(&bytes).into_owned()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,6 +1,6 @@
 //! Block, quoted and plain scalars.
 
-use super::{Mark, Scan, ScalarStyle, Scanner, Token, TokenKind};
+use super::{Mark, ScalarStyle, Scan, Scanner, Token, TokenKind};
 
 /// What happens to the line breaks at the end of a block scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
