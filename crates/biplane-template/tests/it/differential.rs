@@ -2,6 +2,7 @@
 
 use std::io::BufReader;
 
+use biplane_template::Delimiters;
 use flate2::read::GzDecoder;
 use serde_json::Value as Json;
 
@@ -15,7 +16,9 @@ fn differences(recording: impl std::io::BufRead) -> (usize, Vec<String>) {
         let case: Json = serde_json::from_str(&line.unwrap()).unwrap();
         let text = case["t"].as_str().unwrap();
         let missing = case["k"].as_str().unwrap_or_default();
-        let got = match render(text, missing, &data()) {
+        let delimiter = |side: &str| case[side].as_str().unwrap_or_default();
+        let delimiters = Delimiters::new(delimiter("l"), delimiter("r"));
+        let got = match render(text, missing, &delimiters, &data()) {
             Ok(output) => match String::from_utf8(output) {
                 Ok(output) => format!("o: {output}"),
                 Err(error) => format!("b: {}", base64(error.as_bytes())),

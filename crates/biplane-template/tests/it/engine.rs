@@ -97,13 +97,17 @@ pub(crate) fn data() -> Value {
 }
 
 /// Parses and runs a template. The error is its text.
-pub(crate) fn render(text: &str, missing: &str, data: &Value) -> Result<Vec<u8>, String> {
+pub(crate) fn render(
+    text: &str,
+    missing: &str,
+    delimiters: &Delimiters,
+    data: &Value,
+) -> Result<Vec<u8>, String> {
     let missing = match missing {
         "" => MissingKey::Default,
         other => MissingKey::option(&format!("missingkey={other}")).unwrap(),
     };
-    let delimiters = Delimiters::default();
-    let template = Template::parse("manifests", text, &functions(), &delimiters);
+    let template = Template::parse("manifests", text, &functions(), delimiters);
     let template = template.map_err(|error| error.to_string())?;
     template.run(data, missing, &Nowhere, Limits::default()).map_err(|error| error.to_string())
 }
