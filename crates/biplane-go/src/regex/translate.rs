@@ -35,10 +35,7 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, RegexError> {
         translator.last_repeat = repeat;
     }
     match translator.frames.len() {
-        1 => Ok(Translated {
-            pattern: translator.frames.remove(0).out,
-            names: translator.names,
-        }),
+        1 => Ok(Translated { pattern: translator.frames.remove(0).out, names: translator.names }),
         _ => Err(invalid("missing closing )", pattern)),
     }
 }

@@ -12,7 +12,7 @@ pub(super) const ITEM: u64 = size_of::<Value>() as u64;
 
 /// How deep functions follow lists and maps. Nothing that is meant nests so deep: the value contains
 /// itself, or a template tries to exhaust the stack.
-pub(super) const DEPTH: usize = 1000;
+pub(super) const DEPTH: usize = 500;
 
 const NIL: &Value = &Value::Nil;
 

@@ -77,7 +77,8 @@ pub fn encode(
     value: &Value,
     style: Style,
 ) -> Result<Result<String, String>, Failure> {
-    let mut writer = Writer { call, out: String::new(), style, level: 0, reserved: 0 };
+    let out = String::new();
+    let mut writer = Writer { call, out, style, level: 0, reserved: 0, ancestors: Vec::new() };
     match writer.value(value, 0) {
         Ok(()) => Ok(Ok(writer.out)),
         Err(Stop::Complaint(text)) => Ok(Err(text)),
@@ -103,6 +104,8 @@ struct Writer<'a, 'b> {
     level: usize,
     /// The bytes of output that are accounted for.
     reserved: usize,
+    /// The lists and maps around the current value.
+    ancestors: Vec<Value>,
 }
 
 impl Writer<'_, '_> {
@@ -114,10 +117,7 @@ impl Writer<'_, '_> {
             self.reserved = self.out.len();
         }
         if depth > DEPTH {
-            // Go follows pointers for a while before it looks for cycles.
-            let name = value.type_name();
-            let text = format!("json: unsupported value: encountered a cycle via {name}");
-            return Err(Stop::Complaint(text));
+            return Err(self.too_deep(value));
         }
         match value {
             Value::Nil => self.out.push_str("null"),
@@ -126,8 +126,16 @@ impl Writer<'_, '_> {
             Value::Uint(_, number) => self.number(number),
             Value::Float(number) => self.float(*number)?,
             Value::Str(text) => self.text(text),
-            Value::List(list) => self.list(value, list, depth)?,
-            Value::Map(map) => self.map(map, depth)?,
+            Value::List(list) => {
+                self.ancestors.push(value.clone());
+                self.list(value, list, depth)?;
+                self.ancestors.pop();
+            }
+            Value::Map(map) => {
+                self.ancestors.push(value.clone());
+                self.map(map, depth)?;
+                self.ancestors.pop();
+            }
             Value::Object(object) => match object.json() {
                 Json::As(value) => self.value(&value, depth + 1)?,
                 Json::Fields(fields) => self.members(
@@ -142,6 +150,22 @@ impl Writer<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Go finds out about values that contain themselves. Others may nest deeper there.
+    fn too_deep(&self, value: &Value) -> Stop {
+        let contains_itself = self.ancestors.iter().any(|ancestor| match (ancestor, value) {
+            (Value::List(a), Value::List(b)) => a.is(b),
+            (Value::Map(a), Value::Map(b)) => a.is(b),
+            _ => false,
+        });
+        if contains_itself {
+            let name = value.type_name();
+            let text = format!("json: unsupported value: encountered a cycle via {name}");
+            return Stop::Complaint(text);
+        }
+        let text = format!("cannot encode values that nest more than {DEPTH} deep");
+        Stop::Limit(Failure::new(text))
     }
 
     fn number(&mut self, number: impl std::fmt::Display) {

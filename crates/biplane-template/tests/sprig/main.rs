@@ -230,6 +230,9 @@ fn values_that_contain_themselves_end() {
     let error = fails(&format!("{cycle}{{{{ mustToJson $d }}}}"));
     let wanted = "json: unsupported value: encountered a cycle via map[string]interface {}";
     assert_eq!(error, format!("mustToJson: {wanted}"));
+    let deep = "{{ $l := list }}{{ range until 600 }}{{ $l = list $l }}{{ end }}";
+    let error = fails(&format!("{deep}{{{{ toJson $l }}}}"));
+    assert_eq!(error, "toJson: cannot encode values that nest more than 500 deep");
     for call in ["deepCopy $d", "deepEqual $d (dict `self` $d)", "merge $d (dict `self` $d)"] {
         let _ = run(&format!("{cycle}{{{{ $_ := {call} }}}}"), &Value::Nil, 1);
     }
