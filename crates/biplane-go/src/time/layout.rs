@@ -123,7 +123,19 @@ fn chunk(layout: &[u8]) -> Chunk<'_> {
     (layout, None, b"")
 }
 
-pub(super) fn format(time: &GoTime, layout: &[u8]) -> Vec<u8> {
+impl GoTime {
+    /// The text in a layout of Go.
+    pub fn format(&self, layout: &[u8]) -> Vec<u8> {
+        format(self, layout)
+    }
+
+    /// The text as RFC 3339 with the digits of the fraction that are needed.
+    pub fn rfc3339(&self) -> String {
+        String::from_utf8_lossy(&self.format(b"2006-01-02T15:04:05.999999999Z07:00")).into_owned()
+    }
+}
+
+fn format(time: &GoTime, layout: &[u8]) -> Vec<u8> {
     let civil = time.civil();
     let mut out = Vec::with_capacity(layout.len() + 16);
     let mut layout = layout;

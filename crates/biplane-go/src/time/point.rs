@@ -3,8 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::layout;
-
 /// Seconds from Go's absolute zero, the first day of the year -292277022399, to 1970.
 const ABSOLUTE: u64 = 9_223_372_028_715_321_600;
 /// That first day, in days before the first day of the year zero.
@@ -180,16 +178,6 @@ impl GoTime {
     #[must_use]
     pub fn with_zone(&self, offset: i32, zone: &str) -> Self {
         Self::in_zone(self.seconds, self.nanos, offset, zone)
-    }
-
-    /// The text in a layout of Go.
-    pub fn format(&self, layout: &[u8]) -> Vec<u8> {
-        layout::format(self, layout)
-    }
-
-    /// The text as RFC 3339 with the digits of the fraction that are needed.
-    pub fn rfc3339(&self) -> String {
-        String::from_utf8_lossy(&self.format(b"2006-01-02T15:04:05.999999999Z07:00")).into_owned()
     }
 }
 
