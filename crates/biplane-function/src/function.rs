@@ -38,6 +38,25 @@ pub trait Function: Send + Sync {
     fn checks_budget(&self) -> bool {
         false
     }
+
+    /// Says where in the input a fatal result of an earlier call comes from, by its message. Tools
+    /// for people show it beside the message.
+    fn explain(&self, _message: &str) -> Option<Explanation> {
+        None
+    }
+}
+
+/// A place in a text of a function's input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The keys that lead to the text. Items of lists are named by their index.
+    pub path: Vec<String>,
+    /// The line within the text, counted from 1.
+    pub line: usize,
+    /// The number of characters before the place in that line.
+    pub column: usize,
+    /// Advice in addition to the message.
+    pub advice: Option<String>,
 }
 
 /// A function that only computes, without I/O. Every pure function is a [`Function`].
@@ -62,6 +81,11 @@ pub trait PureFunction: Send + Sync {
     fn checks_budget(&self) -> bool {
         false
     }
+
+    /// Says where in the input a fatal result comes from: see [`Function::explain`].
+    fn explain(&self, _message: &str) -> Option<Explanation> {
+        None
+    }
 }
 
 #[async_trait]
@@ -84,6 +108,10 @@ impl<F: PureFunction> Function for F {
 
     fn checks_budget(&self) -> bool {
         PureFunction::checks_budget(self)
+    }
+
+    fn explain(&self, message: &str) -> Option<Explanation> {
+        PureFunction::explain(self, message)
     }
 }
 

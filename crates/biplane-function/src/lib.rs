@@ -17,7 +17,7 @@ pub mod status;
 pub mod tls;
 
 pub use budget::{Budget, Exceeded};
-pub use function::{Function, PureFunction, Registry};
+pub use function::{Explanation, Function, PureFunction, Registry};
 pub use linked::Linked;
 
 pub use async_trait::async_trait;

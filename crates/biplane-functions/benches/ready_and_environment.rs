@@ -1,4 +1,4 @@
-//! Benchmarks of function-auto-ready and function-environment-configs.
+//! Benchmarks of function-auto-ready, function-environment-configs and function-go-templating.
 
 #![allow(missing_docs, clippy::unwrap_used)] // criterion's macros generate items without docs
 
@@ -7,6 +7,7 @@ use std::hint::black_box;
 use biplane_function::PureFunction;
 use biplane_functions::auto_ready::AutoReady;
 use biplane_functions::environment_configs::EnvironmentConfigs;
+use biplane_functions::go_templating::GoTemplating;
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 
@@ -33,6 +34,12 @@ fn functions(c: &mut Criterion) {
     let configs = requests::configs();
     c.bench_function("environment-configs, 10 configs of 100 keys", |b| {
         b.iter(|| black_box(EnvironmentConfigs.run(black_box(configs.clone()))));
+    });
+
+    let templates = requests::templates();
+    let function = GoTemplating::default();
+    c.bench_function("go-templating, 20 resources", |b| {
+        b.iter(|| black_box(function.run(black_box(templates.clone()))));
     });
 }
 

@@ -4,11 +4,24 @@
 /// byte.
 pub fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    decode_into(text, &mut out)?;
+    Ok(out)
+}
+
+/// Decodes up to the first error, as Go returns it to callers that ignore the error.
+pub fn decode_prefix(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    // The error is what the caller ignores.
+    let _ = decode_into(text, &mut out);
+    out
+}
+
+fn decode_into(text: &[u8], out: &mut Vec<u8>) -> Result<(), usize> {
     let mut at = 0;
     while at < text.len() {
-        at = quantum(text, at, &mut out)?;
+        at = quantum(text, at, out)?;
     }
-    Ok(out)
+    Ok(())
 }
 
 fn sextet(byte: u8) -> Option<u32> {
@@ -59,13 +72,10 @@ fn quantum(text: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize, usize
         padded = true;
         break;
     }
-    if padded && at < text.len() {
-        return Err(at);
-    }
     bits <<= 6 * (4 - count);
     let bytes = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
     out.extend(bytes.iter().take(count - 1));
-    Ok(at)
+    if padded && at < text.len() { Err(at) } else { Ok(at) }
 }
 
 #[cfg(test)]
@@ -85,6 +95,15 @@ mod tests {
             ("YWK=", "ab"),
         ] {
             assert_eq!(decode(text.as_bytes()), Ok(want.as_bytes().to_vec()), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_precedes_an_error_can_be_had() {
+        for (text, want) in
+            [("value", &[0xbd, 0xa9, 0x6e][..]), ("aGk=x", b"hi"), ("%", b""), ("aGk=", b"hi")]
+        {
+            assert_eq!(decode_prefix(text.as_bytes()), want, "{text:?}");
         }
     }
 

@@ -6,13 +6,15 @@
 mod directive;
 mod float;
 mod integer;
+mod item;
 mod quote;
 mod value;
 
 use serde_json::Value;
 
 pub use float::{FloatVerb, format_float};
-pub use quote::{quote, quote_bytes};
+pub use item::Item;
+pub use quote::{can_backquote, quote, quote_bytes};
 
 use crate::text::runes;
 
@@ -33,6 +35,8 @@ pub enum Arg<'a> {
     Array(&'a [Value]),
     /// An object.
     Object(&'a serde_json::Map<String, Value>),
+    /// A value of any Go type.
+    Item(&'a Item),
 }
 
 impl<'a> From<&'a Value> for Arg<'a> {
@@ -51,9 +55,9 @@ impl<'a> From<&'a Value> for Arg<'a> {
     }
 }
 
-impl Arg<'_> {
+impl<'a> Arg<'a> {
     /// Go's name of the type.
-    pub fn type_name(&self) -> &'static str {
+    pub fn type_name(&self) -> &'a str {
         match self {
             Self::Nil => "<nil>",
             Self::Bool(_) => "bool",
@@ -62,6 +66,17 @@ impl Arg<'_> {
             Self::Text(_) => "string",
             Self::Array(_) => "[]interface {}",
             Self::Object(_) => "map[string]interface {}",
+            Self::Item(item) => item.type_name(),
+        }
+    }
+}
+
+impl Arg<'_> {
+    fn is_string(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Item(item) => item.is_string(),
+            _ => false,
         }
     }
 }
@@ -76,6 +91,29 @@ pub fn sprintf(format: &[u8], args: &[Arg<'_>]) -> Vec<u8> {
 pub fn sprintf_within(format: &[u8], args: &[Arg<'_>], room: usize) -> Option<Vec<u8>> {
     let printer = directive::run(format, args, room);
     (!printer.full).then_some(printer.out)
+}
+
+/// `fmt.Sprint`: the arguments as `%v` prints them, with a space between two that are no strings.
+pub fn sprint(args: &[Arg<'_>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut after_string = true;
+    for arg in args {
+        let string = arg.is_string();
+        if !string && !after_string {
+            out.push(b' ');
+        }
+        out.extend(display(*arg));
+        after_string = string;
+    }
+    out
+}
+
+/// `fmt.Sprintln`: the arguments as `%v` prints them, with a space between them and a newline.
+pub fn sprintln(args: &[Arg<'_>]) -> Vec<u8> {
+    let texts: Vec<Vec<u8>> = args.iter().map(|arg| display(*arg)).collect();
+    let mut out = texts.join(&b' ');
+    out.push(b'\n');
+    out
 }
 
 /// An argument as `%v` prints it.
@@ -101,6 +139,8 @@ struct Flags {
     zero: bool,
     /// `%#v`: Go syntax.
     source: bool,
+    /// `%+v`: with the names of fields.
+    names: bool,
 }
 
 /// The output so far, and the flags of the current directive.
@@ -112,11 +152,19 @@ struct Printer {
     room: usize,
     /// Whether it would have become longer. From then on nothing is written.
     full: bool,
+    /// Whether a value that does not fit its verb is being shown. Its methods are not called then.
+    complaining: bool,
 }
 
 impl Default for Printer {
     fn default() -> Self {
-        Self { out: Vec::new(), flags: Flags::default(), room: usize::MAX, full: false }
+        Self {
+            out: Vec::new(),
+            flags: Flags::default(),
+            room: usize::MAX,
+            full: false,
+            complaining: false,
+        }
     }
 }
 

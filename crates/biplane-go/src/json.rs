@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Number, Value};
 
 use crate::num::format_float;
-pub use decode::decode;
+pub use decode::{Next, StreamError, decode, decode_next};
 
 /// The style of JSON output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

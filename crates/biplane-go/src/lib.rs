@@ -5,6 +5,7 @@
 //! in [`types`], which list the fields of their Go structs.
 
 pub mod base64;
+mod digits;
 pub mod fmt;
 pub mod json;
 pub mod num;

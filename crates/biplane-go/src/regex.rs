@@ -6,6 +6,7 @@
 
 mod class;
 mod literal;
+mod rewrite;
 mod translate;
 mod unicode;
 
@@ -143,6 +144,11 @@ impl<'a> Haystack<'a> {
             }
         }
         Self { text: Cow::Owned(valid), replaced }
+    }
+
+    /// Whether an offset is not within a character. Go looks for matches only there.
+    fn is_boundary(&self, at: usize) -> bool {
+        self.text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80)
     }
 
     /// Converts an offset in the replaced string to one in the original. Each replacement is two

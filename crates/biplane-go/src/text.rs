@@ -1,9 +1,13 @@
 //! Strings like in Go: bytes that may be characters, with Go's rules for printable characters and
 //! case.
 
+mod category;
 mod printable;
 
-pub(crate) use printable::is_printable;
+pub use category::{
+    is_digit, is_letter, is_lower, is_number, is_punct, is_title, is_upper, to_title,
+};
+pub use printable::is_printable;
 
 /// The characters of a string, each with its bytes. An invalid byte is `None`.
 pub fn runes(bytes: &[u8]) -> impl Iterator<Item = (Option<char>, &[u8])> {
@@ -32,7 +36,8 @@ fn map(text: &[u8], case: impl Fn(char) -> char) -> Vec<u8> {
     mapped.collect::<String>().into_bytes()
 }
 
-fn upper(c: char) -> char {
+/// The upper case of a character, which is one character in Go.
+pub fn upper(c: char) -> char {
     let mut all = c.to_uppercase();
     match (all.next(), all.next()) {
         (Some(one), None) => known(c, one),
@@ -48,7 +53,8 @@ fn upper(c: char) -> char {
     }
 }
 
-fn lower(c: char) -> char {
+/// The lower case of a character.
+pub fn lower(c: char) -> char {
     let mut all = c.to_lowercase();
     match (all.next(), all.next()) {
         (Some(one), None) => known(c, one),

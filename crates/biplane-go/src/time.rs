@@ -1,9 +1,15 @@
 //! Parses points in time and durations like Go.
 
+mod layout;
+mod point;
+
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
+
+pub use layout::parse;
+pub use point::{Civil, GoTime, format_duration, month_name, round_duration, weekday_name};
 
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
@@ -265,14 +271,18 @@ fn factor(unit: &str) -> Option<u64> {
 
 /// Quotes like Go's time package, which escapes everything except printable ASCII, byte by byte.
 fn quote(text: &str) -> String {
+    quote_bytes(text.as_bytes())
+}
+
+fn quote_bytes(text: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
-            b' '..=b'\x7f' => out.push(char::from(byte)),
-            _ => _ = write!(out, "\\x{byte:02x}"),
+    for byte in text {
+        match *byte {
+            byte @ (b'"' | b'\\') => out.extend(['\\', char::from(byte)]),
+            byte @ b' '..=b'\x7f' => out.push(char::from(byte)),
+            byte => _ = write!(out, "\\x{byte:02x}"),
         }
     }
     out.push('"');

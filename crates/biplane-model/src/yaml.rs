@@ -1,18 +1,24 @@
 //! Reads YAML like Kubernetes tools, with YAML 1.1 scalars, into JSON values, and prints JSON
 //! values in the layout of `kubectl`.
 //!
-//! Parser events are turned directly into values. Nesting and the expansion of aliases are limited,
-//! because hostile input could make them grow without bound. Only JSON values are printed, so the
-//! printer supports no anchors, no tags, and no flow style except `[]` and `{}`.
+//! Kubernetes tools use two versions of go-yaml, see [`Dialect`]. The scanner and the parser follow
+//! libyaml, on which both are based, so that problems have the same names and locations. Nesting and
+//! the expansion of aliases are limited, because hostile input could make them grow without bound.
+//! The printer supports no anchors, no tag except `!!binary`, and no flow style except `[]` and `{}`.
 
 mod analyse;
+mod build;
+mod compose;
+mod data;
 mod decode;
 mod error;
 mod lines;
 mod order;
+mod parse;
 mod place;
 mod read;
 mod resolve;
+mod scan;
 mod stream;
 mod timestamp;
 mod write;
@@ -20,8 +26,20 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use compose::MAX_DEPTH;
+pub use data::Data;
 pub use decode::{NotText, decode_text};
 pub use error::{Problem, YamlError};
 pub use place::Place;
-pub use read::{Document, MAX_DEPTH, parse_documents, parse_one};
-pub use write::{to_string, write_documents};
+pub use read::{Document, Unreadable, decode_document, parse_documents, parse_one, read_document};
+pub use write::{encode_document, to_string, write_documents};
+
+/// The two versions of go-yaml. They differ in words that are booleans, in keys that are given
+/// twice, in the lines of problems and in the layout that they print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Reads and prints manifests, behind sigs.k8s.io/yaml.
+    V2,
+    /// Reads and prints values in templates.
+    V3,
+}

@@ -9,6 +9,7 @@ mod ownership;
 mod reachable;
 mod reconcile;
 mod simulated_cluster;
+mod step;
 mod until_stable;
 mod watched_files;
 

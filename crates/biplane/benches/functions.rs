@@ -39,6 +39,7 @@ fn main() {
             ("function-patch-and-transform", requests::patches()),
             ("function-auto-ready", requests::resources(&json!({}))),
             ("function-environment-configs", requests::configs()),
+            ("function-go-templating", requests::templates()),
         ] {
             runtime.block_on(compare(name, &request));
         }
@@ -185,6 +186,10 @@ fn small(name: &str, n: usize) -> RunFunctionRequest {
                 {"type": "string", "string": {"type": "Regexp", "regexp": {"match": format!("^{n}")}}}]}]}]})
         }
         "function-auto-ready" => json!({"ttl": format!("{n}s")}),
+        "function-go-templating" => {
+            let template = format!("# {{{{ {n} }}}} {{{{ toYaml .observed | len }}}}");
+            json!({"source": "Inline", "inline": {"template": template}})
+        }
         _ => json!({"spec": {"environmentConfigs": [{"ref": {"name": n.to_string()}}]}}),
     };
     let value = json!({
@@ -194,8 +199,12 @@ fn small(name: &str, n: usize) -> RunFunctionRequest {
     serde_json::from_value(value).expect("the request is one")
 }
 
-const NAMES: [&str; 3] =
-    ["function-patch-and-transform", "function-auto-ready", "function-environment-configs"];
+const NAMES: [&str; 4] = [
+    "function-patch-and-transform",
+    "function-auto-ready",
+    "function-environment-configs",
+    "function-go-templating",
+];
 
 /// Calls each function, with a unique request every time.
 async fn calls_in_process() {

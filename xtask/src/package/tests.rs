@@ -33,8 +33,12 @@ fn a_package_is_an_image_for_docker_and_a_layout_with_a_marked_layer() {
     let out = folder.path().join("out");
     run(&crate::root(), Some(binary.clone()), &out).unwrap();
 
-    let functions =
-        ["function-auto-ready", "function-environment-configs", "function-patch-and-transform"];
+    let functions = [
+        "function-auto-ready",
+        "function-environment-configs",
+        "function-go-templating",
+        "function-patch-and-transform",
+    ];
     let found: Vec<String> =
         sorted(&out).unwrap().iter().map(|p| p.display().to_string()).collect();
     assert_eq!(found, functions.map(|name| out.join(format!("{name}.xpkg")).display().to_string()));

@@ -8,6 +8,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-model", 0),
     ("biplane-proto", 0),
     ("biplane-schema", 0),
+    ("biplane-template", 0),
     ("biplane-cluster", 1),
     ("biplane-function", 1),
     ("biplane-console", 1),
@@ -34,6 +35,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-proto", "biplane-model"),
     ("biplane-schema", "biplane-go"),
     ("biplane-schema", "biplane-model"),
+    ("biplane-template", "biplane-go"),
+    ("biplane-template", "biplane-model"),
     // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
     ("biplane-render", "biplane-manifest"),

@@ -101,3 +101,60 @@ pub(crate) fn configs() -> RunFunctionRequest {
         "requiredResources": {"environment-config-0": {"items": items}},
     }))
 }
+
+/// A template of twenty resources with a loop, conditions, a helper template and a status.
+pub(crate) fn templates() -> RunFunctionRequest {
+    const TEMPLATE: &str = r#"
+{{- define "labels" -}}
+app.kubernetes.io/name: {{ .metadata.name | quote }}
+app.kubernetes.io/managed-by: crossplane
+{{- end -}}
+{{- $xr := .observed.composite.resource -}}
+{{- range $i := until 20 }}
+---
+apiVersion: s3.example.org/v1beta1
+kind: Bucket
+metadata:
+  annotations:
+    {{ setResourceNameAnnotation (printf "bucket-%d" $i) }}
+  labels:
+    {{- include "labels" $xr | nindent 4 }}
+    tier: {{ if lt $i 10 }}gold{{ else }}silver{{ end }}
+spec:
+  forProvider:
+    region: {{ $xr.spec.region | default "here" }}
+    size: {{ mul $xr.spec.size (add1 $i) }}
+    tags: {{ dict "index" $i "owner" ($xr.metadata.name | upper) | toJson }}
+{{- end }}
+---
+apiVersion: example.org/v1
+kind: XApp
+status:
+  ready: {{ (getResourceCondition "Ready" (getComposedResource . "bucket-0")).Status | quote }}
+  names: {{ range $name, $_ := .observed.resources }}{{ $name }} {{ end }}
+"#;
+    let observed: serde_json::Map<String, Value> = (0..20)
+        .map(|index| {
+            let resource = json!({
+                "apiVersion": "s3.example.org/v1beta1", "kind": "Bucket",
+                "metadata": {"name": format!("seen-{index}")},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+            });
+            (format!("bucket-{index}"), json!({"resource": resource}))
+        })
+        .collect();
+    request(json!({
+        "meta": {"tag": "bench"},
+        "observed": {
+            "composite": {"resource": {
+                "apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "app"},
+                "spec": {"region": "there", "size": 14},
+            }},
+            "resources": observed,
+        },
+        "input": {
+            "apiVersion": "gotemplating.fn.crossplane.io/v1beta1", "kind": "GoTemplate",
+            "source": "Inline", "inline": {"template": TEMPLATE},
+        },
+    }))
+}

@@ -46,7 +46,7 @@ impl Val {
     }
 
     /// Returns Go's name of the type.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(super) fn type_name(&self) -> &str {
         self.as_arg().type_name()
     }
 

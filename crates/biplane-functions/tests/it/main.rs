@@ -5,6 +5,7 @@
 mod auto_ready;
 mod dummy;
 mod environment_configs;
+mod go_templating;
 mod memory;
 mod packages;
 mod patch_and_transform;

@@ -7,6 +7,7 @@ use biplane_function::PureFunction;
 use biplane_function::v1::RunFunctionRequest;
 use biplane_functions::auto_ready::AutoReady;
 use biplane_functions::environment_configs::EnvironmentConfigs;
+use biplane_functions::go_templating::GoTemplating;
 use biplane_functions::patch_and_transform::PatchAndTransform;
 use biplane_proto::json;
 use serde_json::{Value, json};
@@ -59,6 +60,18 @@ fn gather(text: &str) -> RunFunctionRequest {
     }))
 }
 
+fn template(text: &str) -> RunFunctionRequest {
+    let name = "gotemplating.fn.crossplane.io/composition-resource-name";
+    let template = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations: {{{name}: {text}}}\n\
+         data: {{{{ dict \"a\" .observed | toJson }}}}\n{{{{ $d := dict }}}}{{{{ $_ := set $d \"{text}\" 1 }}}}"
+    );
+    request(json!({
+        "input": {"source": "Inline", "inline": {"template": template}},
+        "observed": {"composite": {"resource": resource(text)}},
+    }))
+}
+
 /// Makes calls that all differ, so that leaks add up. The first calls fill the caches.
 fn check(function: &impl PureFunction, ask: fn(&str) -> RunFunctionRequest, room: usize) {
     let call = |numbers: Range<usize>| {
@@ -91,4 +104,5 @@ fn memory_does_not_grow_with_the_number_of_calls() {
     let gated = AutoReady::default().with_feature_gates("AllAlpha=true").unwrap();
     check(&gated, judge, 1000);
     check(&EnvironmentConfigs, gather, 1000);
+    check(&GoTemplating::default(), template, 1000);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::recorded::{Recording, unpack};
 
-const FUNCTIONS: [(&str, &str, &str, &[u8]); 3] = [
+const FUNCTIONS: [(&str, &str, &str, &[u8]); 4] = [
     (
         "function-patch-and-transform",
         "pt.fn.crossplane.io/v1beta1",
@@ -29,6 +29,12 @@ const FUNCTIONS: [(&str, &str, &str, &[u8]); 3] = [
         "autoready.fn.crossplane.io/v1beta1",
         "Input",
         include_bytes!("../data/ready.jsonl.gz"),
+    ),
+    (
+        "function-go-templating",
+        "gotemplating.fn.crossplane.io/v1beta1",
+        "GoTemplate",
+        include_bytes!("../data/tmpl.jsonl.gz"),
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! Parses the format: directives, their flags, and which argument each directive uses.
 
-use super::{Arg, Flags, Printer, runes};
+use super::{Arg, Flags, Item, Printer, runes};
 
 /// The largest width or precision that Go accepts.
 const TOO_LARGE: i64 = 1_000_000;
@@ -152,10 +152,12 @@ impl Directives<'_> {
     fn int_arg(&mut self) -> Option<i64> {
         let arg = self.args.get(self.next)?;
         self.next += 1;
-        match arg {
-            Arg::Int(number) if (-TOO_LARGE..=TOO_LARGE).contains(number) => Some(*number),
+        let number = match arg {
+            Arg::Int(number) | Arg::Item(Item::Int(number, _)) => Some(*number),
+            Arg::Item(Item::Uint(number, _)) => i64::try_from(*number).ok(),
             _ => None,
-        }
+        };
+        number.filter(|number| (-TOO_LARGE..=TOO_LARGE).contains(number))
     }
 
     fn width(&mut self, numbered: bool) -> bool {
@@ -214,7 +216,7 @@ impl Directives<'_> {
             if index > 0 {
                 self.printer.text(", ");
             }
-            if let Arg::Nil = arg {
+            if let Arg::Nil | Arg::Item(Item::Nil) = arg {
                 self.printer.text("<nil>");
             } else {
                 self.printer.text(arg.type_name());

@@ -54,7 +54,7 @@ fn zeros(out: &mut String, count: usize) {
 }
 
 fn plain(size: f64, precision: Option<usize>) -> String {
-    let Some(precision) = precision else { return size.to_string() };
+    let Some(precision) = precision else { return crate::digits::plain(size) };
     let exact = precision.min(ALL_DIGITS);
     let mut out = format!("{size:.exact$}");
     zeros(&mut out, precision - exact);
@@ -64,7 +64,7 @@ fn plain(size: f64, precision: Option<usize>) -> String {
 /// Digits without a point, and the decimal exponent of the first one.
 fn digits(size: f64, count: Option<usize>) -> (String, i32) {
     let text = match count {
-        None => format!("{size:e}"),
+        None => crate::digits::shortest(size),
         Some(count) => format!("{size:.*e}", count.clamp(1, ALL_DIGITS) - 1),
     };
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));

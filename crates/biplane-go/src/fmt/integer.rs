@@ -5,12 +5,14 @@ use crate::text::is_printable;
 
 impl Printer {
     /// Prints an integer. Returns whether the verb is for integers.
-    pub(super) fn integer(&mut self, integer: i64, verb: char) -> bool {
+    pub(super) fn integer(&mut self, size: u64, negative: bool, verb: char) -> bool {
+        // Codes of characters are small. Anything else is invalid.
+        let integer = i64::try_from(size).map_or(-1, |size| if negative { -size } else { size });
         match verb {
-            'v' | 'd' => self.digits(integer, 10, verb),
-            'b' => self.digits(integer, 2, verb),
-            'o' | 'O' => self.digits(integer, 8, verb),
-            'x' | 'X' => self.digits(integer, 16, verb),
+            'v' | 'd' => self.digits(size, negative, 10, verb),
+            'b' => self.digits(size, negative, 2, verb),
+            'o' | 'O' => self.digits(size, negative, 8, verb),
+            'x' | 'X' => self.digits(size, negative, 16, verb),
             'c' => {
                 let mut buffer = [0; 4];
                 let text = character(integer).encode_utf8(&mut buffer);
@@ -20,15 +22,14 @@ impl Printer {
                 let quoted = quote::quote_char(character(integer), self.flags.plus);
                 self.pad(&quoted);
             }
-            'U' => self.unicode(integer as u64),
+            'U' => self.unicode(if negative { size.wrapping_neg() } else { size }),
             _ => return false,
         }
         true
     }
 
-    fn digits(&mut self, integer: i64, base: u32, verb: char) {
+    fn digits(&mut self, size: u64, negative: bool, base: u32, verb: char) {
         let flags = self.flags;
-        let size = integer.unsigned_abs();
         let minimum = match flags.precision {
             Some(0) if size == 0 => {
                 let zero = std::mem::take(&mut self.flags.zero);
@@ -38,7 +39,7 @@ impl Printer {
             }
             Some(precision) => precision,
             None if flags.zero && !flags.minus => {
-                let signed = integer < 0 || flags.plus || flags.space;
+                let signed = negative || flags.plus || flags.space;
                 flags.width.unwrap_or_default().saturating_sub(usize::from(signed))
             }
             None => 0,
@@ -62,7 +63,7 @@ impl Printer {
         if verb == 'O' {
             text.insert_str(0, "0o");
         }
-        if integer < 0 {
+        if negative {
             text.insert(0, '-');
         } else if flags.plus {
             text.insert(0, '+');

@@ -60,7 +60,7 @@ fn escape(out: &mut Vec<u8>, c: char, quote: char, ascii: bool) {
 }
 
 /// Whether a string can be written between backquotes unchanged.
-pub(super) fn can_backquote(text: &[u8]) -> bool {
+pub fn can_backquote(text: &[u8]) -> bool {
     runes(text).all(|(c, _)| match c {
         None | Some('\u{feff}' | '`' | '\u{7f}') => false,
         Some(c) => c >= ' ' || c == '\t',

@@ -193,3 +193,65 @@ fn wide_formats_end_at_the_limit() {
         assert_eq!(sprintf_within(format.as_bytes(), &[arg.into()], 1 << 20), None, "{format:.20}");
     }
 }
+
+/// The values of the recorded formats, in their order.
+fn items() -> Vec<Item> {
+    let text = |text: &str| Item::Text(text.as_bytes().into(), "string");
+    let point = |pointer: bool, inside: Item| Item::Struct {
+        name: if pointer { "*main.P" } else { "main.P" },
+        pointer,
+        fields: vec![("A", Item::Int(1, "int")), ("b", text("x")), ("C", inside)],
+    };
+    let list = |name: &str, items: Vec<Item>| Item::List { name: name.into(), nil: false, items };
+    let duration = |nanoseconds: i64, text: &str| Item::Stringer {
+        text: text.into(),
+        inner: Box::new(Item::Int(nanoseconds, "time.Duration")),
+    };
+    let any = "[]interface {}";
+    vec![
+        Item::Int(-5, "int8"),
+        Item::Uint(200, "uint8"),
+        Item::Uint(u64::MAX, "uint64"),
+        Item::Bytes { nil: false, bytes: b"hi".to_vec() },
+        Item::Bytes { nil: true, bytes: Vec::new() },
+        list("[]string", vec![text("a"), text("b c")]),
+        Item::Map {
+            name: "map[string]int".into(),
+            nil: false,
+            pairs: vec![(text("a"), Item::Int(2, "int")), (text("b"), Item::Int(1, "int"))],
+        },
+        point(false, Item::Nil),
+        point(true, list(any, vec![Item::Int(2, "int")])),
+        duration(90_000_000_000, "1m30s"),
+        list(any, vec![duration(5, "5ns"), Item::Nil, Item::Uint(3, "uint8")]),
+        Item::Complex(1.5, -2.0),
+        Item::Map { name: "map[string]interface {}".into(), nil: true, pairs: Vec::new() },
+        Item::List { name: any.into(), nil: true, items: Vec::new() },
+        Item::Stringer { text: "March".into(), inner: Box::new(Item::Int(3, "time.Month")) },
+    ]
+}
+
+#[test]
+fn values_of_all_types_print_what_go_prints() {
+    let items = items();
+    let mut wrong = Vec::new();
+    for line in include_str!("items.jsonl").lines() {
+        let (format, index, expected): (String, usize, String) =
+            serde_json::from_str(line).unwrap();
+        let printed = sprintf(format.as_bytes(), &[Arg::Item(&items[index])]);
+        let printed = String::from_utf8(printed).unwrap();
+        if printed != expected {
+            wrong.push(format!("{format} of {index}: want {expected:?}, got {printed:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn spaces_stand_between_values_that_are_no_strings() {
+    let text = |text: &str| Item::Text(text.as_bytes().into(), "string");
+    let items = [text("a"), Item::Int(1, "int"), Item::Int(2, "int"), text("b"), Item::Nil];
+    let items: Vec<Arg<'_>> = items.iter().chain([&Item::Nil]).map(Arg::Item).collect();
+    assert_eq!(sprint(&items), b"a1 2b<nil> <nil>");
+    assert_eq!(sprintln(&items[..2]), b"a 1\n");
+}

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use super::float::{FloatVerb, format_float};
-use super::{Arg, Printer, quote, runes};
+use super::{Arg, Item, Printer, quote, runes};
 
 impl Printer {
     /// Executes a directive whose flags have been parsed.
     pub(super) fn verb(&mut self, arg: Arg<'_>, verb: char) {
         if matches!(verb, 'v' | 'w') {
             self.flags.source = std::mem::take(&mut self.flags.sharp);
-            self.flags.plus = false;
+            self.flags.names = std::mem::take(&mut self.flags.plus);
         }
         self.arg(arg, verb);
     }
@@ -18,17 +18,17 @@ impl Printer {
     /// Prints a top-level argument.
     pub(super) fn arg(&mut self, arg: Arg<'_>, verb: char) {
         match (arg, verb) {
-            (Arg::Nil, 'v' | 'T') => self.pad(b"<nil>"),
+            (Arg::Nil | Arg::Item(Item::Nil), 'v' | 'T') => self.pad(b"<nil>"),
             (_, 'T') => self.string(arg.type_name().as_bytes()),
             // Go would print an address, which is useless here. Values without an address are a bad
             // verb.
-            (Arg::Array(_) | Arg::Object(_), 'w' | 'p') => self.bad_verb(arg, verb),
+            (Arg::Array(_) | Arg::Object(_) | Arg::Item(_), 'w' | 'p') => self.bad_verb(arg, verb),
             _ => self.value(arg, verb),
         }
     }
 
     /// Prints a value, which may be part of another value.
-    fn value(&mut self, arg: Arg<'_>, verb: char) {
+    pub(super) fn value(&mut self, arg: Arg<'_>, verb: char) {
         // A number is made whole before it is written.
         let digits = match arg {
             Arg::Int(_) | Arg::Float(_) => self.flags.precision.max(self.flags.width),
@@ -38,13 +38,14 @@ impl Printer {
             return;
         }
         match arg {
+            Arg::Item(item) => self.item(item, verb, false),
             Arg::Nil => self.bad_verb(arg, verb),
             Arg::Bool(flag) => match verb {
                 't' | 'v' => self.pad(if flag { b"true" } else { b"false" }),
                 _ => self.bad_verb(arg, verb),
             },
             Arg::Int(integer) => {
-                if !self.integer(integer, verb) {
+                if !self.integer(integer.unsigned_abs(), integer < 0, verb) {
                     self.bad_verb(arg, verb);
                 }
             }
@@ -56,11 +57,12 @@ impl Printer {
     }
 
     /// Reports that a verb does not fit the argument, and shows the argument.
-    fn bad_verb(&mut self, arg: Arg<'_>, verb: char) {
+    pub(super) fn bad_verb(&mut self, arg: Arg<'_>, verb: char) {
+        let complaining = std::mem::replace(&mut self.complaining, true);
         self.text("%!");
         self.push(verb);
         self.push('(');
-        if let Arg::Nil = arg {
+        if let Arg::Nil | Arg::Item(Item::Nil) = arg {
             self.text("<nil>");
         } else {
             self.text(arg.type_name());
@@ -68,6 +70,7 @@ impl Printer {
             self.value(arg, 'v');
         }
         self.push(')');
+        self.complaining = complaining;
     }
 
     fn element(&mut self, value: &Value, verb: char) {
@@ -105,14 +108,22 @@ impl Printer {
     }
 
     fn string_verb(&mut self, text: &[u8], verb: char) {
+        if !self.text_verb(text, verb) {
+            self.bad_verb(Arg::Text(text), verb);
+        }
+    }
+
+    /// Prints a string. Returns whether the verb is for strings.
+    pub(super) fn text_verb(&mut self, text: &[u8], verb: char) -> bool {
         match verb {
             'v' if self.flags.source => self.quoted(text),
             'v' | 's' => self.string(text),
             'x' => self.hex(text, false),
             'X' => self.hex(text, true),
             'q' => self.quoted(text),
-            _ => self.bad_verb(Arg::Text(text), verb),
+            _ => return false,
         }
+        true
     }
 
     /// Cuts a string to the number of characters that the precision allows.
@@ -159,7 +170,7 @@ impl Printer {
         self.pad(&out);
     }
 
-    fn float(&mut self, float: f64, verb: char) {
+    pub(super) fn float(&mut self, float: f64, verb: char) {
         let (kind, precision) = match verb {
             'v' | 'g' => (FloatVerb::General, None),
             'G' => (FloatVerb::GeneralUpper, None),

@@ -1,4 +1,4 @@
-//! Decodes JSON like Go, with Go's error messages. Every number is a double.
+//! Decodes JSON like Go, with Go's error messages.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,9 +9,10 @@ const MAX_DEPTH: usize = 500;
 
 const END: &str = "unexpected end of JSON input";
 
-/// Decodes a value. The second part is an error about its content if only the syntax is valid.
+/// Decodes a value in which every number is a double. The second part is an error about its content
+/// if only the syntax is valid.
 pub fn decode(text: &[u8]) -> Result<(Value, Option<String>), String> {
-    let mut decoder = Decoder { text, at: 0, too_large: None };
+    let mut decoder = Decoder { text, at: 0, integers: false, too_large: None };
     let value = decoder.value(0)?;
     decoder.skip_space();
     match decoder.peek() {
@@ -20,9 +21,49 @@ pub fn decode(text: &[u8]) -> Result<(Value, Option<String>), String> {
     }
 }
 
+/// A value of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Next {
+    pub value: Value,
+    /// The bytes of the value.
+    pub start: usize,
+    pub end: usize,
+    /// An error about its content.
+    pub error: Option<String>,
+}
+
+/// Why a stream does not go on with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamError {
+    /// Only whitespace follows.
+    End,
+    /// The text ends within a value.
+    UnexpectedEnd,
+    /// The message, and the number of bytes up to and with the one that is wrong.
+    Syntax(String, usize),
+}
+
+/// Decodes the value that follows at an offset. Numbers without fraction and exponent are integers
+/// if they fit, as Kubernetes reads them.
+pub fn decode_next(text: &[u8], at: usize) -> Result<Next, StreamError> {
+    let mut decoder = Decoder { text, at, integers: true, too_large: None };
+    decoder.skip_space();
+    let start = decoder.at;
+    if decoder.peek().is_none() {
+        return Err(StreamError::End);
+    }
+    match decoder.value(0) {
+        Ok(value) => Ok(Next { value, start, end: decoder.at, error: decoder.too_large }),
+        Err(_) if decoder.at >= text.len() => Err(StreamError::UnexpectedEnd),
+        Err(message) => Err(StreamError::Syntax(message, decoder.at + 1)),
+    }
+}
+
 struct Decoder<'a> {
     text: &'a [u8],
     at: usize,
+    /// Whether integers are kept.
+    integers: bool,
     /// The first number that does not fit into a double.
     too_large: Option<String>,
 }
@@ -118,6 +159,11 @@ impl Decoder<'_> {
             self.digits("in exponent of numeric literal")?;
         }
         let text = String::from_utf8_lossy(self.text.get(start..self.at).unwrap_or_default());
+        if self.integers
+            && let Ok(integer) = text.parse::<i64>()
+        {
+            return Ok(Value::from(integer));
+        }
         if let Some(number) = text.parse().ok().and_then(Number::from_f64) {
             return Ok(Value::Number(number));
         }
@@ -264,6 +310,22 @@ mod tests {
             (r#""\ud800\u00e9\ud83d\ude00""#, json!("\u{fffd}é\u{1f600}")),
         ] {
             assert_eq!(decode(text.as_bytes()), Ok((want, None)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_stream_is_decoded_value_by_value() {
+        let text = br#" {"a":1} [1.0, 12345678901234567890]x"#;
+        let first = decode_next(text, 0).unwrap();
+        assert_eq!((first.value, first.start, first.end), (json!({"a": 1}), 1, 8));
+        let second = decode_next(text, 8).unwrap();
+        assert_eq!(second.value, json!([1.0, 12_345_678_901_234_567_890.0]));
+        let message = "invalid character 'x' looking for beginning of value";
+        let wrong = StreamError::Syntax(message.to_owned(), second.end + 1);
+        assert_eq!(decode_next(text, second.end), Err(wrong));
+        assert_eq!(decode_next(b" \n", 0), Err(StreamError::End));
+        for text in [&b"{"[..], b"{\"a", b"[1,", b"tru"] {
+            assert_eq!(decode_next(text, 0), Err(StreamError::UnexpectedEnd));
         }
     }
 

@@ -58,6 +58,9 @@ pub fn parse_float(text: &[u8]) -> Result<f64, String> {
         return Ok(f64::NAN);
     }
     let syntax = || fail("ParseFloat", text, SYNTAX);
+    if matches!(body, [b'+' | b'-', ..]) {
+        return Err(syntax());
+    }
     let Some(spelling) = underscores(body) else { return Err(syntax()) };
     let number = if spelling.len() > 2 && matches!(spelling.as_bytes(), [b'0', b'x' | b'X', ..]) {
         hexadecimal(&spelling)

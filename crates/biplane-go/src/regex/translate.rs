@@ -18,6 +18,8 @@ pub(super) fn invalid(what: &'static str, fragment: &str) -> RegexError {
 #[derive(Debug)]
 pub(super) struct Translated {
     pub(super) text: String,
+    /// The names of its groups. A group without a name has an empty one.
+    pub(super) names: Vec<String>,
     /// About how many bytes it takes when it is compiled.
     pub(super) size: u64,
     /// The number of instructions when its repeats are expanded.
@@ -44,6 +46,7 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, RegexError> {
     let mut translator = Translator {
         pattern,
         at: 0,
+        names: vec![String::new()],
         flags: Flags::default(),
         frames: vec![Frame::new("", Flags::default(), false)],
         last_repeat: None,
@@ -57,7 +60,8 @@ pub(super) fn translate(pattern: &str) -> Result<Translated, RegexError> {
     }
     let mut whole = translator.frames.remove(0);
     let measure = whole.measure();
-    Ok(Translated { text: whole.out, size: measure.bytes, instructions: measure.size })
+    let names = translator.names;
+    Ok(Translated { text: whole.out, names, size: measure.bytes, instructions: measure.size })
 }
 
 /// The flags of `(?…)`.
@@ -156,6 +160,7 @@ fn combine(parts: &[Measure], extra: u64) -> Measure {
 pub(super) struct Translator<'a> {
     pattern: &'a str,
     pub(super) at: usize,
+    names: Vec<String>,
     flags: Flags,
     frames: Vec<Frame>,
     /// Where the directly preceding repeat started, if there was one.
@@ -209,7 +214,10 @@ impl<'a> Translator<'a> {
         let Some(c) = rest.chars().next() else { return Ok(None) };
         match c {
             '(' if rest.starts_with("(?") => self.perl_group()?,
-            '(' => self.open("(", self.flags, true, 1),
+            '(' => {
+                self.names.push(String::new());
+                self.open("(", self.flags, true, 1);
+            }
             '|' => {
                 self.at += 1;
                 if let Some(frame) = self.frames.last_mut() {
@@ -315,7 +323,8 @@ impl<'a> Translator<'a> {
                 let capture = whole.get(..=end).unwrap_or(whole);
                 return Err(invalid("invalid named capture", capture));
             }
-            // Groups are never looked up by name, and Go accepts names that the engine does not.
+            // The engine does not see the name: Go accepts names that the engine does not.
+            self.names.push(name.to_owned());
             self.open("(", self.flags, true, end + 1);
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! match on strings that depend on Go's answer.
 
 /// Letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(crate) fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     if c.is_ascii() {
         return matches!(c, ' '..='~');
     }

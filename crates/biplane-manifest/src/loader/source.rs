@@ -43,6 +43,14 @@ impl Origin {
         Source { file, text, document, within: &within, secret: false }.complain(path, problem)
     }
 
+    /// Describes a line and a column inside a text of the object: see [`Place::find_within`].
+    pub fn place_within(&self, path: &[&str], line: usize, column: usize) -> Option<String> {
+        let within: Vec<_> = self.within.iter().map(String::as_str).collect();
+        let path = [within.as_slice(), path].concat();
+        let place = Place::find_within(&self.text, self.document, &path, line, column)?;
+        Some(format!("--> {}, {place}", name(&self.file)))
+    }
+
     /// Reports that there is no object.
     pub fn complain_of_nothing(&self, problem: impl Display) -> Error {
         anyhow!("{problem}\n--> {}: there is no object in it", name(&self.file))

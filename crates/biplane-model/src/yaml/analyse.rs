@@ -1,5 +1,6 @@
 //! Decides in which YAML style a string can be printed.
 
+use super::Dialect;
 use super::resolve::{Meaning, meaning};
 
 /// The style of a string.
@@ -24,7 +25,7 @@ pub(super) struct Analysis {
 }
 
 impl Analysis {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str, dialect: Dialect) -> Self {
         let Some(first) = text.chars().next() else {
             return Self {
                 multiline: false,
@@ -43,6 +44,7 @@ impl Analysis {
         }
         let mut indicators = text.starts_with("---") || text.starts_with("...") || leads(text);
         let mut special = false;
+        let mut tabs = false;
         let mut multiline = false;
         let mut break_then_space = false;
         let mut space_then_break = false;
@@ -65,7 +67,10 @@ impl Analysis {
                 }
                 _ => {}
             }
-            special |= !is_printable(c);
+            match dialect {
+                Dialect::V3 if c == '\t' => tabs = true,
+                _ => special |= !is_printable(c, dialect),
+            }
             at_start = false;
             previous = c;
             last = c;
@@ -74,14 +79,14 @@ impl Analysis {
         let hard = space_then_break || special;
         Self {
             multiline,
-            plain_allowed: !(edge || break_then_space || hard || multiline || indicators),
-            single_quoted_allowed: !(break_then_space || hard),
+            plain_allowed: !(edge || break_then_space || hard || tabs || multiline || indicators),
+            single_quoted_allowed: !(break_then_space || hard || tabs),
             literal_allowed: !(last == ' ' || hard),
         }
     }
 
     /// The style of a string as a key or as a value.
-    pub(super) fn style(self, text: &str, key: bool) -> Style {
+    pub(super) fn style(self, text: &str, key: bool, dialect: Dialect) -> Style {
         let wish = if text.contains('\n') {
             Style::Literal
         } else if is_plain_text(text) {
@@ -92,7 +97,7 @@ impl Analysis {
         match wish {
             _ if key && self.multiline => Style::DoubleQuoted,
             // Upstream does not quote this key and then reads it back as the merge key.
-            _ if key && text == "<<" => Style::DoubleQuoted,
+            _ if key && text == "<<" && dialect == Dialect::V2 => Style::DoubleQuoted,
             Style::Literal if self.literal_allowed && !key => Style::Literal,
             Style::Literal => Style::DoubleQuoted,
             _ if self.plain_allowed => Style::Plain,
@@ -154,8 +159,10 @@ pub(super) fn is_break(c: char) -> bool {
 /// escaped.
 ///
 /// Upstream writes the two Unicode line breaks unescaped if no other character needs an escape.
-/// YAML 1.2 does not treat them as line breaks and would read another string.
-pub(super) fn is_printable(c: char) -> bool {
+/// YAML 1.2 does not treat them as line breaks and would read another string. Templates depend on
+/// upstream's layout, so only manifests are written in the safe way.
+pub(super) fn is_printable(c: char, dialect: Dialect) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
-        && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}')
+        && c != '\u{feff}'
+        && (dialect == Dialect::V3 || !matches!(c, '\u{2028}' | '\u{2029}'))
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::lines;
+use super::scan::{Fault, Mark, Reporter};
 
 /// How many characters of a long line an error shows on each side of the problem.
 const SHOWN_AROUND: usize = 60;
@@ -38,45 +39,48 @@ pub(super) struct Words {
 impl Words {
     /// A message without a line number.
     pub(super) fn plain(text: String) -> Self {
-        Self { who: "yaml", text, above: None, scanned: false }
+        Self { who: "yaml: ", text, above: None, scanned: false }
     }
 
     /// A message about YAML that JSON cannot represent.
     pub(super) fn of_json(text: String) -> Self {
-        Self { who: "json", ..Self::plain(text) }
+        Self { who: "json: ", ..Self::plain(text) }
     }
 
-    /// A message of the scanner about a line, counted from 1.
-    pub(super) fn scanned(text: &str, line: usize) -> Self {
-        let above = Some(line.saturating_sub(1));
-        Self { above, scanned: true, ..Self::plain(text.to_owned()) }
+    /// A message about keys that JSON cannot represent.
+    pub(super) fn of_conversion(text: String) -> Self {
+        Self { who: "", ..Self::plain(text) }
     }
 
-    /// A message of the parser about a line, counted from 1.
-    pub(super) fn parsed(text: &str, line: usize) -> Self {
-        Self { scanned: false, ..Self::scanned(text, line) }
-    }
-
-    /// The message without the location.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    /// A message about broken syntax, as the older version of go-yaml words it.
+    pub(super) fn of_fault(fault: &Fault) -> Self {
+        let above = match fault.reporter {
+            Reporter::Reader => None,
+            Reporter::Scanner | Reporter::Parser => Some(fault.mark.line),
+        };
+        let scanned = fault.reporter == Reporter::Scanner;
+        Self { above, scanned, ..Self::plain(fault.problem.clone()) }
     }
 
     /// The message for a text that has more lines above.
     pub(super) fn below(self, lines: usize) -> Self {
         Self { above: self.above.map(|above| above + lines), ..self }
     }
+
+    /// The message without the prefix of Kubernetes tools.
+    pub(super) fn bare(&self) -> String {
+        let Self { who, text, above, scanned } = self;
+        match above {
+            // Neither reports the first line, and the parser counts from 0.
+            None | Some(0) => format!("{who}{text}"),
+            Some(above) => format!("{who}line {}: {text}", above + usize::from(*scanned)),
+        }
+    }
 }
 
 impl fmt::Display for Words {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error converting YAML to JSON: {}: ", self.who)?;
-        match self.above {
-            // Neither reports the first line, and the parser counts from 0.
-            None | Some(0) => {}
-            Some(above) => write!(f, "line {}: ", above + usize::from(self.scanned))?,
-        }
-        f.write_str(&self.text)
+        write!(f, "error converting YAML to JSON: {}", self.bare())
     }
 }
 
@@ -128,10 +132,8 @@ pub(super) struct Located {
 }
 
 impl Located {
-    /// Whether the problem is known before the rest of the text has been read. This includes errors
-    /// of grammar, which have a line number in go-yaml's message, and exceeded limits.
-    pub(super) fn is_of_grammar(&self) -> bool {
-        self.words.above.is_some() || matches!(self.problem, Problem::TooDeep(_))
+    pub(super) fn at(problem: Problem, words: Words, mark: Mark) -> Self {
+        Self { problem, line: mark.line + 1, column: mark.column + 1, words: Box::new(words) }
     }
 }
 

@@ -5,13 +5,20 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::Dialect;
+
 /// Sorts by key.
 ///
 /// The order has cycles (`9`, `10`, `1a`). For these, upstream's result is random, and the standard
 /// library's sort may panic. A merge sort works with any comparison and gives the same order for
 /// the same keys.
 pub(super) fn sort_by_key<T: Copy>(entries: &mut Vec<(&str, T)>) {
-    if entries.is_sorted_by(|(a, _), (b, _)| compare(a, b).is_le()) {
+    sort_by(entries, |a, b| compare(a.0, b.0, Dialect::V2));
+}
+
+/// Sorts by a comparison that may have cycles.
+pub(super) fn sort_by<T: Copy>(entries: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
+    if entries.is_sorted_by(|a, b| compare(a, b).is_le()) {
         return;
     }
     let mut width = 1;
@@ -19,20 +26,21 @@ pub(super) fn sort_by_key<T: Copy>(entries: &mut Vec<(&str, T)>) {
         let mut merged = Vec::with_capacity(entries.len());
         for pair in entries.chunks(2 * width) {
             let (left, right) = pair.split_at(width.min(pair.len()));
-            merge(left, right, &mut merged);
+            merge(left, right, &mut merged, &compare);
         }
         *entries = merged;
         width *= 2;
     }
 }
 
-fn merge<'key, T: Copy>(
-    mut left: &[(&'key str, T)],
-    mut right: &[(&'key str, T)],
-    merged: &mut Vec<(&'key str, T)>,
+fn merge<T: Copy>(
+    mut left: &[T],
+    mut right: &[T],
+    merged: &mut Vec<T>,
+    compare: &impl Fn(&T, &T) -> Ordering,
 ) {
     while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
-        if compare(second.0, first.0).is_lt() {
+        if compare(second, first).is_lt() {
             merged.push(*second);
             right = right_rest;
         } else {
@@ -45,14 +53,18 @@ fn merge<'key, T: Copy>(
 }
 
 /// Compares two keys at the first character that differs.
-pub(super) fn compare(a: &str, b: &str) -> Ordering {
+pub(super) fn compare(a: &str, b: &str, dialect: Dialect) -> Ordering {
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8());
     let (before, rest_a) = a.split_at(same.sum());
     let rest_b = b.get(before.len()..).unwrap_or_default();
     let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
         return a.len().cmp(&b.len());
     };
+    // In the newer version, a number ends before a letter.
+    let after_digit = dialect == Dialect::V3 && before.chars().next_back().is_some_and(is_digit);
     match (is_letter(first_a), is_letter(first_b)) {
+        (true, false) if after_digit => return Ordering::Less,
+        (false, true) if after_digit => return Ordering::Greater,
         (true, false) => return Ordering::Greater,
         (false, true) => return Ordering::Less,
         (true, true) => return first_a.cmp(&first_b),

@@ -4,10 +4,15 @@
 
 use std::fmt;
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span};
-
+use super::Dialect;
 use super::error::Excerpt;
+use super::lines;
+use super::parse::{Event, Parser, Properties};
+use super::scan::ScalarStyle;
 use super::stream::{Chunk, Chunks};
+
+/// How many blank lines a block may begin with.
+const MAX_BLANK_LINES: usize = 1000;
 
 /// A location in a text. It prints as its numbers, and the line with a caret below.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,34 @@ impl Place {
             })
             .nth(document)?;
         Some(Self { document: document + 1, ..Self::at(text, line, column) })
+    }
+
+    /// Finds a line and a column inside a text that is a part of a document, or else that part.
+    ///
+    /// The line is counted from 1, the column from 0. Only literal blocks have the lines of their
+    /// text. Of quoted texts, only the first line is found.
+    pub fn find_within(
+        text: &str,
+        document: usize,
+        path: &[&str],
+        line: usize,
+        column: usize,
+    ) -> Option<Self> {
+        let part = Self::find(text, document, path)?;
+        let shown = lines::line(text, part.line);
+        let (line, column) = match shown.chars().nth(part.column.saturating_sub(1)) {
+            Some('|') => {
+                let below = (part.line + 1..).map(|number| lines::line(text, number));
+                let below = below.take(MAX_BLANK_LINES).find(|line| !line.trim().is_empty())?;
+                let indent = below.chars().take_while(|c| *c == ' ').count();
+                (part.line + line, indent + column + 1)
+            }
+            Some('"' | '\'') if line == 1 => (part.line, part.column + 1 + column),
+            Some('>') | None => return Some(part),
+            Some(_) if line == 1 => (part.line, part.column + column),
+            Some(_) => return Some(part),
+        };
+        Some(Self { document: part.document, ..Self::at(text, line, column) })
     }
 
     /// A known location in a text of one document.
@@ -73,29 +106,30 @@ enum Next {
 
 /// The location in one document, if there is a document.
 fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
-    let mut options = Options::default();
-    options.set_emit_comments(false);
     let text = chunk.text.strip_prefix('\u{feff}').unwrap_or(chunk.text);
-    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut parser = Parser::new(text.as_bytes(), Dialect::V2);
     let mut open: Vec<Open> = Vec::new();
     let mut found = None;
     let mut deepest = 0;
     // If the text cannot be parsed further, use the best match so far.
-    while let Some(Ok((event, span))) = parser.next_event() {
+    while let Ok((event, mark)) = parser.next() {
         let next = match &event {
             Event::SequenceStart(..) => Some(Next::Item(0)),
             Event::MappingStart(..) => Some(Next::Key),
-            Event::Scalar(..) | Event::Alias(_) => None,
+            Event::Scalar { .. } | Event::Alias(_) => None,
             Event::SequenceEnd | Event::MappingEnd => {
                 open.pop();
                 continue;
             }
             Event::DocumentEnd | Event::StreamEnd => break,
-            _ => continue,
+            Event::StreamStart | Event::DocumentStart => continue,
         };
-        let here = position(&span);
+        let here = (mark.line + 1, mark.column + 1);
         if found.is_none() {
-            if matches!(&event, Event::Scalar(t, ScalarStyle::Plain, 0, None) if t.is_empty()) {
+            if let Event::Scalar { text, style: ScalarStyle::Plain, properties } = &event
+                && text.is_empty()
+                && *properties == Properties::default()
+            {
                 return None;
             }
             found = Some(here);
@@ -113,7 +147,7 @@ fn search(chunk: &Chunk<'_>, path: &[&str]) -> Option<(usize, usize)> {
                 }
                 Next::Key => {
                     let key = match &event {
-                        Event::Scalar(text, ..) => text.to_string(),
+                        Event::Scalar { text, .. } => text.clone(),
                         _ => String::new(),
                     };
                     parent.next = Next::Value(key, here);
@@ -144,8 +178,4 @@ fn step(
         *found = Some(at);
     }
     Some(depth)
-}
-
-fn position(span: &Span) -> (usize, usize) {
-    (span.start.line(), span.start.col() + 1)
 }

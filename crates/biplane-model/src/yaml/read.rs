@@ -1,34 +1,18 @@
 //! Reads documents: parses a text into values, and reports errors with their location.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use granit_parser::{
-    ErrorKind, Event, Marker, Options, Parser, ScalarStyle, ScanError, Span, StrInput,
-};
-
-use super::error::{Located, Problem, YamlError};
-use super::lines;
+use super::Dialect;
+use super::build::{self, Remarks};
+use super::compose::{Broken, Content, MAX_DEPTH, Node, Tree};
+use super::data::Data;
+use super::error::{Located, Problem, Words, YamlError};
+use super::scan::{Fault, Reporter, ScalarStyle};
 use super::stream::{Chunk, Chunks};
 use crate::Value;
 
-mod brackets;
-mod build;
 mod everyday;
-mod last_line;
-mod limits;
-mod repair;
-mod tabs;
-mod words;
-
-use brackets::Brackets;
-use build::Builder;
-use last_line::LastLine;
-use repair::{Edit, Repairs};
-use tabs::Stop;
-use words::Found;
-
-/// How deeply lists and objects may be nested, including those from aliases.
-pub const MAX_DEPTH: usize = 500;
 
 /// One document of a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +22,14 @@ pub struct Document {
     pub line: usize,
     /// Its index among the documents with content, counted from 0.
     pub index: usize,
+}
+
+/// How a missing line break at the end affects a block scalar there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastLine {
+    /// As if there were a line break.
+    Ended,
+    AsItIs,
 }
 
 /// Reads all documents of a stream. Documents without content are left out.
@@ -53,9 +45,74 @@ pub fn parse_documents(source_name: &str, text: &str) -> Result<Vec<Document>, Y
 /// stream is read line by line, which also ends the last line.
 pub fn parse_one(source_name: &str, text: &str) -> Result<Document, YamlError> {
     documents(source_name, text, LastLine::AsItIs).next().unwrap_or_else(|| {
-        let nowhere = located(Problem::Empty, 0, 0);
+        let problem = Problem::Empty;
+        let words = Box::new(Words::plain(problem.to_string()));
+        let nowhere = Located { problem, line: 0, column: 0, words };
         Err(YamlError::new(source_name, text, 1, nowhere))
     })
+}
+
+/// The message of go-yaml about a document that it cannot read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    text: String,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+/// Reads the first document of a text into JSON like sigs.k8s.io/yaml. A text without a document is
+/// null.
+///
+/// The error has no prefix: `yaml: line 2: …`.
+pub fn read_document(text: &[u8]) -> Result<Value, Unreadable> {
+    if let Ok(text) = str::from_utf8(text)
+        && let Some(root) = everyday::read(text)
+    {
+        return Ok(root.value.unwrap_or_default());
+    }
+    read_bytes(text)
+        .map(|root| root.value.unwrap_or_default())
+        .map_err(|at| Unreadable { text: at.words.bare() })
+}
+
+/// Reads the first document of a text like the newer version of go-yaml. A text without a document
+/// is null.
+pub fn decode_document(text: &[u8]) -> Result<Data, Unreadable> {
+    let tree = Tree::read(text, Dialect::V3).map_err(|broken| Unreadable {
+        text: match broken {
+            Broken::Syntax(fault) => words_of_newer(&fault),
+            Broken::UnknownAnchor(name, _) => format!("yaml: unknown anchor '{name}' referenced"),
+            Broken::TooDeep(_) => format!("yaml: {}", Problem::TooDeep(MAX_DEPTH)),
+        },
+    })?;
+    let Some(tree) = tree else { return Ok(Data::Null) };
+    let (data, remarks) = build::decode(&tree, Dialect::V3)
+        .map_err(|error| Unreadable { text: format!("yaml: {}", error.words) })?;
+    if !remarks.duplicates.is_empty() {
+        let text = format!("yaml: unmarshal errors:\n  {}", remarks.duplicates.join("\n  "));
+        return Err(Unreadable { text });
+    }
+    Ok(data)
+}
+
+/// The newer version reports where the broken construct begins, unless that is the first line.
+fn words_of_newer(fault: &Fault) -> String {
+    let context = fault.context.map(|context| context.line).filter(|line| *line != 0);
+    let line = match fault.reporter {
+        Reporter::Reader => 0,
+        Reporter::Scanner | Reporter::Parser => context.unwrap_or(fault.mark.line),
+    };
+    let scanned = usize::from(fault.reporter == Reporter::Scanner);
+    match line {
+        0 => format!("yaml: {}", fault.problem),
+        line => format!("yaml: line {}: {}", line + scanned, fault.problem),
+    }
 }
 
 /// Iterates over the documents with content.
@@ -109,195 +166,62 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
     if let Some(root) = everyday::read(text) {
         return Ok(root);
     }
-    check_characters(text)?;
-    let mut text = Cow::Borrowed(text);
-    let mut repairs = Repairs::default();
-    loop {
-        match read_settled(&mut text, last_line) {
-            Ok(root) => return Ok(root),
-            Err(Failure::Located(at)) => return Err(repairs.original(at)),
-            Err(Failure::QuotedLine(at)) => match repairs.indent(&text, &at) {
-                Some(repaired) => text = Cow::Owned(repaired),
-                None => return Err(repairs.original(at)),
-            },
-            Err(Failure::Edit(at, edit)) => match repairs.edit(&text, &at, &edit) {
-                Some(repaired) => text = Cow::Owned(repaired),
-                None => return Err(repairs.original(at)),
-            },
-            Err(Failure::Comment(at)) => match repairs.separate(&text, &at) {
-                Some(repaired) => text = Cow::Owned(repaired),
-                None => return Err(repairs.original(at)),
-            },
-        }
-    }
+    let ended = text.is_empty() || text.ends_with('\n') || last_line == LastLine::AsItIs;
+    let text = if ended { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) };
+    read_bytes(text.as_bytes())
 }
 
-/// The reason why a text could not be read.
-enum Failure {
-    Located(Located),
-    /// A line of a quoted scalar is indented less than YAML 1.2 requires.
-    QuotedLine(Located),
-    /// A comment directly follows other content, which YAML 1.2 does not allow.
-    Comment(Located),
-    /// Something else that must be written differently in YAML 1.2.
-    Edit(Located, Edit),
-}
-
-/// Reads a text whose tabs have been checked.
-fn read_settled(text: &mut Cow<'_, str>, last_line: LastLine) -> Result<Root, Failure> {
-    let (settled, stop) = tabs::settle(text);
-    let tab = match stop {
-        None => None,
-        Some(Stop::Misplaced(tab)) => Some(tab),
-        Some(Stop::Broken(error)) => match syntax(&error, &settled) {
-            Failure::Located(_) => None,
-            repairable => return Err(repairable),
-        },
+/// Reads the first document of a text.
+fn read_bytes(text: &[u8]) -> Result<Root, Located> {
+    let Some(tree) = Tree::read(text, Dialect::V2).map_err(located)? else {
+        return Ok(Root::default());
     };
-    if let Cow::Owned(settled) = settled {
-        *text = Cow::Owned(settled);
+    let Some(root) = tree.node(tree.root()) else { return Ok(Root::default()) };
+    if is_nothing(root) {
+        return Ok(Root::default());
     }
-    match (read_text(text, last_line), tab) {
-        (read, None) => read,
-        // An error above a misplaced tab is reported first.
-        (Err(Failure::Located(at)), Some(tab))
-            if at.is_of_grammar() && (at.line, at.column) < (tab.line, tab.column) =>
-        {
-            Err(Failure::Located(at))
+    let (data, remarks) = build::decode(&tree, Dialect::V2)
+        .map_err(|error| Located::at(error.problem, Words::plain(error.words), error.mark))?;
+    let value = data.into_json().map_err(|error| {
+        let Remarks { bad_key, not_finite, .. } = remarks;
+        if error.encoding {
+            let (mark, written) = not_finite.unwrap_or_default();
+            Located::at(Problem::NotJson(written), Words::of_json(error.words), mark)
+        } else {
+            let mark = bad_key.unwrap_or(root.mark);
+            Located::at(error.problem, Words::of_conversion(error.words), mark)
         }
-        (_, Some(tab)) => Err(Failure::Located(tab)),
+    })?;
+    Ok(Root { value: Some(value), line: root.mark.line + 1 })
+}
+
+/// Whether a node was added where the document has none.
+pub(super) fn is_nothing(node: &Node) -> bool {
+    let is_empty = |text: &str, style| text.is_empty() && style == ScalarStyle::Plain;
+    match &node.content {
+        Content::Scalar(text, style) => node.tag.is_none() && is_empty(text, *style),
+        _ => false,
     }
 }
 
-fn options() -> Options {
-    let mut options = Options::default();
-    options.set_emit_comments(false);
-    options.emit_anchor_events = true;
-    options.flow_nesting_limit = MAX_DEPTH + 1;
-    options.block_nesting_limit = MAX_DEPTH + 1;
-    options
-}
-
-fn read_text(text: &str, last_line: LastLine) -> Result<Root, Failure> {
-    let mut parser = Parser::new_from_str_with_options(text, options());
-    let mut builder = Builder::new(text);
-    let mut brackets = Brackets::default();
-    let mut root = Root::default();
-    while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| syntax(&error, text))?;
-        match event {
-            Event::DocumentEnd | Event::StreamEnd => break,
-            Event::StreamStart | Event::DocumentStart(..) => continue,
-            _ => {}
+fn located(broken: Broken) -> Located {
+    match broken {
+        Broken::Syntax(fault) => {
+            let words = Words::of_fault(&fault);
+            let is_control = fault.problem == Problem::ControlCharacter.to_string();
+            let problem =
+                if is_control { Problem::ControlCharacter } else { Problem::Syntax(fault.problem) };
+            Located::at(problem, words, fault.mark)
         }
-        if root.line == 0 {
-            if let Event::Scalar(text, ScalarStyle::Plain, 0, None) = &event
-                && text.is_empty()
-            {
-                return Ok(root);
-            }
-            root.line = span.start.line();
+        Broken::UnknownAnchor(name, mark) => {
+            let problem = format!("unknown anchor '{name}' referenced");
+            let words = Words::plain(problem.clone());
+            Located::at(Problem::Syntax(problem), words, mark)
         }
-        brackets.event(&event, &span, text)?;
-        let event = last_line.apply(event, &span, text);
-        if let Err(problem) = builder.event(event, &span) {
-            let at = locate(problem, &span, text);
-            return Err(if at.is_of_grammar() {
-                Failure::Located(at)
-            } else {
-                broken_below(&mut parser, text).unwrap_or(Failure::Located(at))
-            });
+        Broken::TooDeep(mark) => {
+            let problem = Problem::TooDeep(MAX_DEPTH);
+            let words = Words::plain(problem.to_string());
+            Located::at(problem, words, mark)
         }
     }
-    root.value = builder.finish();
-    Ok(root)
-}
-
-fn located(problem: Problem, line: usize, column: usize) -> Located {
-    let words = Box::new(words::of_problem(&problem));
-    Located { problem, line, column, words }
-}
-
-/// An error for something that the parser accepts and go-yaml does not.
-fn located_in_words(found: Found, text: &str, place: &Marker) -> Located {
-    let (line, column) = (place.line(), place.col() + 1);
-    let words = Box::new(words::of_found(found, text, line, column));
-    Located { problem: Problem::Syntax(words.text().to_owned()), line, column, words }
-}
-
-fn locate(problem: Problem, span: &Span, text: &str) -> Located {
-    let is_null = matches!(problem, Problem::UnsupportedKey("null"));
-    let mut at = located(problem, span.start.line(), span.start.col() + 1);
-    if let Some(words) = words::of_missing_key(text, at.line, at.column).filter(|_| is_null) {
-        at.words = Box::new(words);
-    }
-    at
-}
-
-/// A grammar error further below. go-yaml reports it first, because it creates values only after
-/// parsing.
-fn broken_below<'t>(parser: &mut Parser<'t, StrInput<'t>>, text: &'t str) -> Option<Failure> {
-    loop {
-        match parser.next_event()? {
-            Err(error) if matches!(error.kind(), ErrorKind::RecursionLimitExceeded) => return None,
-            Err(error) => return Some(syntax(&error, text)),
-            Ok((Event::DocumentEnd | Event::StreamEnd, _)) => return None,
-            Ok(_) => {}
-        }
-    }
-}
-
-fn syntax(error: &ScanError, text: &str) -> Failure {
-    let problem = match error.kind() {
-        ErrorKind::RecursionLimitExceeded => Problem::TooDeep(MAX_DEPTH),
-        _ => Problem::Syntax(error.info()),
-    };
-    let marker = error.marker();
-    let (line, column) = (marker.line(), marker.col() + 1);
-    let words = Box::new(words::of(error.kind(), text, line, column));
-    let at = Located { problem, line, column, words };
-    match error.kind() {
-        ErrorKind::InvalidQuotedScalarIndent => Failure::QuotedLine(at),
-        ErrorKind::CommentNotSeparated => Failure::Comment(at),
-        kind => match marker.byte_offset().and_then(|at| edit(kind, text, at)) {
-            Some(edit) => Failure::Edit(at, edit),
-            None => Failure::Located(at),
-        },
-    }
-}
-
-/// The edit that lets the parser read what go-yaml would read here.
-fn edit(kind: &ErrorKind, text: &str, at: usize) -> Option<Edit> {
-    match kind {
-        ErrorKind::UnknownAnchor | ErrorKind::SimpleKeyExpected => brackets::alias_edit(text, at),
-        ErrorKind::PlainScalarStartsWithDashFlowIndicator => brackets::quoted(at, "-"),
-        ErrorKind::InvalidTagTerminator => {
-            let tag = text.get(at..)?;
-            let length = tag.find([',', '[', ']', ' ', '\n', '\r'])?;
-            brackets::tag_edit(text, at + length)
-        }
-        _ => None,
-    }
-}
-
-/// Refuses characters that must be escaped in YAML.
-fn check_characters(text: &str) -> Result<(), Located> {
-    let suspicious = |b: u8| (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r')) || b == 0x7f;
-    let bytes = text.as_bytes();
-    let found = bytes.iter().enumerate().find_map(|(at, &b)| {
-        // Only two lead bytes need a look at the bytes after them, so the whole text is not
-        // decoded.
-        let next = || bytes.get(at + 1).copied().unwrap_or_default();
-        let after = || bytes.get(at + 2).copied().unwrap_or_default();
-        let bad = match b {
-            0xc2 => next() < 0xa0 && next() != 0x85,
-            0xef => matches!((next(), after()), (0xbb, 0xbf) | (0xbf, 0xbe | 0xbf)),
-            _ => suspicious(b),
-        };
-        bad.then_some(at)
-    });
-    let Some(before) = found.and_then(|at| text.get(..at)) else { return Ok(()) };
-    let line = lines::starts(before).count() + 1;
-    let column = before.rsplit(['\r', '\n']).next().unwrap_or_default().chars().count() + 1;
-    Err(located(Problem::ControlCharacter, line, column))
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use biplane_go::{base64, num};
 
+use super::Dialect;
 use super::error::Problem;
 use super::timestamp::is_timestamp;
 
@@ -64,7 +65,21 @@ impl Tag {
     }
 }
 
-/// Resolves a plain scalar.
+/// Resolves a plain scalar in a dialect.
+pub(super) fn meaning_in(text: &str, dialect: Dialect) -> Meaning {
+    match meaning(text) {
+        // The newer version knows fewer words.
+        Meaning::Bool(_)
+            if dialect == Dialect::V3
+                && !matches!(text, "true" | "True" | "TRUE" | "false" | "False" | "FALSE") =>
+        {
+            Meaning::Text
+        }
+        meaning => meaning,
+    }
+}
+
+/// Resolves a plain scalar in the older dialect, which most tools read.
 pub(super) fn meaning(text: &str) -> Meaning {
     // Most scalars are words. Their first letter shows that they cannot be anything else.
     match text.as_bytes().first() {
@@ -84,8 +99,8 @@ pub(super) fn meaning(text: &str) -> Meaning {
 }
 
 /// Resolves a scalar with an explicit tag other than `!!binary`, quoted or not.
-pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
-    let found = match (tag, meaning(text)) {
+pub(super) fn tagged(tag: Tag, text: &str, dialect: Dialect) -> Result<Meaning, Problem> {
+    let found = match (tag, meaning_in(text, dialect)) {
         (Tag::Text | Tag::Binary | Tag::Merge, _) => return Ok(Meaning::Text),
         // No string of digits is both a timestamp and a number, so it can only be a string.
         (Tag::Null | Tag::Bool | Tag::Int | Tag::Float, Meaning::Timestamp) => Meaning::Text,
@@ -107,16 +122,19 @@ pub(super) fn tagged(tag: Tag, text: &str) -> Result<Meaning, Problem> {
     Err(Problem::WrongTag { found: found.tag_name(), text: text.into(), wanted })
 }
 
-/// Decodes a `!!binary` scalar to a string as in JSON: each byte that is not valid UTF-8 is
-/// replaced.
-pub(super) fn binary(text: &str) -> Result<String, Problem> {
-    let bytes = base64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)?;
+/// Decodes a `!!binary` scalar.
+pub(super) fn binary(text: &str) -> Result<Vec<u8>, Problem> {
+    base64::decode(text.as_bytes()).map_err(|_| Problem::InvalidBase64)
+}
+
+/// Bytes as a string of JSON: each byte that is not valid UTF-8 is replaced.
+pub(super) fn lossy(bytes: &[u8]) -> String {
     let mut decoded = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         decoded.push_str(chunk.valid());
         decoded.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
     }
-    Ok(decoded)
+    decoded
 }
 
 /// A double as a key of an object. Upstream prints it with single precision.

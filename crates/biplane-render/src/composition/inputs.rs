@@ -27,6 +27,8 @@ const XRS_HINT: &str = "--xrs takes the place of the composite resource argument
 pub(crate) struct Inputs {
     pub composite: Object,
     pub composition: Object,
+    /// Where the Composition was read from. Unknown for nested ones.
+    pub(super) origin: Option<Origin>,
     pub functions: Vec<Function>,
     pub definition: Option<Object>,
     /// The Compositions and definitions of nested composite resources.
@@ -76,7 +78,7 @@ impl CompositionRender {
                 .map_err(|misfit| self.explain(&misfit, (composite, origin), &composition))?;
         }
         fit::distinct(&composites)?;
-        let (composition, _) = composition;
+        let (composition, origin) = composition;
         let (mut composites, origins): (Vec<_>, Vec<_>) = composites.into_iter().unzip();
         let mut nested = Nested::default();
         if let Some(until_stable) = &self.until_stable {
@@ -85,6 +87,7 @@ impl CompositionRender {
         let mut inputs = Inputs {
             composite: Object::new(),
             composition,
+            origin: Some(origin),
             functions: Vec::new(),
             definition: None,
             nested: Arc::new(nested),

@@ -13,7 +13,7 @@ use biplane_proto::render::v1alpha1::{
 };
 use biplane_runtime::{Runners, Subject};
 
-use super::{CompositionRender, Inputs, Say, foreign_owner};
+use super::{CompositionRender, Inputs, Say, foreign_owner, step};
 use crate::{context, engine, hints, print, structs, summary, v1};
 
 /// The result of a reconcile.
@@ -122,6 +122,8 @@ impl CompositionRender {
             return error;
         }
         let nests = self.until_stable.is_some();
+        let registry = &self.function.runtime.registry;
+        let error = step::explain(error, &inputs.composition, inputs.origin.as_ref(), registry);
         let error = foreign_owner::explain(error, &inputs.composite, &inputs.observed, nests);
         hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
     }

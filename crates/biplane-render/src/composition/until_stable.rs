@@ -100,6 +100,7 @@ impl CompositionRender {
             if nested {
                 let composition = inputs.nested.composition(&inputs.composite)?.cloned();
                 inputs.composition = composition.unwrap_or_default();
+                inputs.origin = None;
                 let fits = fit::check(&inputs.composite, &inputs.composition, Line::V2);
                 fits.with_context(attempted)?;
                 inputs.definition = inputs.nested.definition(&id.gvk).cloned();

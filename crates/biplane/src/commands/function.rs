@@ -2,6 +2,7 @@
 
 mod auto_ready;
 mod described;
+mod go_templating;
 mod offers;
 
 use std::ffi::OsString;

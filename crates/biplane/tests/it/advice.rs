@@ -33,6 +33,35 @@ fn a_missing_secret_names_the_flag() {
 }
 
 #[test]
+fn a_template_that_fails_is_shown_with_its_line() {
+    let step = "  - step: templates
+    functionRef:
+      name: function-go-templating
+    input:
+      apiVersion: gotemplating.fn.crossplane.io/v1beta1
+      kind: GoTemplate
+      source: Inline
+      inline:
+        template: |
+          # {{ 1 }}
+
+          # {{ .observed | tooYaml }}
+";
+    let composition = COMPOSITION.replace("  - step: ready\n", &format!("{step}  - step: ready\n"));
+    let files = [("xr.yaml", XR), ("composition.yaml", &*composition)];
+    let ran = run_on(&files, &["render", "DIR/xr.yaml", "DIR/composition.yaml"]);
+    assert_eq!((ran.exit, ran.stdout.as_str()), (1, ""), "{ran:?}");
+    for said in [
+        "template: manifests:3: function \"tooYaml\" not defined\n",
+        "--> DIR/composition.yaml, document 1, line 22, column 28\n",
+        " 22 |           # {{ .observed | tooYaml }}\n",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {ran:?}");
+    }
+    assert!(ran.stderr.contains("There is no `tooYaml`. Did you mean `toYaml`"), "{ran:?}");
+}
+
+#[test]
 fn a_missing_environment_config_names_the_flag() {
     let step = "  - step: environment
     functionRef:

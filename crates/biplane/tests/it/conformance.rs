@@ -27,29 +27,6 @@ const EXCEPTIONS: [&str; 2] = [
     "deeply-nested",
 ];
 
-const BOOTSTRAP: &str = "says what its step requires, which that line did not look at";
-const DYNAMIC: &str = "counts what it got of resources that it asked for as only later lines do";
-/// Cases that cannot be replayed for v1: their functions return parts of the request, and v1 sends
-/// other requests. Each has its area, its name, and what the response does.
-const EXCEPTIONS_OF_V1: [(&str, &str, &str); 16] = [
-    ("engine", "bootstrap-and-dynamic", BOOTSTRAP),
-    ("engine", "bootstrap-by-labels", BOOTSTRAP),
-    ("engine", "bootstrap-by-labels-namespaced", BOOTSTRAP),
-    ("engine", "bootstrap-by-labels-none", BOOTSTRAP),
-    ("engine", "bootstrap-by-name-missing", BOOTSTRAP),
-    ("engine", "bootstrap-by-name-without-namespace", BOOTSTRAP),
-    ("engine", "bootstrap-name-wins-over-labels", BOOTSTRAP),
-    ("engine", "bootstrap-two", BOOTSTRAP),
-    ("engine", "dynamic-overrides-bootstrap", BOOTSTRAP),
-    ("engine", "observed-seen-by-functions", "lists capabilities, which that line had none of"),
-    ("engine", "requirements-grow-and-settle", DYNAMIC),
-    ("engine", "requirements-never-settle", DYNAMIC),
-    ("engine", "requirements-settle-on-last-call", DYNAMIC),
-    ("engine", "schema-bootstrap-no-documents", "says which schemas its step requires"),
-    ("tmpl", "connection-details-of-composed", "shows connection details"),
-    ("tmpl", "extra-resources-namespaced", "shows what is in a namespace"),
-];
-
 /// Runs the command line of a case. `extra` has flags in addition to the case's own.
 fn render(area: &str, case: &Recording, functions: Functions<'_>, extra: &[&str]) -> (Ran, Folder) {
     let folder = Folder::new();
@@ -183,17 +160,22 @@ fn played_back(area: &str) -> usize {
 
 #[test]
 fn the_engine_renders_as_recorded_with_functions_in_process() {
-    assert_eq!(in_process("engine"), 94);
+    assert_eq!(in_process("engine"), 113);
 }
 
 #[test]
 fn operations_render_as_recorded_with_functions_in_process() {
-    assert_eq!(in_process("op"), 12);
+    assert_eq!(in_process("op"), 13);
 }
 
 #[test]
 fn environments_render_as_recorded_with_functions_in_process() {
     assert_eq!(in_process("env"), 39);
+}
+
+#[test]
+fn templates_render_as_recorded_with_functions_in_process() {
+    assert_eq!(in_process("tmpl"), 42);
 }
 
 #[test]
@@ -259,47 +241,6 @@ fn as_v1(area: &str) -> usize {
     })
 }
 
-/// The same for cases whose functions are not built in.
-fn as_v1_played_back(area: &str) -> usize {
-    let server = Server::start();
-    let recorded = |case: &Recording| {
-        let skipped = EXCEPTIONS_OF_V1.iter().any(|(_, name, _)| *name == case.name);
-        case.text("stdout-v1.yaml").is_some() && !is_in_box(case) && !skipped
-    };
-    check(area, recorded, |case| {
-        // The requests of v1 are different; only its output for the recorded responses is compared.
-        let _player = server.play(case);
-        let (ran, _folder) =
-            render(area, case, Functions::At(server.target()), &["--output-format=v1"]);
-        if ran.exit != 0 {
-            return Some(ran.stderr);
-        }
-        same_documents(&ran.stdout, case.text("stdout-v1.yaml")?, false).err()
-    })
-}
-
-/// RL-1
-#[test]
-fn documents_of_the_v1_line_can_be_asked_for_with_functions_played_back() {
-    assert_eq!(["tmpl", "engine"].map(as_v1_played_back), [25, 4]);
-}
-
-/// RL-1: a case that can be replayed must not be listed as an exception.
-#[test]
-fn what_is_not_played_back_to_the_v1_line_has_answers_to_something_else() {
-    let server = Server::start();
-    for (area, name, answer) in EXCEPTIONS_OF_V1 {
-        let case = Recording::load(area, name);
-        assert!(!is_in_box(&case), "{area}/{name}");
-        let _player = server.play(&case);
-        let (ran, _folder) =
-            render(area, &case, Functions::At(server.target()), &["--output-format=v1"]);
-        let recorded = case.text("stdout-v1.yaml").unwrap();
-        let same = same_documents(&ran.stdout, recorded, false);
-        assert!(same.is_err(), "{area}/{name}, whose answer {answer}, renders as recorded");
-    }
-}
-
 /// Runs every case of an area with an engine in another process.
 fn through_another_engine(area: &str) -> usize {
     let engine = concat!("--engine=", env!("CARGO_BIN_EXE_biplane"));
@@ -316,14 +257,14 @@ fn through_another_engine(area: &str) -> usize {
 /// ENG-2, ENG-6, ENG-11
 #[test]
 fn another_engine_renders_as_recorded_with_functions_of_ours() {
-    assert_eq!(["engine", "op"].map(through_another_engine), [94, 12]);
+    assert_eq!(["engine", "op", "tmpl"].map(through_another_engine), [113, 13, 42]);
 }
 
 /// RL-1
 #[test]
 fn documents_of_the_v1_line_can_be_asked_for() {
-    let counts = ["engine", "env", "ready", "pt"].map(as_v1);
-    assert_eq!(counts, [69, 37, 44, 145]);
+    let counts = ["engine", "env", "ready", "pt", "tmpl"].map(as_v1);
+    assert_eq!(counts, [87, 37, 44, 145, 27]);
 }
 
 /// YAML-1 to YAML-6

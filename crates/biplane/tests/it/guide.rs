@@ -138,10 +138,11 @@ fn check(page: &str) -> usize {
 }
 
 /// The pages with commands that can be run, and the minimum number of lines.
-const PAGES: [(&str, usize); 5] = [
+const PAGES: [(&str, usize); 6] = [
     ("README.md", 3),
     ("docs/cli.md", 1),
     ("docs/first-composition.md", 2),
+    ("docs/go-templating.md", 4),
     ("docs/render.md", 13),
     ("docs/test-a-composition.md", 11),
 ];
@@ -178,7 +179,7 @@ fn the_steps_that_the_guide_shows_render() {
         .filter(|block| block.language == "yaml" && block.code.starts_with("- step: "))
         .map(|block| block.code)
         .collect();
-    assert_eq!(steps.matches("- step: ").count(), 3);
+    assert_eq!(steps.matches("- step: ").count(), 4);
     let folder = Folder::new();
     folder.write("xr.yaml", XR);
     folder.write(
@@ -193,6 +194,7 @@ fn the_steps_that_the_guide_shows_render() {
     let printed = String::from_utf8(output.stdout).unwrap();
     for expected in [
         "    label: team-a/photos\n    region: eu\n",
+        "    crossplane.io/composition-resource-name: logs\n",
         "      cidr: 10.0.0.0/8\n",
         "    size: large\n",
     ] {

@@ -160,12 +160,12 @@ fn a_flag_of_another_function_is_told_from_one_that_is_not_there() {
         ),
         (
             &["function-dummy", "--insecure", "--ttl", "10m"],
-            "unknown flag --ttl: it is a flag of `auto-ready` only",
+            "unknown flag --ttl: it is a flag of `auto-ready`, `go-templating` only",
             "biplane function serve dummy [OPTIONS]",
         ),
         (
             &["--ttl=10m", "auto-ready"],
-            "unknown flag --ttl: it is a flag of `auto-ready` only",
+            "unknown flag --ttl: it is a flag of `auto-ready`, `go-templating` only",
             "biplane function serve [OPTIONS] <FUNCTION>",
         ),
         (
@@ -176,12 +176,12 @@ fn a_flag_of_another_function_is_told_from_one_that_is_not_there() {
         (&["dummy", "more"], "unexpected argument more", "biplane function serve dummy [OPTIONS]"),
         (
             &["function-nope", "--insecure"],
-            "there is no function `function-nope`: choose from auto-ready, dummy, environment-configs, patch-and-transform",
+            "there is no function `function-nope`: choose from auto-ready, dummy, environment-configs, go-templating, patch-and-transform",
             "biplane function serve [OPTIONS] <FUNCTION>",
         ),
         (
             &[],
-            "expected one of \"auto-ready\", \"dummy\", \"environment-configs\", \"patch-and-transform\"",
+            "expected one of \"auto-ready\", \"dummy\", \"environment-configs\", \"go-templating\", \"patch-and-transform\"",
             "biplane function serve [OPTIONS] <FUNCTION>",
         ),
     ] {

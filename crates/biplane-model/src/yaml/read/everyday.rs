@@ -4,8 +4,8 @@
 //! scalars. For anything else, including tabs and errors, it returns nothing and the full parser
 //! reads the document. It must read everything in the same way as the full parser.
 
+use super::super::build::{Key, plain_key, plain_value};
 use super::Root;
-use super::build::{Key, plain_key, plain_value};
 use crate::{Map, Value};
 
 /// Deeper than hand-written documents.
@@ -248,7 +248,7 @@ fn plain(text: &str) -> Option<Content<'_>> {
             break;
         }
     }
-    plain_value(text.get(..end)?.trim_ascii_end()).ok().map(Content::Scalar)
+    plain_value(text.get(..end)?.trim_ascii_end()).map(Content::Scalar)
 }
 
 /// The content of a quoted string, and the text after it. Strings with escapes are left to the full
@@ -314,7 +314,7 @@ fn bracketed(text: &str, depth: usize) -> Option<(Value, &str)> {
         }
         _ => {
             let (text, after) = word(text)?;
-            Some((plain_value(text).ok()?, after))
+            Some((plain_value(text)?, after))
         }
     }
 }
@@ -352,7 +352,7 @@ fn key_of(text: &str) -> Option<String> {
             return inner.strip_suffix(quote).map(str::to_owned);
         }
     }
-    match plain_key(text).ok()? {
+    match plain_key(text)? {
         Key::Name(name) => Some(name),
         Key::Merge => None,
     }

@@ -64,9 +64,11 @@ fn tabs_may_follow_separators_but_not_indent_what_is_below() {
 fn a_misplaced_tab_is_shown_where_it_stands() {
     let error = parse_one("f", "é: [\n  \"x\", # \t\n]\nb: |\n  c\n \td\n").unwrap_err();
     assert_eq!((error.line, error.column, &*error.source_line), (6, 2, " \td"));
-    // An error above the tab is reported first.
-    let error = parse_one("f", "a: \"b\" c\n\td: e\n").unwrap_err();
+    // An error above the tab is reported first, unless the tab is still within its token.
+    let error = parse_one("f", "a: \"b\" c\nd: e\n\tf: g\n").unwrap_err();
     assert_eq!((error.line, error.column), (1, 8));
+    let error = parse_one("f", "a: \"b\" c\n\td: e\n").unwrap_err();
+    assert_eq!((error.line, error.column), (2, 1));
 }
 
 #[test]

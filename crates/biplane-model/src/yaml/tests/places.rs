@@ -50,6 +50,22 @@ fn what_is_not_there_is_looked_for_close_by() {
 }
 
 #[test]
+fn a_place_within_a_block_is_on_its_own_line() {
+    let text = "a:\n  b: |\n\n    one\n      two\n  c: \"x y\"\n  d: >\n    z\n  e: p q\n";
+    for (path, line, column, found) in [
+        (["a", "b"], 2, 1, (4, 6)),
+        (["a", "b"], 3, 2, (5, 7)),
+        (["a", "c"], 1, 2, (6, 9)),
+        (["a", "d"], 1, 0, (7, 6)),
+        (["a", "e"], 1, 2, (9, 8)),
+        (["a", "e"], 2, 2, (9, 6)),
+    ] {
+        let place = Place::find_within(text, 0, &path, line, column).expect("there");
+        assert_eq!((place.line, place.column), found, "{path:?} {line} {column}");
+    }
+}
+
+#[test]
 fn a_place_shows_its_line() {
     let place = Place::find(TEXT, 1, &["metadata", "name"]).expect("there");
     assert_eq!(

@@ -145,11 +145,13 @@ fn whole_doubles_stay_doubles_and_large_integers_become_doubles() {
 
 #[test]
 fn refuses_raw_control_characters() {
-    for text in ["a: \u{1}\n", "a: \u{7f}\n", "a: \u{80}\n", "a: \u{ffff}\n", "a: \u{feff}\n"] {
+    for text in ["a: \u{1}\n", "a: \u{7f}\n", "a: \u{80}\n", "a: \u{ffff}\n"] {
         let error = parse_documents("test.yaml", text).expect_err("refused");
         assert_eq!((error.problem, error.column), (Problem::ControlCharacter, 4), "{text:?}");
     }
     assert_eq!(read("\u{feff}a: \u{a0}\u{ffef}\n"), json!({"a": "\u{a0}\u{ffef}"}));
+    // A byte order mark is removed only at the start.
+    assert_eq!(read("a: \u{feff}\n\u{feff}b: c\n"), json!({"a": "\u{feff}", "\u{feff}b": "c"}));
 }
 
 #[test]
@@ -164,7 +166,7 @@ fn refuses_deep_nesting_of_every_kind() {
     assert_eq!(problem(&"[".repeat(100_000)), too_deep);
     assert_eq!(problem(&"- ".repeat(100_000)), too_deep);
     assert_eq!(problem(&"{a: ".repeat(100_000)), too_deep);
-    assert_eq!(problem(&"? ".repeat(100_000)), Problem::UnsupportedKey("an object"));
+    assert_eq!(problem(&"? ".repeat(100_000)), too_deep);
     let half = flow(MAX_DEPTH / 2);
     let twice = half.replacen("[]", "[*a]", 1);
     assert_eq!(problem(&format!("a: &a {half}\nb: {twice}\n")), too_deep);
@@ -205,7 +207,7 @@ fn lines_of_quoted_scalars_may_stand_anywhere() {
     let error = parse_documents("test.yaml", "a:\n  b: 'one\ntwo' three\n").expect_err("refused");
     assert_eq!((error.line, error.column, &*error.source_line), (3, 6, "two' three"));
     let long = format!("a:\n  b: '{}'\n", "one\n".repeat(1000));
-    assert!(matches!(problem(&long), Problem::Syntax(_)));
+    assert_eq!(read(&long)["a"]["b"].as_str().map(str::len), Some(4 * 1000));
 }
 
 #[test]
@@ -215,8 +217,7 @@ fn comments_may_stand_right_behind_quotes_and_brackets() {
     assert_eq!(read(text), value);
     let error = parse_documents("test.yaml", "{a: \"b\"#c\n, d: \"e\" f}\n").expect_err("refused");
     assert_eq!((error.line, error.column), (2, 10));
-    let many = "a: \"\"#c\n".repeat(1000);
-    assert!(matches!(problem(&many), Problem::Syntax(_)));
+    assert_eq!(read(&"a: \"\"#c\n".repeat(1000)), json!({"a": ""}));
 }
 
 /// LOAD-4

@@ -7,8 +7,8 @@ use biplane_function::{Function, Registry};
 use biplane_functions::registry;
 use clap::{ArgMatches, Command};
 
-use super::auto_ready;
 use super::described::{Described, plain};
+use super::{auto_ready, go_templating};
 
 /// The prefix of function names, which may be omitted.
 const PREFIX: &str = "function-";
@@ -23,6 +23,7 @@ const DESCRIBED: &[Described] = &[
         about: "Gathers EnvironmentConfigs into the environment that later steps see",
         ..plain("function-environment-configs")
     },
+    go_templating::DESCRIBED,
     Described {
         about: "Composes resources from templates and patches",
         ..plain("function-patch-and-transform")

@@ -154,3 +154,39 @@ async fn auto_ready_asks_rules_only_where_the_gate_is_open() {
     let error = wrong.choose(&Registry::default()).err().unwrap();
     assert_eq!(format!("{error:#}"), "cannot set feature gates: unrecognized feature gate: Nope");
 }
+
+/// GT-F2
+#[test]
+fn the_size_of_messages_is_a_flag_of_every_function() {
+    for line in [
+        &["go-templating", "--max-recv-message-size=16"][..],
+        &["--max-recv-message-size=16", "go-templating"],
+        &["dummy", "--max-recv-message-size=16"],
+    ] {
+        let config = try_serve(&Registry::default(), line).unwrap().flags.config();
+        assert_eq!(config.max_receive_size, 16_777_216, "{line:?}");
+    }
+    assert_eq!(serve("go-templating", &[]).flags.config().max_receive_size, 4_194_304);
+}
+
+/// GT-F2
+#[tokio::test]
+async fn go_templating_has_flags_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.yaml"), "# {{ .missing }}").unwrap();
+    let root = format!("--template-root={}", folder.path().display());
+    let ask = async |arguments: &[&str], input: Value| {
+        answer("go-templating", arguments, json!({"input": input})).await
+    };
+    let set = ["--ttl=5m", "--default-source=/t.yaml", &root, "--default-options=missingkey=error"];
+    let said = ask(&set, json!({})).await;
+    assert_eq!(said["meta"]["ttl"], "300s");
+    let message = said["results"][0]["message"].as_str().unwrap();
+    assert!(message.ends_with("map has no entry for key \"missing\""), "{message}");
+    // Time and random numbers are real.
+    let template = "{{ now | date \"2006\" | fail }}";
+    let clock = json!({"source": "Inline", "inline": {"template": template}});
+    let said = ask(&[], clock).await;
+    let message = said["results"][0]["message"].as_str().unwrap();
+    assert!(!message.ends_with("2024"), "{message}");
+}

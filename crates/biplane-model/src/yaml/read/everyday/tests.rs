@@ -3,13 +3,15 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{LastLine, Root, parse_one, read_text};
+use super::super::{LastLine, Root, parse_one, read_bytes};
 use super::read;
 use crate::Value;
 
 /// The result of the full parser.
 fn parsed(text: &str, last_line: LastLine) -> Option<(Option<Value>, usize)> {
-    read_text(text, last_line).ok().map(|Root { value, line }| (value, line))
+    let ended = last_line == LastLine::AsItIs || text.is_empty() || text.ends_with('\n');
+    let text = if ended { text.to_owned() } else { format!("{text}\n") };
+    read_bytes(text.as_bytes()).ok().map(|Root { value, line }| (value, line))
 }
 
 fn quickly(text: &str) -> Option<(Option<Value>, usize)> {
