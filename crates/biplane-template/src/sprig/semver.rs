@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::args::text;
 use crate::func::{Call, Failure, Func};
-use crate::types::{Kind, Type};
+use crate::types::{Kind, Type, UintKind};
 use crate::value::{Json, Object, Signature, Value};
 
 pub(super) fn functions() -> Vec<Func> {
@@ -194,13 +194,26 @@ impl Object for Version {
         Some(self.to_string())
     }
 
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        // Templates cannot read them, but messages know that they exist.
+        let uint = |number| Value::Uint(UintKind::Uint64, number);
+        vec![
+            ("major", uint(self.major)),
+            ("minor", uint(self.minor)),
+            ("patch", uint(self.patch)),
+            ("pre", self.pre.clone().into()),
+            ("metadata", self.metadata.clone().into()),
+            ("original", self.original.clone().into()),
+        ]
+    }
+
     fn method(&self, name: &str) -> Option<Signature> {
         let count = if self.plain { VALUE_METHODS } else { METHODS.len() };
         METHODS.iter().take(count).find(|(known, _)| *known == name).map(|(_, method)| *method)
     }
 
     fn call(&self, name: &str, _: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
-        let uint = |number| Value::Uint(crate::types::UintKind::Uint64, number);
+        let uint = |number| Value::Uint(UintKind::Uint64, number);
         let order = || match args.first() {
             Some(Value::Object(object)) => {
                 object.as_any().downcast_ref::<Self>().map(|other| self.order(other))

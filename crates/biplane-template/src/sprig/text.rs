@@ -104,7 +104,8 @@ pub(super) fn abbreviate(text: &[u8], offset: i64, width: i64) -> Vec<u8> {
     }
     let room = width - 3;
     let offset = offset.min(length);
-    let offset = if length - offset < room { length - room } else { offset };
+    // Go's subtraction wraps around, too.
+    let offset = if length.wrapping_sub(offset) < room { length - room } else { offset };
     let part = |from: i64, to: i64| text.get(from as usize..to as usize).unwrap_or_default();
     if offset <= 4 {
         return [part(0, room), DOTS].concat();

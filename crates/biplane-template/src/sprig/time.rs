@@ -6,7 +6,7 @@ use biplane_go::time::{GoTime, format_duration, month_name, round_duration, week
 
 use super::args::{int, text};
 use crate::func::{Call, Failure};
-use crate::types::{IntKind, Kind, Type};
+use crate::types::{IntKind, Kind, Type, UintKind};
 use crate::value::{Json, Object, Signature, Value};
 
 /// `time.Time`.
@@ -158,6 +158,13 @@ impl Object for Time {
 
     fn string(&self) -> Option<String> {
         Some(self.0.to_string())
+    }
+
+    fn fields(&self) -> Vec<(&'static str, Value)> {
+        // Templates cannot read them, but messages know that they exist.
+        let wall = Value::Uint(UintKind::Uint64, u64::from(self.0.subsecond()));
+        let seconds = self.0.seconds().wrapping_sub(GoTime::zero().seconds());
+        vec![("wall", wall), ("ext", Value::int64(seconds)), ("loc", Value::Nil)]
     }
 
     fn method(&self, name: &str) -> Option<Signature> {

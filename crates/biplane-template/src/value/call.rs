@@ -28,8 +28,8 @@ impl From<Exceeded> for Failure {
     }
 }
 
-/// What a printed value costs besides its text.
-const ITEM: usize = 16;
+/// What a printed value costs besides its text, with the name of its type.
+const ITEM: usize = 256;
 
 /// What a function gets besides its arguments.
 #[allow(missing_debug_implementations)] // a host has nothing to show

@@ -237,3 +237,24 @@ fn values_that_contain_themselves_end() {
         let _ = run(&format!("{cycle}{{{{ $_ := {call} }}}}"), &Value::Nil, 1);
     }
 }
+
+#[test]
+fn hidden_fields_are_known_but_out_of_reach() {
+    for (template, error) in [
+        (
+            "{{ (toDate `2006` `2020`).wall }}",
+            "wall is an unexported field of struct type time.Time",
+        ),
+        (
+            "{{ (semver `1.2.3`).major }}",
+            "major is an unexported field of struct type *semver.Version",
+        ),
+    ] {
+        let got = run(template, &Value::Nil, 1).unwrap_err();
+        assert!(got.ends_with(error), "{got}");
+    }
+    assert_eq!(
+        render("{{ printf `%d` (semver `1.2.3`).IncPatch }}"),
+        "{1 2 4 %!d(string=) %!d(string=) %!d(string=1.2.4)}"
+    );
+}
