@@ -25,7 +25,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_function::{Explanation, PureFunction, response};
+use biplane_function::{Budget, Exceeded, Explanation, PureFunction, response};
 use biplane_template::budget::Limits;
 use biplane_template::func::Func;
 use biplane_template::{Delimiters, Functions, MissingKey, ParseError, RunError, Template, sprig};
@@ -125,6 +125,7 @@ impl GoTemplating {
         request: &RunFunctionRequest,
         input: &Input,
         response: &mut RunFunctionResponse,
+        budget: &Budget,
     ) -> Result<Vec<u8>, Failure> {
         if let Ok(ttl) = input.ttl.parse::<GoDuration>() {
             set_ttl(response, ttl);
@@ -132,7 +133,7 @@ impl GoTemplating {
         let template = self.template(request, input)?;
         let missing = self.options(input)?;
         let data = data::of_request(request);
-        let host = host::Host::new(self.world.as_ref());
+        let host = host::Host::new(self.world.as_ref(), budget);
         template.run(&data, missing, &host, self.limits).map_err(Failure::Run)
     }
 
@@ -164,11 +165,12 @@ impl GoTemplating {
         &self,
         request: &RunFunctionRequest,
         response: &mut RunFunctionResponse,
+        budget: &Budget,
     ) -> Result<(), String> {
         let input = self.templates.input(request.input.as_ref()).map_err(|error| {
             format!("cannot get Function input from *v1.RunFunctionRequest: {error}")
         })?;
-        let text = self.rendered(request, &input, response).map_err(|failure| {
+        let text = self.rendered(request, &input, response, budget).map_err(|failure| {
             let message = failure.to_string();
             self.explained.keep(&message, &failure, &input);
             message
@@ -201,12 +203,29 @@ fn set_ttl(response: &mut RunFunctionResponse, ttl: GoDuration) {
 
 impl PureFunction for GoTemplating {
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        self.run_within(request, &Budget::default())
+    }
+
+    /// Of the budget, only the time counts: templates have limits of their own.
+    fn run_within(
+        &self,
+        request: RunFunctionRequest,
+        budget: &Budget,
+    ) -> Result<RunFunctionResponse, Status> {
         let mut response = response::to(&request, response::DEFAULT_TTL);
         set_ttl(&mut response, self.ttl);
-        if let Err(message) = self.answer(&request, &mut response) {
+        let answered = self.answer(&request, &mut response, budget);
+        if let Some(status) = budget.exceeded().and_then(Exceeded::status) {
+            return Err(status);
+        }
+        if let Err(message) = answered {
             response::fatal(&mut response, message);
         }
         Ok(response)
+    }
+
+    fn checks_budget(&self) -> bool {
+        true
     }
 
     fn explain(&self, message: &str) -> Option<Explanation> {

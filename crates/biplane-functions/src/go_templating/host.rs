@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use biplane_function::Budget;
 use biplane_template::func;
 use sha2::{Digest as _, Sha256};
 
@@ -47,14 +48,15 @@ impl World for Fixed {
 /// The world during one run.
 pub(super) struct Host<'world> {
     world: &'world dyn World,
+    budget: &'world Budget,
     random: RefCell<Random>,
     started: Duration,
 }
 
 impl<'world> Host<'world> {
-    pub(super) fn new(world: &'world dyn World) -> Self {
+    pub(super) fn new(world: &'world dyn World, budget: &'world Budget) -> Self {
         let random = Random { seed: world.seed(), block: [0; 32], used: 32, count: Cell::new(0) };
-        Self { world, random: RefCell::new(random), started: world.elapsed() }
+        Self { world, budget, random: RefCell::new(random), started: world.elapsed() }
     }
 }
 
@@ -74,7 +76,7 @@ impl func::Host for Host<'_> {
     }
 
     fn expired(&self) -> bool {
-        self.world.elapsed().saturating_sub(self.started) > MAX_TIME
+        self.budget.check().is_err() || self.world.elapsed().saturating_sub(self.started) > MAX_TIME
     }
 }
 

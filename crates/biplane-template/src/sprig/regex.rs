@@ -106,6 +106,7 @@ fn compile(call: &mut Call<'_>, args: &[Value]) -> Result<Result<GoRegex, String
 }
 
 /// A pattern that is too large for the engine, which shows only when it is used.
+#[allow(clippy::needless_pass_by_value)] // the signature of map_err
 fn unusable(error: RegexError) -> Failure {
     Failure::new(error.to_string())
 }
