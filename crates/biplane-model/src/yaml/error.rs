@@ -167,12 +167,16 @@ impl fmt::Display for Excerpt {
 impl YamlError {
     /// Adds the whole text and its name, which only the caller of the document reader knows.
     pub(super) fn new(source_name: &str, text: &str, document: usize, at: Located) -> Self {
-        let excerpt = Excerpt::of(text, at.line, at.column);
+        // Problems at the end are found on the line below the last one. Show the end instead.
+        let line = at.line.min(lines::starts(text).count() + 1);
+        let end = lines::line(text, line).chars().count() + 1;
+        let column = if line < at.line { end } else { at.column.min(end) };
+        let excerpt = Excerpt::of(text, line, column);
         Self {
             source_name: source_name.into(),
             document,
-            line: at.line,
-            column: at.column,
+            line,
+            column,
             source_line: excerpt.shown,
             problem: at.problem,
             words: at.words,
