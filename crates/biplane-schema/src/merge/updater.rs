@@ -73,7 +73,10 @@ impl Updater<'_> {
         let time = last.as_ref().and_then(|last| last.time.clone());
         let owned = Owned { fields, api_version: self.api_version.to_owned(), time };
         managers.0.insert(manager.clone(), owned);
-        let merged = match last.filter(|last| self.gave_something_up(last, managers, manager)) {
+        let needs_pruning = |last: &Owned| {
+            self.gave_something_up(last, managers, manager) || has_empty_item(config)
+        };
+        let merged = match last.filter(needs_pruning) {
             Some(last) => self.prune(merged, managers, &last)?,
             None => merged,
         };
@@ -243,6 +246,18 @@ impl Updater<'_> {
             pruned = next;
         }
         Ok(pruned)
+    }
+}
+
+/// Whether a list has an empty item. If its key has a default, then nothing below the item is owned,
+/// so pruning removes the key and with it the item, although the applier still sets it.
+fn has_empty_item(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| {
+            item.as_object().is_some_and(serde_json::Map::is_empty) || has_empty_item(item)
+        }),
+        Value::Object(fields) => fields.values().any(has_empty_item),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

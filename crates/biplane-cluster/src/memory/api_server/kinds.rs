@@ -267,7 +267,8 @@ impl Kind {
     }
 }
 
-/// Versions differ only in their schemas. A conversion only changes the `apiVersion`.
+/// Versions differ only in their schemas. A conversion only changes the `apiVersion`: a server prunes
+/// what it stores and reads, but not what it merges.
 impl Versions for Kind {
     fn at<'a>(&self, object: &'a Value, api_version: &str) -> Option<At<'a>> {
         let wanted = Gvk::new(api_version, &self.gvk.kind);
@@ -277,11 +278,8 @@ impl Versions for Kind {
         if present == Some(api_version) {
             return Some(At { object: Cow::Borrowed(object), type_ref });
         }
-        let mut converted = Object::from_value(object.clone())?;
-        converted.set_at_or_ignore(&["apiVersion"], api_version);
-        if let Some(schema) = &version.schema {
-            schema.prune(&mut converted);
-        }
-        Some(At { object: Cow::Owned(converted.into_value()), type_ref })
+        let mut converted = object.as_object()?.clone();
+        converted.insert("apiVersion".into(), api_version.into());
+        Some(At { object: Cow::Owned(Value::Object(converted)), type_ref })
     }
 }
