@@ -185,8 +185,7 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
         return Err(answers::already_exists(kind, &present));
     }
     new.set_meta("resourceVersion", &store.server.next_revision());
-    keep(store, &new);
-    Ok(new)
+    Ok(keep(store, &new))
 }
 
 fn update(
@@ -415,7 +414,7 @@ fn replace(
         return Ok(new);
     }
     new.set_meta("resourceVersion", &store.server.next_revision());
-    keep(store, &new);
+    let new = keep(store, &new);
     garbage::collect(store);
     Ok(new)
 }
@@ -454,16 +453,19 @@ fn refuse(object: &Object, errors: &[FieldError]) -> Result<(), WriteError> {
     if errors.is_empty() { Ok(()) } else { Err(answers::invalid(object, errors)) }
 }
 
-/// Stores an object and tells subscribers.
-fn keep(store: &mut Store, object: &Object) {
+/// Stores an object and tells subscribers. Returns it as it is read, in the version in which it was
+/// written.
+fn keep(store: &mut Store, object: &Object) -> Object {
     store.server.kinds.learn(object);
+    let stored = store.server.kinds.stored(object);
     let key = Server::key(&object.id());
     if object.is_being_deleted() {
         store.server.terminating.insert(key);
     } else {
         store.server.terminating.remove(&key);
     }
-    store.put(object);
+    store.put(&stored);
+    store.server.convert(&stored, &object.gvk())
 }
 
 /// Runs a closure with the field manager of an endpoint.

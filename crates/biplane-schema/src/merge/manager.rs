@@ -43,9 +43,7 @@ impl From<MergeError> for ApplyError {
     fn from(error: MergeError) -> Self {
         match error {
             MergeError::Conflicts(conflicts) => Self::Conflicts(conflicts),
-            MergeError::Types { attempted, errors } => {
-                Self::Types { attempted: attempted.to_owned(), errors }
-            }
+            MergeError::Types { attempted, errors } => Self::Types { attempted, errors },
         }
     }
 }

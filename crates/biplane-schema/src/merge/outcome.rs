@@ -16,11 +16,17 @@
 //!   empty and has defaults since. Only the former is merged as a whole. The owner references are
 //!   known to be atomic.
 //! - A list that is owned as one value, if others own items of it: it was empty when it was
-//!   applied, and is merged item by item.
+//!   applied, and is merged item by item. The same goes for an object that others write in another
+//!   version. A list may be one value there. Whoever replaces it takes all our items, and may leave
+//!   items behind that nobody owns.
 //! - Values that the server stores in another form.
 //!
 //! The verdict holds as long as the schema of the kind is the one under which the entry was
 //! written. A kind whose definition has changed must be applied once.
+//!
+//! [`Verdict::Same`] does not mean that the server would accept the apply. Others may have written
+//! in another version what the version of the intent does not allow, such as items with the same
+//! key. The server then refuses every apply, and nothing changes either.
 
 use biplane_model::Object;
 use serde_json::{Map, Value};
@@ -201,7 +207,8 @@ impl<'a> Walk<'a> {
                 let Some(fields) = entry.get("fieldsV1").and_then(Node::of) else { return true };
                 if text(entry, "apiVersion") != self.api_version {
                     // The list may have another type and place in that version.
-                    return self.path.first().is_none_or(|element| fields.get(element).is_some());
+                    return text(entry, "subresource") == text(self.own, "subresource")
+                        || self.path.first().is_none_or(|element| fields.get(element).is_some());
                 }
                 let there = self.path.iter().try_fold(fields, |node, element| node.get(element));
                 there.is_some_and(|node| !node.is_leaf())

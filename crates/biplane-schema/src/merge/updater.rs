@@ -11,7 +11,7 @@ use super::managed::{ManagedFields, Manager, Operation, Owned};
 use super::reconcile::reconcile;
 use super::remove::remove;
 use super::set::FieldSet;
-use super::typed::{TypeErrors, field_set};
+use super::typed::{TypeErrors, field_set, validate};
 use super::types::TypeRef;
 use super::versions::{At, Versions};
 
@@ -19,11 +19,15 @@ use super::versions::{At, Versions};
 #[derive(Debug)]
 pub(super) enum MergeError {
     Conflicts(Conflicts),
-    Types { attempted: &'static str, errors: TypeErrors },
+    Types { attempted: String, errors: TypeErrors },
 }
 
-fn types(attempted: &'static str) -> impl Fn(TypeErrors) -> MergeError {
-    move |errors| MergeError::Types { attempted, errors }
+fn types(attempted: &str) -> impl Fn(TypeErrors) -> MergeError {
+    move |errors| MergeError::Types { attempted: attempted.to_owned(), errors }
+}
+
+fn failed_to(what: &str) -> String {
+    format!("failed to convert {what}: ")
 }
 
 /// Merges objects of one kind, written in one version.
@@ -69,7 +73,10 @@ impl Updater<'_> {
         let time = last.as_ref().and_then(|last| last.time.clone());
         let owned = Owned { fields, api_version: self.api_version.to_owned(), time };
         managers.0.insert(manager.clone(), owned);
-        let merged = match last.filter(|last| self.gave_something_up(last, managers, manager)) {
+        let needs_pruning = |last: &Owned| {
+            self.gave_something_up(last, managers, manager) || has_empty_item(config)
+        };
+        let merged = match last.filter(needs_pruning) {
             Some(last) => self.prune(merged, managers, &last)?,
             None => merged,
         };
@@ -91,6 +98,21 @@ impl Updater<'_> {
             owned.fields = reconcile(&at.type_ref, &owned.fields);
             true
         });
+    }
+
+    /// Converts an object. Duplicates are forgiven in the version of a request only. Returns `None`
+    /// if the kind has no such version.
+    fn convert<'v>(
+        &self,
+        object: &'v Value,
+        version: &str,
+        attempted: &str,
+    ) -> Result<Option<At<'v>>, MergeError> {
+        let Some(at) = self.versions.at(object, version) else { return Ok(None) };
+        if object.get("apiVersion").and_then(Value::as_str) != Some(version) {
+            validate(&at.type_ref, &at.object, false).map_err(types(attempted))?;
+        }
+        Ok(Some(at))
     }
 
     /// Takes the fields that differ between two objects from all other managers.
@@ -117,9 +139,10 @@ impl Updater<'_> {
             let change = match by_version.entry(owned.api_version.clone()) {
                 btree_map::Entry::Occupied(entry) => entry.into_mut(),
                 btree_map::Entry::Vacant(entry) => {
+                    let version = &owned.api_version;
                     let (Some(old), Some(new)) = (
-                        self.versions.at(old, &owned.api_version),
-                        self.versions.at(new, &owned.api_version),
+                        self.convert(old, version, &failed_to("old object"))?,
+                        self.convert(new, version, &failed_to("new object"))?,
                     ) else {
                         continue;
                     };
@@ -155,7 +178,9 @@ impl Updater<'_> {
         managers: &ManagedFields,
         last: &Owned,
     ) -> Result<Value, MergeError> {
-        let Some(at_last) = self.versions.at(&merged, &last.api_version) else {
+        let to_last = "failed to prune fields: failed to convert merged object to last applied \
+                       version: ";
+        let Some(at_last) = self.convert(&merged, &last.api_version, to_last)? else {
             return Ok(merged);
         };
         let At { object, type_ref } = at_last;
@@ -197,8 +222,16 @@ impl Updater<'_> {
         let mut merged = merged.clone();
         let mut pruned = pruned;
         for version in order {
-            let Some(at_merged) = self.versions.at(&merged, version) else { continue };
-            let Some(at_pruned) = self.versions.at(&pruned, version) else { continue };
+            let failed = |what: &str| {
+                let what = failed_to(&format!("{what} object at version {version}"));
+                format!("failed to prune fields: failed add back owned items: {what}")
+            };
+            let (Some(at_merged), Some(at_pruned)) = (
+                self.convert(&merged, version, &failed("merged"))?,
+                self.convert(&pruned, version, &failed("pruned"))?,
+            ) else {
+                continue;
+            };
             let type_ref = Some(&at_merged.type_ref);
             let sets = types("failed to create field set from merged object: ");
             let merged_set = field_set(&at_merged.type_ref, &at_merged.object).map_err(&sets)?;
@@ -213,6 +246,18 @@ impl Updater<'_> {
             pruned = next;
         }
         Ok(pruned)
+    }
+}
+
+/// Whether a list has an empty item. If its key has a default, then nothing below the item is owned,
+/// so pruning removes the key and with it the item, although the applier still sets it.
+fn has_empty_item(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(|item| {
+            item.as_object().is_some_and(serde_json::Map::is_empty) || has_empty_item(item)
+        }),
+        Value::Object(fields) => fields.values().any(has_empty_item),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

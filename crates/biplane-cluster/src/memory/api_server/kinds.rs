@@ -44,6 +44,8 @@ struct Definition {
     namespaced: bool,
     counts_generations: bool,
     versions: BTreeMap<String, Version>,
+    /// The version in which objects are stored, if the definition tells.
+    storage: Option<String>,
 }
 
 /// A kind in the context of one request.
@@ -103,6 +105,7 @@ impl Kinds {
             return Err(incomplete());
         }
         let mut known = BTreeMap::new();
+        let mut storage = None;
         for version in versions.ok_or_else(incomplete)? {
             let name = version.get("name").and_then(Value::as_str).ok_or_else(incomplete)?;
             let schema = version.get("schema").and_then(|s| s.get("openAPIV3Schema"));
@@ -113,12 +116,16 @@ impl Kinds {
             let status = version.get("subresources").and_then(|s| s.get("status")).is_some();
             let type_ref = schema.map_or_else(TypeRef::of_unknown_resource, TypeRef::of_resource);
             known.insert(name.to_owned(), Version { schema: compiled, type_ref, status });
+            if version.get("storage").and_then(Value::as_bool) == Some(true) {
+                storage = Some(name.to_owned());
+            }
         }
         let definition = Definition {
             plural: crd.str_at(&["spec", "names", "plural"]).to_owned(),
             namespaced: crd.str_at(&["spec", "scope"]) != "Cluster",
             counts_generations: true,
             versions: known,
+            storage,
         };
         self.0.insert((group.to_owned(), kind.to_owned()), Arc::new(definition));
         Ok(())
@@ -138,6 +145,23 @@ impl Kinds {
         let mut converted = object.clone();
         converted.set_at_or_ignore(&["apiVersion"], gvk.api_version());
         kind.coerced(converted)
+    }
+
+    /// An object as the server stores and reads it. Whatever version an object is written in, the
+    /// storage version prunes it and gives it its defaults.
+    pub(super) fn stored(&self, object: &Object) -> Object {
+        let mut gvk = object.gvk();
+        let definition = self.0.get(&(gvk.group.clone(), gvk.kind.clone()));
+        let storage = definition.and_then(|definition| definition.storage.as_ref());
+        match storage.filter(|storage| **storage != gvk.version) {
+            Some(storage) => {
+                gvk.version.clone_from(storage);
+                let mut stored = self.converted(object, &gvk);
+                self.of(&stored).default(&mut stored);
+                stored
+            }
+            None => object.clone(),
+        }
     }
 
     /// Whether a kind is namespaced, if that is known.
@@ -180,6 +204,7 @@ impl Kinds {
             namespaced,
             counts_generations,
             versions: BTreeMap::from([(gvk.version.clone(), version)]),
+            storage: None,
         };
         let definition = Some(Arc::new(definition));
         Kind { gvk, plural, namespaced, counts_generations, definition }
@@ -242,7 +267,8 @@ impl Kind {
     }
 }
 
-/// Versions differ only in their schemas. A conversion only changes the `apiVersion`.
+/// Versions differ only in their schemas. A conversion only changes the `apiVersion`: a server prunes
+/// what it stores and reads, but not what it merges.
 impl Versions for Kind {
     fn at<'a>(&self, object: &'a Value, api_version: &str) -> Option<At<'a>> {
         let wanted = Gvk::new(api_version, &self.gvk.kind);
@@ -252,11 +278,8 @@ impl Versions for Kind {
         if present == Some(api_version) {
             return Some(At { object: Cow::Borrowed(object), type_ref });
         }
-        let mut converted = Object::from_value(object.clone())?;
-        converted.set_at_or_ignore(&["apiVersion"], api_version);
-        if let Some(schema) = &version.schema {
-            schema.prune(&mut converted);
-        }
-        Some(At { object: Cow::Owned(converted.into_value()), type_ref })
+        let mut converted = object.as_object()?.clone();
+        converted.insert("apiVersion".into(), api_version.into());
+        Some(At { object: Cow::Owned(Value::Object(converted)), type_ref })
     }
 }

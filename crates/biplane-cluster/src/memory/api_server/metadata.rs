@@ -25,17 +25,39 @@ const KNOWN: [&str; 15] = [
     "uid",
 ];
 
-/// Removes unknown and empty fields of the metadata.
+const OWNERS: &str = "ownerReferences";
+const TEXTS: [&str; 2] = ["annotations", "labels"];
+
+/// Removes unknown and empty fields of the metadata. Nulls inside of it become what they are for a
+/// type: a missing field of an owner, and an empty text.
 pub(super) fn tidy(object: &mut Object) {
     let Some(Value::Object(meta)) = object.get("metadata") else { return };
     let untidy = |(name, value): (&String, &Value)| {
         !KNOWN.contains(&name.as_str()) || is_hollow(name, value)
     };
-    if !meta.iter().any(untidy) {
+    if !meta.iter().any(untidy) && !TEXTS.iter().chain([&OWNERS]).any(|n| has_null(meta.get(*n))) {
         return;
     }
     if let Some(Value::Object(meta)) = object.make_mut().get_mut("metadata") {
         meta.retain(|name, value| !untidy((name, value)));
+        let owners = meta.get_mut(OWNERS).and_then(Value::as_array_mut);
+        for owner in owners.into_iter().flatten().filter_map(Value::as_object_mut) {
+            owner.retain(|_, value| !value.is_null());
+        }
+        for name in TEXTS {
+            let texts = meta.get_mut(name).and_then(Value::as_object_mut);
+            for text in texts.into_iter().flat_map(Map::values_mut).filter(|text| text.is_null()) {
+                *text = "".into();
+            }
+        }
+    }
+}
+
+fn has_null(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::Array(items)) => items.iter().any(|item| has_null(Some(item))),
+        Some(Value::Object(fields)) => fields.values().any(Value::is_null),
+        _ => false,
     }
 }
 
@@ -78,8 +100,9 @@ pub(super) fn validate(object: &Object) -> Vec<FieldError> {
     }
     // Built-in kinds have their own naming rules. Names with colons are common.
     let lenient = object.gvk().group.ends_with(".k8s.io") || object.gvk().group.is_empty();
+    let mut errors = validate_owners(object);
     if lenient || names::is_subdomain(name) {
-        return Vec::new();
+        return errors;
     }
     let detail = if name.len() > 253 {
         "must be no more than 253 characters"
@@ -89,12 +112,34 @@ pub(super) fn validate(object: &Object) -> Vec<FieldError> {
          regex used for validation is \
          '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
     };
-    vec![FieldError::new(Problem::Invalid, "metadata.name", name, detail)]
+    errors.push(FieldError::new(Problem::Invalid, "metadata.name", name, detail));
+    errors
+}
+
+/// Checks that an object has at most one controller.
+fn validate_owners(object: &Object) -> Vec<FieldError> {
+    let Some(owners) = object.at(&["metadata", OWNERS]).and_then(Value::as_array) else {
+        return Vec::new();
+    };
+    let text = |owner: &Value, name| owner.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut controllers = owners
+        .iter()
+        .filter(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+        .map(|owner| ["kind", "name"].map(|name| text(owner, name).unwrap_or_default()).join("/"));
+    let Some(first) = controllers.next() else { return Vec::new() };
+    let error = |second| {
+        let detail = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for \
+             {first} and {second}"
+        );
+        FieldError::new(Problem::Invalid, format!("metadata.{OWNERS}"), owners.clone(), detail)
+    };
+    controllers.map(error).collect()
 }
 
 /// Validates changes to the metadata.
 pub(super) fn validate_update(new: &Object, old: &Object) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = validate_owners(new);
     if old.is_being_deleted() {
         let before = finalizers(old);
         let mut added: Vec<String> =
