@@ -14,7 +14,8 @@ mod pass;
 mod persist;
 mod publish;
 pub mod report;
-pub mod select;
+pub mod revision;
+mod select;
 mod upgrade;
 mod write;
 
@@ -60,7 +61,7 @@ pub struct Reconciler {
     pub breaker: Arc<dyn Breaker>,
     /// Explains refused writes.
     pub authorizer: Option<Authorizer>,
-    specs: select::Specs,
+    specs: revision::Specs,
 }
 
 impl std::fmt::Debug for Reconciler {
@@ -78,7 +79,7 @@ impl Reconciler {
             dependencies: Arc::new(Untracked),
             breaker: Arc::new(AlwaysClosed),
             authorizer: None,
-            specs: select::Specs::default(),
+            specs: revision::Specs::default(),
         }
     }
 
@@ -181,7 +182,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
         let text = format!("Selected composition revision: {}", reference.name);
         pass.event(xr, EventType::Normal, RESOLVE, &text);
     }
-    let select::Revision { object: revision, spec } = revision;
+    let revision::Revision { object: revision, spec } = revision;
     let valid = condition(&revision, "ValidPipeline");
     if valid.status != "True" {
         let why = if valid.message.is_empty() { "pipeline status unknown" } else { &valid.message };

@@ -9,7 +9,7 @@ use biplane_model::Gvk;
 use biplane_model::layout::Layout;
 use biplane_schema::structural::Schema;
 
-use super::select::Revision;
+use super::revision::Revision;
 use crate::reconcile::TIMEOUT;
 
 /// How the reconciler behaves for one kind of composite resource.

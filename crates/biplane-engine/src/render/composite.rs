@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
-use crate::composite::select::Revision;
+use crate::composite::revision::Revision;
 use crate::composite::{Behaviour, Layout, Reconciler, Selection, Writing};
 use crate::failure::{Failure, join};
 use crate::reconcile::ReconcileError;
