@@ -50,6 +50,18 @@ fn settings_apply_where_the_input_says_nothing() {
     assert!(message(&response).contains("\"other\""), "{response:?}");
 }
 
+#[derive(Debug)]
+struct Other;
+impl World for Other {
+    fn now(&self) -> (i64, u32) {
+        (0, 0)
+    }
+
+    fn seed(&self) -> [u8; 32] {
+        [1; 32]
+    }
+}
+
 /// GT-D8
 #[test]
 fn rendering_is_reproducible_unless_the_world_changes() {
@@ -59,17 +71,6 @@ fn rendering_is_reproducible_unless_the_world_changes() {
     assert!(first.as_str().unwrap().starts_with("2024-01-01 "), "{first}");
     assert_eq!(status(&GoTemplating::default(), template), first);
 
-    #[derive(Debug)]
-    struct Other;
-    impl World for Other {
-        fn now(&self) -> (i64, u32) {
-            (0, 0)
-        }
-
-        fn seed(&self) -> [u8; 32] {
-            [1; 32]
-        }
-    }
     let other = GoTemplating::default().with_world(Arc::new(Other));
     let second = status(&other, template);
     assert!(second.as_str().unwrap().starts_with("1970-01-01 "), "{second}");
