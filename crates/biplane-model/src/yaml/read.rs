@@ -173,7 +173,7 @@ fn read(chunk: &Chunk<'_>, last_line: LastLine) -> Result<Root, Located> {
 
 /// Reads the first document of a text.
 fn read_bytes(text: &[u8]) -> Result<Root, Located> {
-    let Some(tree) = Tree::read(text, Dialect::V2).map_err(located)? else {
+    let Some(tree) = Tree::read(text, Dialect::V2).map_err(|broken| located(broken, text))? else {
         return Ok(Root::default());
     };
     let Some(root) = tree.node(tree.root()) else { return Ok(Root::default()) };
@@ -204,14 +204,17 @@ pub(super) fn is_nothing(node: &Node) -> bool {
     }
 }
 
-fn located(broken: Broken) -> Located {
+fn located(broken: Broken, text: &[u8]) -> Located {
     match broken {
         Broken::Syntax(fault) => {
             let words = Words::of_fault(&fault);
             let is_control = fault.problem == Problem::ControlCharacter.to_string();
             let problem =
                 if is_control { Problem::ControlCharacter } else { Problem::Syntax(fault.problem) };
-            Located::at(problem, words, fault.mark)
+            // A problem at the end is one of what was not closed.
+            let at_end = fault.mark.index >= text.len();
+            let mark = fault.context.filter(|_| at_end).unwrap_or(fault.mark);
+            Located::at(problem, words, mark)
         }
         Broken::UnknownAnchor(name, mark) => {
             let problem = format!("unknown anchor '{name}' referenced");

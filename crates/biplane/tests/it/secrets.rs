@@ -50,7 +50,7 @@ fn a_file_of_secrets_is_complained_about_without_being_shown() {
         (
             "data:\n  password: !!int hunter2\n",
             format!(
-                "{manifest}{yaml}cannot decode as a !!int\n--> DIR/s.yaml, document 1, line 6, column 19"
+                "{manifest}{yaml}cannot decode as a !!int\n--> DIR/s.yaml, document 1, line 6, column 13"
             ),
         ),
         (
