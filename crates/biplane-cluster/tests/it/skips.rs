@@ -396,7 +396,7 @@ fn an_api_server_agrees_about_what_changes_nothing() {
     tally.check("server");
     assert!(tally.same > 300 && tally.known > 20, "{} {}", tally.same, tally.known);
     let different = mirror.different.take();
-    let shown: Vec<&str> = different.iter().take(400).map(String::as_str).collect();
+    let shown: Vec<&str> = different.iter().take(4).map(String::as_str).collect();
     assert!(
         different.is_empty(),
         "the memory cluster gave {} different answers:\n{}",

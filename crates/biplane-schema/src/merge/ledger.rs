@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::outcome::{Verdict, verdict};
 use super::owned::{Applying, Items, Keyed, Node, entries, is_entry_of, text};
+use super::updater::has_empty_item;
 use crate::value::compare;
 
 /// The number of managers and subresources of one object that are remembered. An object is applied
@@ -42,8 +43,7 @@ struct Note {
     /// Whether the intent has something empty or null in it, and only one answer was seen.
     ///
     /// Such an answer need not be what the next apply comes to. For example, an apply that gives
-    /// up the last item of a list removes the list, and the next one creates it again, empty. An
-    /// empty list item comes and goes with every other apply.
+    /// up the last item of a list removes the list, and the next one creates it again, empty.
     doubtful: bool,
 }
 
@@ -75,9 +75,12 @@ impl Ledger {
     pub fn remember(&mut self, intent: &Object, answer: &Object, how: &Applying<'_>) {
         let who = who(how);
         let uid = answer.uid();
-        // An answer that looks like the intent needs no note.
-        let mut note = (!uid.is_empty() && verdict(intent, answer, how) == Verdict::CannotTell)
-            .then(|| Note::new(who, intent, answer, how));
+        // An answer that looks like the intent needs no note. An empty list item comes and goes with
+        // every other apply, so an answer tells nothing about the next one.
+        let is_worth_it = !uid.is_empty()
+            && verdict(intent, answer, how) == Verdict::CannotTell
+            && !intent.iter().any(|(_, value)| has_empty_item(value));
+        let mut note = is_worth_it.then(|| Note::new(who, intent, answer, how));
         if let Some(notes) = self.objects.get_mut(uid) {
             if let Some(note) = &mut note {
                 note.doubtful &= !notes.iter().any(|before| before.agrees(note));

@@ -283,8 +283,9 @@ fn collect_items(
     let mut seen = BTreeSet::new();
     let mut twice = BTreeSet::new();
     for item in items {
-        // Values are validated before, so every item has a key.
-        let Ok(element) = item_element(list, item) else { continue };
+        // Values are validated before, so every item has a key. Only pruning leaves null in place of
+        // an item that lost all its fields. The list still counts as one with items.
+        let element = item_element(list, item).unwrap_or(PathElement::Index(-1));
         if !seen.insert(element.clone()) {
             twice.insert(element.clone());
         }

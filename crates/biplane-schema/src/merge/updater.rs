@@ -251,7 +251,7 @@ impl Updater<'_> {
 
 /// Whether a list has an empty item. If its key has a default, then nothing below the item is owned,
 /// so pruning removes the key and with it the item, although the applier still sets it.
-fn has_empty_item(value: &Value) -> bool {
+pub(super) fn has_empty_item(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| {
             item.as_object().is_some_and(serde_json::Map::is_empty) || has_empty_item(item)
