@@ -50,18 +50,6 @@ fn settings_apply_where_the_input_says_nothing() {
     assert!(message(&response).contains("\"other\""), "{response:?}");
 }
 
-#[derive(Debug)]
-struct Other;
-impl World for Other {
-    fn now(&self) -> (i64, u32) {
-        (0, 0)
-    }
-
-    fn seed(&self) -> [u8; 32] {
-        [1; 32]
-    }
-}
-
 /// GT-D8
 #[derive(Debug)]
 struct Other;
