@@ -44,6 +44,7 @@ impl PureFunction for Greeting {
         }
         let text = format!("{}, {whom}!", input.salutation);
 
+        // In a new object, nothing can be in the way.
         let mut config_map = Object::new();
         config_map.set_at_or_ignore(&["apiVersion"], "v1");
         config_map.set_at_or_ignore(&["kind"], "ConfigMap");
@@ -55,7 +56,10 @@ impl PureFunction for Greeting {
         response::set_desired_composed(&mut answer, [("greeting".to_owned(), greeting)]);
 
         let mut composite = request::desired_composite(&request);
-        composite.resource.set_at_or_ignore(&["status", "greeting"], text.as_str());
+        if let Err(occupied) = composite.resource.set_at(&["status", "greeting"], text.as_str()) {
+            response::fatal(&mut answer, occupied);
+            return Ok(answer);
+        }
         response::set_desired_composite(&mut answer, composite);
 
         response::normal(&mut answer, format!("greeted {whom}")).with_reason("Greeted");

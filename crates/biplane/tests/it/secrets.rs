@@ -142,7 +142,7 @@ fn context_is_complained_about_without_being_shown() {
             "mapping values are not allowed in this context\n--> FROM, document 1, line 1, column 15",
         ),
         ("*hunter2", "unknown anchor referenced\n--> FROM, document 1, line 1, column 1"),
-        ("!!int hunter2", "cannot decode as a !!int\n--> FROM, document 1, line 1, column 7"),
+        ("!!int hunter2", "cannot decode as a !!int\n--> FROM, document 1, line 1, column 1"),
     ] {
         let value = format!("--context-values=k={text}");
         for (flag, from) in [(value.as_str(), "k"), ("--context-files=k=DIR/k.yaml", "DIR/k.yaml")]
