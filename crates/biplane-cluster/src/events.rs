@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use biplane_model::{Object, ObjectId, names};
+use biplane_model::{Object, ObjectId};
 use tokio::time::Instant;
 
 /// The severity of an event.
@@ -88,12 +89,16 @@ const REFRESH: [Duration; 4] = [
 /// Events that are told within this time belong to the same reconcile, or to ones that follow each
 /// other at once.
 const BURST: Duration = Duration::from_secs(2);
-/// How many different events of one object are remembered.
-const REMEMBERED: usize = 32;
+/// After this time without being recorded, an event counts as new: the API server has forgotten it.
+const FORGOTTEN: Duration = Duration::from_hours(1);
+/// How many different events of one object are remembered: more than a composite resource with
+/// hundreds of unready resources has.
+const REMEMBERED: usize = 1024;
 
 /// Passes on what is news.
 ///
 /// - A new event is passed on.
+/// - An event that has not been recorded for an hour is passed on.
 /// - A Normal event is passed on again only if something else has been told about the object since,
 ///   in another burst of events.
 /// - A standing Warning is passed on again after 1, 5 and 30 minutes, and then every 45 minutes.
@@ -105,11 +110,14 @@ pub struct Recorder<E> {
 /// An event that was passed on. The newest is last.
 #[derive(Debug)]
 struct Told {
-    key: String,
+    key: u64,
     count: u32,
     /// How often it was passed on again.
     refreshed: usize,
+    /// When it was passed on.
     at: Instant,
+    /// When it was recorded, passed on or not.
+    seen: Instant,
 }
 
 impl<E> fmt::Debug for Recorder<E> {
@@ -134,12 +142,13 @@ impl<E: Events> Recorder<E> {
             if told.len() == REMEMBERED {
                 told.remove(0);
             }
-            told.push(Told { key, count: 1, refreshed: 0, at: now });
+            told.push(Told { key, count: 1, refreshed: 0, at: now, seen: now });
             return Some(1);
         };
         let newest = told.last().map_or(now, |newest| newest.at);
         let again = &mut told[position];
         again.count = again.count.saturating_add(1);
+        let forgotten = now.duration_since(std::mem::replace(&mut again.seen, now)) >= FORGOTTEN;
         let due = match event.r#type {
             EventType::Normal => newest.duration_since(again.at) > BURST,
             EventType::Warning => {
@@ -147,7 +156,7 @@ impl<E: Events> Recorder<E> {
                 now.duration_since(again.at) >= wait.unwrap_or_default()
             }
         };
-        if !due {
+        if !due && !forgotten {
             return None;
         }
         let mut again = told.remove(position);
@@ -183,10 +192,12 @@ impl<E: Events + ?Sized> Events for std::sync::Arc<E> {
 }
 
 /// A hash of everything that makes two events of an object the same.
-fn key(event: &Event) -> String {
+fn key(event: &Event) -> u64 {
     let mut parts = vec![event.r#type.as_str(), &event.reason, &event.message, &event.component];
     for (name, value) in &event.annotations {
         parts.extend([name.as_str(), value.as_str()]);
     }
-    names::sha256(parts.into_iter().flat_map(|part| [part.as_bytes(), &[0]]))
+    let mut hasher = DefaultHasher::new();
+    parts.hash(&mut hasher);
+    hasher.finish()
 }

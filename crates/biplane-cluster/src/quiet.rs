@@ -3,13 +3,15 @@
 //! The decision is made from the object that the caller has just read and from what earlier applies
 //! of this process came to: see [`biplane_schema::merge::Ledger`].
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use biplane_model::{Gvk, Object, ObjectId};
-use biplane_schema::merge::{Applying, Ledger};
+use biplane_schema::merge::{Applying, Ledger, Verdict, verdict};
 use tokio::time::Instant;
 
 use crate::cluster::{
@@ -36,6 +38,9 @@ pub struct Quiet {
     inner: Arc<dyn Cluster>,
     skipping: Skipping,
     ledger: Mutex<Ledger>,
+    /// After a change of schemas: what has been applied since, as hashes of object, manager and part.
+    /// Until then, managed fields are not to be trusted.
+    applied_since: Mutex<Option<BTreeSet<u64>>>,
     skipped: AtomicU64,
     wrong: AtomicU64,
 }
@@ -53,6 +58,7 @@ impl Quiet {
             inner,
             skipping,
             ledger: Mutex::default(),
+            applied_since: Mutex::default(),
             skipped: AtomicU64::new(0),
             wrong: AtomicU64::new(0),
         }
@@ -73,9 +79,26 @@ impl Quiet {
         self.ledger().forget(uid);
     }
 
-    /// Forgets everything, because a kind has another schema now.
-    pub fn forget_all(&self) {
+    /// Sends every apply once more, because a kind has another schema now: what managed fields say
+    /// depends on it.
+    pub fn distrust(&self) {
         self.ledger().clear();
+        *self.applied_since() = Some(BTreeSet::new());
+    }
+
+    fn applied_since(&self) -> MutexGuard<'_, Option<BTreeSet<u64>>> {
+        self.applied_since.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an apply would change nothing.
+    fn can_skip(&self, intent: &Object, known: &Object, how: &Applying<'_>) -> bool {
+        let trusted = match &*self.applied_since() {
+            Some(since) => since.contains(&mark(known, how)),
+            None => true,
+        };
+        trusted
+            && (verdict(intent, known, how) == Verdict::Same
+                || self.ledger().knows(intent, known, how))
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -85,29 +108,24 @@ impl Quiet {
 
 impl Quiet {
     /// Sends a skipped apply as a dry run, and compares the answer with the object as read.
-    async fn verify(
-        &self,
-        intent: &Object,
-        part: Part,
-        known: &Object,
-        how: &Apply,
-        by: Instant,
-    ) -> Result<(), WriteError> {
+    async fn verify(&self, intent: &Object, part: Part, known: &Object, how: &Apply, by: Instant) {
         let write = Write { dry_run: true, ..how.write.clone() };
         let dry = Apply { write, ..how.clone() };
         let answer = self.inner.apply(intent, part, None, &dry, by).await;
-        let same = match &answer {
-            Ok(applied) => unversioned(&applied.object) == unversioned(known),
-            // The object changed since it was read, so the apply would have been sent too late.
-            Err(WriteError::Conflict(_)) => true,
-            Err(_) => false,
-        };
-        if !same {
+        // An apply that is refused or not answered changes nothing.
+        let wrong = answer.is_ok_and(|applied| unversioned(&applied.object) != unversioned(known));
+        if wrong {
             self.wrong.fetch_add(1, Ordering::Relaxed);
             tracing::error!(object = %intent.id(), "an apply that was skipped would have changed something");
         }
-        answer.map(|_| ())
     }
+}
+
+/// Object, manager and part as a hash.
+fn mark(object: &Object, how: &Applying<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (object.uid(), how.manager, how.subresource).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// An object without its version and the times of its managers, which a dry run may change.
@@ -187,17 +205,20 @@ impl Cluster for Quiet {
         let applying = Applying { manager: &how.write.manager, subresource };
         if let (Some(known), false) = (known, how.write.dry_run)
             && self.skipping != Skipping::Send
-            && self.ledger().can_skip(intent, known, &applying)
+            && self.can_skip(intent, known, &applying)
         {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             if self.skipping == Skipping::Verify {
-                self.verify(intent, part, known, how, by).await?;
+                self.verify(intent, part, known, how, by).await;
             }
             return Ok(Applied { object: known.clone(), effect: Effect::Skipped });
         }
         let applied = self.inner.apply(intent, part, known, how, by).await?;
         if !how.write.dry_run {
             self.ledger().remember(intent, &applied.object, &applying);
+            if let Some(since) = &mut *self.applied_since() {
+                since.insert(mark(&applied.object, &applying));
+            }
         }
         Ok(applied)
     }
@@ -208,7 +229,11 @@ impl Cluster for Quiet {
         how: &Delete,
         by: Instant,
     ) -> Result<Deleted, WriteError> {
-        self.inner.delete(id, how, by).await
+        let deleted = self.inner.delete(id, how, by).await?;
+        if deleted == Deleted::Gone && !how.dry_run {
+            self.forget(&how.only_if.uid);
+        }
+        Ok(deleted)
     }
 
     async fn is_namespaced(&self, gvk: &Gvk, by: Instant) -> Result<bool, ReadError> {

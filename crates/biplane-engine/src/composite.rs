@@ -132,7 +132,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
         Ok(outcome) => outcome,
         Err(error) => return composing_failed(pass, xr, error).await,
     };
-    if behaviour.remembers_requests && !request.is_empty() {
+    if behaviour.keeps_token() && !request.is_empty() {
         xr.object.set_at_or_ignore(&HANDLED_REQUEST, request);
     }
     settle(pass, xr, before.as_ref(), outcome).await
@@ -157,7 +157,6 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
     const INITIALIZE: &str = "InitializeCompositeResource";
     const ADD_FINALIZER: &str = "cannot add composite resource finalizer";
     const RESOLVE: &str = "SelectComposition";
-    const COMPOSE: &str = "ComposeResources";
     let layout = pass.layout();
     let added = persist::add_finalizer(pass, xr);
     added.map_err(|f| Problem::new(INITIALIZE, ADD_FINALIZER, f))?;
@@ -195,7 +194,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
     let configured = configure::configure(layout, xr, &spec);
     configured.map_err(|f| Problem::new(COMPOSE, "cannot configure composite resource", f))?;
     if pass.behaviour().writing == Writing::Stepwise {
-        persist::write(pass, xr).await.map_err(|failure| {
+        persist::write(pass, xr, pass.by).await.map_err(|failure| {
             if finalizer_added {
                 Problem::new(INITIALIZE, ADD_FINALIZER, failure)
             } else {
@@ -222,7 +221,8 @@ async fn give_up(pass: &Pass<'_>, mut xr: XR, problem: Problem) -> Result<Requeu
 
 /// Writes what was decided before a failure, if possible.
 async fn write_decisions(pass: &Pass<'_>, xr: &mut XR) {
-    if let Err(error) = persist::write(pass, xr).await {
+    // The time of the reconcile may be used up.
+    if let Err(error) = persist::write(pass, xr, pass.status_by).await {
         tracing::debug!(xr = %xr.object.id(), %error, "cannot write composite resource");
     }
 }
@@ -248,7 +248,7 @@ async fn composing_failed(
         blamed = None;
     }
     if let (Some(authorizer), Some((gvk, namespace))) = (&pass.reconciler.authorizer, blamed)
-        && let Some(why) = authorizer.refusal(&gvk, &namespace, pass.by).await
+        && let Some(why) = authorizer.refusal(pass.cluster(), &gvk, &namespace, pass.by).await
     {
         pass.event(&xr, EventType::Warning, "RoleBasedAccessControl", &why);
         text = join(&[text, why]);
@@ -276,6 +276,7 @@ async fn composing_failed(
 }
 
 const PUBLISH: &str = "PublishConnectionSecret";
+const COMPOSE: &str = "ComposeResources";
 
 /// Publishes connection details, reports the result, and decides when to reconcile again.
 async fn settle(
@@ -352,7 +353,15 @@ async fn settle(
     if pass.behaviour().writing != Writing::Stepwise
         || status(xr.object.get("status")) != status(before)
     {
-        persist::write_status(pass, &mut xr).await?;
+        match persist::write_status(pass, &mut xr).await {
+            Ok(()) => {}
+            Err(failure) if xr.whole_status && failure.is_refusal() => {
+                persist::without_desired_status(&mut xr);
+                let what = "cannot apply composite resource status";
+                return give_up(pass, xr, Problem::new(COMPOSE, what, failure)).await;
+            }
+            Err(failure) => return Err(failure.into()),
+        }
     }
     Ok(requeue)
 }
@@ -360,12 +369,15 @@ async fn settle(
 /// Removes the finalizer. Composed resources are deleted with their owner.
 async fn finalize(pass: &Pass<'_>, mut xr: XR) -> Result<Requeue, ReconcileError> {
     pass.mark(&mut xr, [Condition::deleting()]);
-    if let Err(failure) = persist::remove_finalizer(pass, &mut xr).await {
-        let what = "cannot remove composite resource finalizer";
-        return give_up(pass, xr, Problem::new("DeleteCompositeResource", what, failure)).await;
-    }
+    let gone = match persist::remove_finalizer(pass, &mut xr).await {
+        Ok(gone) => gone,
+        Err(failure) => {
+            let what = "cannot remove composite resource finalizer";
+            return give_up(pass, xr, Problem::new("DeleteCompositeResource", what, failure)).await;
+        }
+    };
     pass.reconciler.dependencies.forget(&xr.object.id());
-    if pass.behaviour().writing != Writing::Stepwise && persist::is_gone(&xr) {
+    if gone {
         pass.context().events.forget(xr.object.uid());
         return Ok(Requeue::No);
     }
@@ -393,7 +405,11 @@ fn note_request(pass: &Pass<'_>, xr: &mut XR) -> String {
     annotations.insert("token".into(), token.clone());
     let (reason, message) = ("ReconcileRequestHandled", "Handling reconcile request");
     pass.event_with(xr, EventType::Normal, reason, message, annotations);
-    xr.object.set_at_or_ignore(&HANDLED_REQUEST, token.clone());
+    let behaviour = pass.behaviour();
+    // Stepwise, composing decides whether it is kept.
+    if behaviour.writing == Writing::Stepwise || behaviour.keeps_token() {
+        xr.object.set_at_or_ignore(&HANDLED_REQUEST, token.clone());
+    }
     token
 }
 

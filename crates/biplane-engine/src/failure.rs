@@ -113,8 +113,20 @@ impl Failure {
         }
     }
 
+    /// Whether the API server understood a write and refused its content.
+    pub fn is_refusal(&self) -> bool {
+        use WriteError::{BadRequest, Invalid, Malformed, TooLarge};
+        let Cause::Write(error) = &self.cause else { return false };
+        matches!(error, Invalid(_) | Malformed(_) | BadRequest(_) | TooLarge(_))
+    }
+
     /// How to react.
     pub fn class(&self) -> Class {
+        if let Cause::Fetch(error) = &self.cause
+            && let Some(error) = error.cause().and_then(|cause| cause.downcast_ref::<ReadError>())
+        {
+            return Self::from(error.clone()).class();
+        }
         match &self.cause {
             Cause::Write(WriteError::Conflict(_)) => Class::Conflict,
             Cause::Write(WriteError::Invalid(_)) => Class::Invalid,

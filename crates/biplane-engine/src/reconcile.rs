@@ -14,7 +14,8 @@ pub const GRACE: Duration = Duration::from_secs(20);
 pub enum Requeue {
     /// Only after a change.
     No,
-    /// At once, because something was written whose effect has not been observed yet.
+    /// At once, because something was written whose effect has not been observed yet. A queue must
+    /// back off after a few in a row: a function may desire something else every time.
     Again,
     /// As soon as the queue allows.
     Now,

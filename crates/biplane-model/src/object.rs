@@ -228,7 +228,6 @@ pub struct Occupied(
     pub String,
 );
 
-/// The object at a key. It is created if the key is absent. `None` if the value is not an object.
 /// About how many bytes an object takes besides its entries' texts: maps are allocated in nodes of
 /// eleven entries.
 pub(crate) const OBJECT_SIZE: usize = 640;
@@ -255,6 +254,7 @@ pub fn memory_of_map(map: &Map<String, Value>) -> usize {
     size_of::<Value>() + nodes * OBJECT_SIZE + map.iter().map(texts).sum::<usize>()
 }
 
+/// The object at a key. It is created if the key is absent. `None` if the value is not an object.
 fn object_in<'a>(map: &'a mut Map<String, Value>, key: &str) -> Option<&'a mut Map<String, Value>> {
     if !map.contains_key(key) {
         put(map, key, Value::Object(Map::new()));

@@ -76,6 +76,19 @@ pub enum FetchError {
     References(#[source] Cause),
 }
 
+impl FetchError {
+    /// The error of the implementation.
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Get(cause)
+            | Self::List(cause)
+            | Self::OpenApi(cause)
+            | Self::References(cause) => Some(cause),
+            Self::ApiVersion(_) => None,
+        }
+    }
+}
+
 /// The kinds of requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Required {

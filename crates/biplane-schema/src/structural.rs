@@ -77,6 +77,14 @@ impl Schema {
         removed
     }
 
+    /// Whether a field of the status can be stored.
+    pub fn declares_status(&self, field: &str) -> bool {
+        match self.root.properties.get("status") {
+            Some(status) => status.preserve_unknown || status.properties.contains_key(field),
+            None => self.root.preserve_unknown,
+        }
+    }
+
     /// Sets defaults.
     pub fn default(&self, object: &mut Object) {
         let map = object.make_mut();

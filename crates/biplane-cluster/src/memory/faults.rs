@@ -1,5 +1,7 @@
 //! Planned failures of the in-memory cluster: before or after any single call, once or permanently.
 
+use std::time::Duration;
+
 use crate::{ReadError, WriteError};
 
 /// Whether a failing call has its effect.
@@ -21,6 +23,11 @@ pub enum Answer {
     Conflict,
     /// Invalid, as if the object violated a rule. Reads fail as if the server did not respond.
     Invalid,
+    /// The server asks to wait for a second.
+    Throttled,
+    /// The object does not have the types of its schema. Reads fail as if the server did not
+    /// respond.
+    Malformed,
 }
 
 /// A planned failure.
@@ -52,7 +59,11 @@ pub(super) struct Injected {
 
 impl From<Injected> for ReadError {
     fn from(injected: Injected) -> Self {
-        Self::Unavailable(injected.text)
+        let Injected { answer, text: message } = injected;
+        match answer {
+            Answer::Throttled => Self::Throttled { message, after: Duration::from_secs(1) },
+            _ => Self::Unavailable(message),
+        }
     }
 }
 
@@ -62,6 +73,8 @@ impl From<Injected> for WriteError {
             Answer::Unavailable => Self::Unavailable(text),
             Answer::Conflict => Self::Conflict(text),
             Answer::Invalid => Self::Invalid(text),
+            Answer::Malformed => Self::Malformed(text),
+            Answer::Throttled => Self::Throttled { message: text, after: Duration::from_secs(1) },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A cluster like the in-memory client of Crossplane's render engine: an apply replaces the stored
 //! object, a status write replaces the status, and there are no versions, managers, checks or
-//! deadlines.
+//! deadlines. A dry run is not known either.
 
 use std::ops::Deref;
 

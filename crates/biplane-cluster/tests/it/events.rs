@@ -95,6 +95,29 @@ async fn a_standing_warning_is_refreshed_before_the_server_forgets_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn hundreds_of_events_of_one_object_are_told_once_each() {
+    let world = World::new();
+    for _ in 0..3 {
+        for n in 0..500 {
+            world.normal(&format!("resource {n} is not ready"));
+        }
+        tokio::time::advance(Duration::from_mins(1)).await;
+    }
+    assert_eq!(world.told().len(), 500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_has_forgotten_is_told_again() {
+    let world = World::new();
+    world.normal("not ready");
+    tokio::time::advance(Duration::from_mins(59)).await;
+    world.normal("not ready");
+    tokio::time::advance(Duration::from_mins(61)).await;
+    world.normal("not ready");
+    assert_eq!(world.told(), ["not ready x1", "not ready x3"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_are_told_apart_and_can_be_forgotten() {
     let world = World::new();
     world.about("one", EventType::Normal, "m");

@@ -54,6 +54,17 @@ async fn an_apply_is_sent_until_it_would_change_nothing() {
 }
 
 #[tokio::test]
+async fn after_a_change_of_schemas_everything_is_sent_once_more() {
+    let cluster = Quiet::new(Arc::new(ApiServer::default()), Skipping::Skip);
+    let intent = map(&json!({"k": "v"}));
+    assert_eq!(apply(&cluster, &intent).await, Effect::Created);
+    assert_eq!(apply(&cluster, &intent).await, Effect::Skipped);
+    cluster.distrust();
+    assert_eq!(apply(&cluster, &intent).await, Effect::Unchanged);
+    assert_eq!(apply(&cluster, &intent).await, Effect::Skipped);
+}
+
+#[tokio::test]
 async fn a_wrong_skip_is_counted() {
     let cluster = Quiet::new(Arc::new(ApiServer::default()), Skipping::Verify);
     let intent = map(&json!({"k": "v"}));

@@ -1,7 +1,5 @@
 //! Explains refused writes: whether the control plane may control objects of a kind.
 
-use std::sync::Arc;
-
 use biplane_cluster::{Cluster, ReadError};
 use biplane_go::fmt::quote;
 use biplane_model::Gvk;
@@ -11,25 +9,23 @@ use tokio::time::Instant;
 const VERBS: [&str; 7] = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// Asks the cluster whether the control plane may control objects of a kind.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Authorizer {
-    /// The cluster.
-    pub cluster: Arc<dyn Cluster>,
     /// The user name of the control plane, such as `system:serviceaccount:NAMESPACE:NAME`.
     pub user: String,
-}
-
-impl std::fmt::Debug for Authorizer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Authorizer").field("user", &self.user).finish_non_exhaustive()
-    }
 }
 
 impl Authorizer {
     /// Returns why the control plane may not control objects of a kind in a namespace, if it may
     /// not. A question that cannot be answered counts as a refusal.
-    pub async fn refusal(&self, gvk: &Gvk, namespace: &str, by: Instant) -> Option<String> {
-        let ask = |verb| self.cluster.access(gvk, namespace, verb, by);
+    pub(super) async fn refusal(
+        &self,
+        cluster: &dyn Cluster,
+        gvk: &Gvk,
+        namespace: &str,
+        by: Instant,
+    ) -> Option<String> {
+        let ask = |verb| cluster.access(gvk, namespace, verb, by);
         let all = match ask("*").await {
             Ok(access) if access.allowed => return None,
             Ok(access) => access,

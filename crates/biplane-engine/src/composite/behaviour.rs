@@ -88,6 +88,12 @@ pub enum Selection {
 }
 
 impl Behaviour {
+    /// Whether the status can keep the token of a handled reconcile request.
+    pub(super) fn keeps_token(&self) -> bool {
+        let declared = |schema: &Arc<Schema>| schema.declares_status("lastHandledReconcileAt");
+        self.remembers_requests && self.schema.as_ref().is_none_or(declared)
+    }
+
     /// The behaviour of a live control plane with Crossplane's defaults.
     pub fn live(gvk: Gvk, layout: Layout, xrd: &str) -> Self {
         Self {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use biplane_cluster::{Apply, Part};
+use biplane_cluster::{Apply, Part, ReadError};
 use biplane_go::fmt::quote;
 use biplane_model::Object;
 use biplane_model::pipeline::{CompositionSpec, Step};
@@ -96,8 +96,19 @@ pub(super) async fn compose(
     Ok(outcome)
 }
 
-/// Status fields of the control plane, which composing keeps.
-const KEPT: [&str; 3] = ["claimConditionTypes", "connectionDetails", "lastHandledReconcileAt"];
+/// Status fields of the control plane, which composing keeps. In the modern layout, most of them
+/// belong to users.
+fn kept(pass: &Pass<'_>) -> Vec<&'static [&'static str]> {
+    let mut kept: Vec<&[&str]> = Vec::new();
+    if pass.layout() == Layout::Legacy {
+        kept.push(&["status", "claimConditionTypes"]);
+        kept.push(&["status", "connectionDetails", "lastPublishedTime"]);
+    }
+    if pass.behaviour().keeps_token() {
+        kept.push(&super::HANDLED_REQUEST);
+    }
+    kept
+}
 
 /// Sets the status that the functions desire. Stepwise, it is also applied.
 async fn set_status(
@@ -120,9 +131,9 @@ async fn set_status(
                     outcome.report.warn("ComposeResources", undeclared(&outcome.undeclared));
                 }
             }
-            for field in KEPT {
-                if let Some(kept) = xr.object.at(&["status", field]).cloned() {
-                    intent.set_at_or_ignore(&["status", field], kept);
+            for path in kept(pass) {
+                if let Some(kept) = xr.object.at(path).cloned() {
+                    intent.set_at_or_ignore(path, kept);
                 }
             }
             let status = intent.into_map().remove("status");
@@ -198,7 +209,8 @@ async fn request(
         quote(&step.step)
     ))?;
     let credentials = pipeline::credentials(pass.context(), step, "Composition", pass.by).await?;
-    let mut required_resources = pipeline::bootstrap_resources(pass.context(), step).await?;
+    let resources = pipeline::bootstrap_resources(pass.context(), step);
+    let mut required_resources = in_time(pass, resources).await?;
     for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
         requirements.push(Requirement {
             step: step.step.clone(),
@@ -206,7 +218,7 @@ async fn request(
             selector: selector(required),
         });
     }
-    let required_schemas = pipeline::bootstrap_schemas(pass.context(), step).await?;
+    let required_schemas = in_time(pass, pipeline::bootstrap_schemas(pass.context(), step)).await?;
     // The step will most likely require the same resources as last time.
     for (name, selector) in pass.reconciler.dependencies.requirements(&xr.id(), &step.step) {
         if required_resources.contains_key(&name) {
@@ -226,6 +238,15 @@ async fn request(
         required_schemas,
         ..RunFunctionRequest::default()
     })
+}
+
+/// Waits no longer than the reconcile may take.
+async fn in_time<T>(
+    pass: &Pass<'_>,
+    answer: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let late = |_| ReadError::TimedOut("context deadline exceeded".to_owned());
+    tokio::time::timeout_at(pass.by, answer).await.map_err(late)?
 }
 
 /// A remembered selector that matches nothing is requested with an empty set of labels.

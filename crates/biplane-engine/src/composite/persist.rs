@@ -13,6 +13,7 @@ use biplane_cluster::{Apply, Optional, Part, Patch, Precondition, Write};
 use biplane_model::condition::{conditions, replace_conditions};
 use biplane_model::{Map, Object, Value};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::behaviour::Writing;
 use super::pass::{Pass, XR};
@@ -27,7 +28,7 @@ const FINALIZER: &str = "composite.apiextensions.crossplane.io";
 
 /// Writes everything but the status, if it differs. Keeps the pending status, because the response
 /// has only the stored one.
-pub(super) async fn write(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure> {
+pub(super) async fn write(pass: &Pass<'_>, xr: &mut XR, by: Instant) -> Result<(), Failure> {
     const WHAT: &str = "cannot update composite resource";
     match pass.behaviour().writing {
         Writing::Stepwise => {
@@ -37,7 +38,7 @@ pub(super) async fn write(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure> {
             let pending = conditions(&xr.object);
             let token = xr.object.at(&HANDLED_REQUEST).cloned();
             let how = Write::by(MANAGER);
-            let written = pass.cluster().update(&xr.object, Part::Main, &how, pass.by).await;
+            let written = pass.cluster().update(&xr.object, Part::Main, &how, by).await;
             xr.object = written.attempted(WHAT)?;
             xr.stored = xr.object.clone();
             if conditions(&xr.object) != pending {
@@ -50,27 +51,42 @@ pub(super) async fn write(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure> {
         }
         Writing::AtOnce { .. } => {
             xr.unwritten = false;
-            let Some(Value::Object(mut changes)) = difference_but_status(&xr.stored, &xr.object)
-            else {
+            let Some(changes) = difference_but_status(&xr.stored, &xr.object) else {
                 return Ok(());
             };
-            changes.remove("status");
             let how = Write::by(MANAGER).only_if(Precondition::unchanged(&xr.stored));
-            let (id, patch) = (xr.stored.id(), Patch::Merge(Value::Object(changes)));
-            let written = pass.cluster().patch(&id, Part::Main, &patch, &how, pass.by).await;
+            let (id, patch) = (xr.stored.id(), Patch::Merge(changes));
+            let written = pass.cluster().patch(&id, Part::Main, &patch, &how, by).await;
             let written = written.attempted(WHAT)?;
-            let pending = xr.object.get("status").cloned();
-            xr.object = written.clone();
-            xr.stored = written;
-            match pending {
-                Some(status) => xr.object.make_mut().insert("status".into(), status),
-                None => None,
-            };
+            answered(xr, written);
             // The write counts as a new generation if it changed the spec.
             pass.mark(xr, [responsiveness(pass, &id)]);
             Ok(())
         }
     }
+}
+
+/// Takes over the server's answer to a write of everything but the status. The pending status stays.
+fn answered(xr: &mut XR, written: Object) {
+    let pending = xr.object.get("status").cloned();
+    xr.object = written.clone();
+    xr.stored = written;
+    if let Some(status) = pending {
+        xr.object.make_mut().insert("status".into(), status);
+    }
+}
+
+/// Gives up the status that functions desire, because the server refuses it. What the reconciler
+/// adds to the stored status is kept.
+pub(super) fn without_desired_status(xr: &mut XR) {
+    let pending = conditions(&xr.object);
+    let object = xr.object.make_mut();
+    match xr.stored.get("status") {
+        Some(status) => object.insert("status".into(), status.clone()),
+        None => object.remove("status"),
+    };
+    replace_conditions(&mut xr.object, &pending);
+    xr.whole_status = false;
 }
 
 /// The merge patch between two objects, their status aside. `None` if they are equal.
@@ -167,14 +183,14 @@ pub(super) fn add_finalizer(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure>
     Ok(())
 }
 
-/// Removes the finalizer if it is set.
-pub(super) async fn remove_finalizer(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure> {
+/// Removes the finalizer if it is set. Returns whether the composite resource is gone.
+pub(super) async fn remove_finalizer(pass: &Pass<'_>, xr: &mut XR) -> Result<bool, Failure> {
     const WHAT: &str = "cannot update object";
     let mut all = finalizers(&xr.object);
     let before = all.len();
     all.retain(|f| f != FINALIZER);
     if !pass.behaviour().finalizer || all.len() == before {
-        return Ok(());
+        return Ok(false);
     }
     let pending = conditions(&xr.object);
     let written = match pass.behaviour().writing {
@@ -194,15 +210,18 @@ pub(super) async fn remove_finalizer(pass: &Pass<'_>, xr: &mut XR) -> Result<(),
             pass.cluster().patch(&xr.stored.id(), Part::Main, &patch, &how, pass.by).await
         }
     };
-    if let Some(written) = written.optional().attempted(WHAT)? {
-        xr.stored = written.clone();
-        xr.object = written;
-        replace_conditions(&mut xr.object, &pending);
+    let Some(written) = written.optional().attempted(WHAT)? else {
+        return Ok(pass.behaviour().writing != Writing::Stepwise);
+    };
+    match pass.behaviour().writing {
+        Writing::Stepwise => {
+            xr.object = written;
+            replace_conditions(&mut xr.object, &pending);
+            Ok(false)
+        }
+        Writing::AtOnce { .. } => {
+            answered(xr, written);
+            Ok(finalizers(&xr.stored).is_empty())
+        }
     }
-    Ok(())
-}
-
-/// Whether the composite resource is gone: it is being deleted, and its last finalizer was removed.
-pub(super) fn is_gone(xr: &XR) -> bool {
-    finalizers(&xr.stored).is_empty()
 }

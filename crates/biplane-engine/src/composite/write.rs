@@ -137,7 +137,7 @@ pub(super) async fn write_references(
             {
                 layout.set_resources(&mut xr.object, &references)?;
             }
-            persist::write(pass, xr).await
+            persist::write(pass, xr, pass.by).await
         }
     }
 }
@@ -175,8 +175,11 @@ pub(super) async fn apply_composed(
         .iter()
         .map(|(name, Desired { object, ready })| {
             let known = observed.get(name).map(|observed| &observed.object);
-            let applied = pass.cluster().apply(object, Part::Main, known, how, pass.by);
-            let answer = async move { (name.as_str(), *ready, object, applied.await) };
+            let how = fenced(pass, how, object, known);
+            let answer = async move {
+                let applied = pass.cluster().apply(object, Part::Main, known, &how, pass.by).await;
+                (name.as_str(), *ready, object, applied)
+            };
             Box::pin(answer) as BoxFuture<'_, _>
         })
         .collect();
@@ -206,6 +209,16 @@ pub(super) async fn apply_composed(
         all.push(Composed { name: name.to_owned(), ready, synced });
     }
     Ok((all, news))
+}
+
+/// Applies to the very object that was observed, not to another one that got its name meanwhile.
+fn fenced(pass: &Pass<'_>, how: &Apply, intent: &Object, known: Option<&Object>) -> Apply {
+    match known.filter(|known| known.id() == intent.id()) {
+        Some(known) if pass.behaviour().writing != Writing::Stepwise => {
+            how.clone().only_if(Precondition::same(known))
+        }
+        _ => how.clone(),
+    }
 }
 
 /// The status that functions desire, with the conditions of the composite resource.

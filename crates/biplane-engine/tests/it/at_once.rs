@@ -2,19 +2,25 @@
 //! resource, and none when nothing has changed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use biplane_cluster::memory::{ApiServer, Entry, Fault};
-use biplane_cluster::{Cluster as _, Delete, Part, Quiet, Recorder, Skipping, Source, Write};
+use biplane_cluster::memory::{Answer, ApiServer, Entry, Fault};
+use biplane_cluster::{
+    Access, Applied, Apply, Cluster, Delete, Deleted, List, Page, Part, Patch, Query, Quiet,
+    ReadError, Recorder, Skipping, Source, Subscribe, Subscription, Write, WriteError,
+};
 use biplane_engine::Requeue;
 use biplane_engine::composite::{Layout, Writing};
+use biplane_engine::failure::Class;
 use biplane_functions::registry;
-use biplane_model::Object;
+use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::{Call, FunctionRunner, InProcess, RunError};
 use biplane_schema::structural::Schema;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::crashing::definition;
 use crate::world::{World, response, revision, wants};
@@ -251,31 +257,269 @@ async fn while_others_hold_a_deleted_one_its_status_is_written_once() {
     live.is_quiet("deleting").await;
 }
 
-/// Someone changes the composite resource while its functions run.
 #[tokio::test]
 async fn a_write_that_came_first_is_a_silent_reason_to_try_again() {
-    let live = Live::new(1);
-    live.world.respond([wants(&["a"])]);
-    live.world.reconcile().await.unwrap();
-    let calls = {
-        live.server.restart();
-        live.world.reconcile().await.unwrap();
-        live.server.calls()
-    };
-    assert!(calls > 0);
-    for call in 0..calls {
+    let fresh = || {
         let live = Live::new(1);
         live.world.respond([wants(&["a"])]);
         live.server.restart();
-        let answer = biplane_cluster::memory::Answer::Conflict;
-        live.server.inject(Fault { answer, ..Fault::before(call) });
+        live
+    };
+    let undisturbed = fresh();
+    undisturbed.world.reconcile().await.unwrap();
+    let mut silent = 0;
+    for call in 0..undisturbed.server.calls() {
+        let live = fresh();
+        live.server.inject(Fault { answer: Answer::Conflict, ..Fault::before(call) });
         match live.world.reconcile().await {
-            Ok(_) => {}
+            Ok(answer) => {
+                assert_eq!(answer, Requeue::Now, "call {call}");
+                silent += 1;
+                let events = live.world.events();
+                assert!(
+                    !events.iter().any(|e| e.starts_with("Warning")),
+                    "call {call}: {events:?}"
+                );
+            }
             // A read cannot conflict.
-            Err(error) => assert!(error.text.contains("injected fault"), "{error}"),
+            Err(error) => assert_eq!(error.class, Class::Unavailable, "call {call}: {error}"),
         }
-        let warned = live.world.events().iter().any(|e| e.contains("onflict"));
-        assert!(!warned, "call {call}: {:?}", live.world.events());
+    }
+    // The patch, the composed resource and the status.
+    assert_eq!(silent, 3);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_fewer_requests_is_told_apart() {
+    let live = Live::new(1);
+    live.world.respond([wants(&["a"])]);
+    for call in 0..4 {
+        live.server.restart();
+        live.server.inject(Fault { answer: Answer::Throttled, ..Fault::before(call) });
+        let error = live.world.reconcile().await.unwrap_err();
+        assert_eq!(error.class, Class::Throttled(Duration::from_secs(1)), "call {call}: {error}");
+    }
+}
+
+/// A status that the server refuses must not leave the conditions of last time.
+#[tokio::test]
+async fn a_status_that_is_refused_is_reported() {
+    for answer in [Answer::Invalid, Answer::Malformed] {
+        let live = Live::new(1);
+        let wanted = json!({"desired": {"composite": {"resource": {"status": {"phase": "up"}}}}});
+        live.world.respond([response(wanted)]);
+        live.server.restart();
+        live.world.reconcile().await.unwrap();
+        let last = live.server.calls() - 1;
+        let live = Live::new(1);
+        let wanted = json!({"desired": {"composite": {"resource": {"status": {"phase": 3}}}}});
+        live.world.respond([response(wanted)]);
+        live.server.restart();
+        live.server.inject(Fault { answer, ..Fault::before(last) });
+        let error = live.world.reconcile().await.unwrap_err();
+        let text =
+            "cannot apply composite resource status: cannot update composite resource status: ";
+        assert!(error.text.starts_with(text), "{error}");
+        let conditions = live.world.conditions();
+        let synced = format!("Synced=False/ReconcileError {}", error.text);
+        assert!(conditions.contains(&synced), "{conditions:?}");
+        let told = format!("Warning ComposeResources: {}", error.text);
+        assert!(live.world.events().contains(&told), "{:?}", live.world.events());
+        assert_eq!(live.world.xr().at(&["status", "phase"]), None);
+    }
+}
+
+/// What was decided is written even if the functions used up the time.
+#[tokio::test(start_paused = true)]
+async fn decisions_outlive_a_pipeline_that_is_too_slow() {
+    struct Slow;
+
+    #[async_trait]
+    impl FunctionRunner for Slow {
+        async fn run(
+            &self,
+            call: &Call,
+            _request: RunFunctionRequest,
+        ) -> Result<RunFunctionResponse, RunError> {
+            tokio::time::sleep_until(call.deadline.unwrap()).await;
+            Err(RunError::Other("too slow".into()))
+        }
+    }
+    let mut live = Live::new(1);
+    live.world.reconciler.context.runner = Arc::new(Slow);
+    let error = live.world.reconcile().await.unwrap_err();
+    assert!(error.text.ends_with("too slow"), "{error}");
+    let xr = live.world.xr();
+    assert_eq!(xr.str_at(&["spec", "crossplane", "compositionRef", "name"]), "comp");
+    assert!(live.world.conditions().iter().any(|c| c.starts_with("Synced=False/ReconcileError")));
+}
+
+#[tokio::test]
+async fn fields_of_users_in_the_status_follow_the_functions() {
+    let live = Live::new(1);
+    let wanted = |x: u8| {
+        response(json!({"desired": {"composite": {"resource": {"status": {
+            "connectionDetails": {"x": x}, "claimConditionTypes": [x.to_string()],
+        }}}}}))
+    };
+    for x in [1, 2] {
+        live.world.respond([wanted(x)]);
+        *live.world.script.requests.lock().unwrap() = Vec::new();
+        live.world.reconcile().await.unwrap();
+        let xr = live.world.xr();
+        assert_eq!(xr.at(&["status", "connectionDetails", "x"]), Some(&json!(x)));
+        assert_eq!(xr.at(&["status", "claimConditionTypes"]), Some(&json!([x.to_string()])));
+    }
+}
+
+/// The definitions of Crossplane do not declare the token, and a server refuses to apply it.
+#[tokio::test]
+async fn a_token_that_the_definition_does_not_declare_is_not_kept() {
+    for declared in [false, true] {
+        let mut live = Live::new(1);
+        let mut properties = json!({"conditions": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
+        if declared {
+            properties["lastHandledReconcileAt"] = json!({"type": "string"});
+        }
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "status": {"type": "object", "properties": properties},
+        }});
+        let mut strict = definition("Thing", "things");
+        let version = json!([{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema}}]);
+        strict.set_at(&["spec", "versions"], version).unwrap();
+        live.server.register(&strict).unwrap();
+        live.world.reconciler.behaviour.schema = Some(Arc::new(Schema::parse(&schema).unwrap()));
+        let path = ["metadata", "annotations", "crossplane.io/reconcile-requested-at"];
+        live.world.change_xr(|xr| xr.set_at(&path, "token").unwrap());
+        live.world.respond([wants(&["a"])]);
+        for _ in 0..2 {
+            live.world.reconcile().await.unwrap();
+        }
+        let kept = live.world.xr().str_at(&["status", "lastHandledReconcileAt"]) == "token";
+        assert_eq!(kept, declared);
+        assert!(live.world.conditions().contains(&"Ready=True/Available".to_owned()));
+        live.is_quiet("asked for").await;
+    }
+}
+
+/// Counts how many applies of composed resources are under way at a time.
+struct Busy {
+    inner: Arc<ApiServer>,
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Cluster for Busy {
+    async fn apply(
+        &self,
+        intent: &Object,
+        part: Part,
+        known: Option<&Object>,
+        how: &Apply,
+        by: Instant,
+    ) -> Result<Applied, WriteError> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        let applied = self.inner.apply(intent, part, known, how, by).await;
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        applied
+    }
+
+    async fn get(&self, id: &ObjectId, source: Source, by: Instant) -> Result<Object, ReadError> {
+        self.inner.get(id, source, by).await
+    }
+
+    async fn list(
+        &self,
+        gvk: &Gvk,
+        query: &Query,
+        how: &List,
+        by: Instant,
+    ) -> Result<Page, ReadError> {
+        self.inner.list(gvk, query, how, by).await
+    }
+
+    async fn subscribe(
+        &self,
+        gvk: &Gvk,
+        query: &Query,
+        how: &Subscribe,
+        by: Instant,
+    ) -> Result<Subscription, ReadError> {
+        self.inner.subscribe(gvk, query, how, by).await
+    }
+
+    async fn create(&self, object: Object, how: &Write, by: Instant) -> Result<Object, WriteError> {
+        self.inner.create(object, how, by).await
+    }
+
+    async fn update(
+        &self,
+        object: &Object,
+        part: Part,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError> {
+        self.inner.update(object, part, how, by).await
+    }
+
+    async fn patch(
+        &self,
+        id: &ObjectId,
+        part: Part,
+        patch: &Patch,
+        how: &Write,
+        by: Instant,
+    ) -> Result<Object, WriteError> {
+        self.inner.patch(id, part, patch, how, by).await
+    }
+
+    async fn delete(
+        &self,
+        id: &ObjectId,
+        how: &Delete,
+        by: Instant,
+    ) -> Result<Deleted, WriteError> {
+        self.inner.delete(id, how, by).await
+    }
+
+    async fn is_namespaced(&self, gvk: &Gvk, by: Instant) -> Result<bool, ReadError> {
+        self.inner.is_namespaced(gvk, by).await
+    }
+
+    async fn schema(&self, gvk: &Gvk, by: Instant) -> Result<Option<Object>, ReadError> {
+        self.inner.schema(gvk, by).await
+    }
+
+    async fn access(
+        &self,
+        gvk: &Gvk,
+        namespace: &str,
+        verb: &str,
+        by: Instant,
+    ) -> Result<Access, ReadError> {
+        self.inner.access(gvk, namespace, verb, by).await
+    }
+}
+
+#[tokio::test]
+async fn composed_resources_are_applied_side_by_side_up_to_the_bound() {
+    for (parallel, most) in [(1, 1), (3, 3), (100, 12)] {
+        let mut live = Live::new(1);
+        let inner = live.server.clone();
+        let busy = Arc::new(Busy { inner, now: AtomicUsize::new(0), most: AtomicUsize::new(0) });
+        live.world.reconciler.context.cluster = busy.clone();
+        live.world.reconciler.behaviour.writing = Writing::AtOnce { parallel };
+        let names: Vec<_> = (0..12).map(|i| format!("r{i:02}")).collect();
+        live.world.respond([wants(&names.iter().map(String::as_str).collect::<Vec<_>>())]);
+        live.world.reconcile().await.unwrap();
+        assert_eq!(busy.most.load(Ordering::SeqCst), most, "{parallel}");
     }
 }
 
@@ -413,6 +657,10 @@ async fn only_the_very_object_that_was_observed_is_deleted() {
         for _ in 0..2 {
             live.world.reconcile().await.unwrap();
         }
+        // Without labels there is nothing to remove before the delete.
+        let id = live.server.objects().into_iter().find(|o| o.kind() == "ConfigMap").unwrap().id();
+        let labels = Patch::Merge(json!({"metadata": {"labels": null}}));
+        live.server.patch(&id, Part::Main, &labels, &Write::by("x"), soon()).await.unwrap();
         live.world.reconciler.context.runner = Arc::new(Swap(live.server.clone()));
         assert_eq!(live.world.reconcile().await, Ok(Requeue::Now), "a conflict");
         let objects = live.server.objects();

@@ -215,9 +215,8 @@ async fn a_write_that_is_refused_is_explained_by_our_rights() {
         let server = Arc::new(ApiServer::default());
         server.refuse(["create", "patch"]);
         let mut world = World::on(server, 1);
-        let cluster = world.cluster.cluster();
         let user = "system:serviceaccount:system:biplane".into();
-        world.reconciler.authorizer = Some(Authorizer { cluster, user });
+        world.reconciler.authorizer = Some(Authorizer { user });
         world.respond([wants(&["a"])]);
         world
     };

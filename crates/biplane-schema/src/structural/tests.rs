@@ -285,6 +285,7 @@ fn undeclared_fields_of_the_status_are_removed_and_named() {
         },
     }))
     .unwrap();
+    assert!(schema.declares_status("known") && !schema.declares_status("unknown"));
     assert_eq!(schema.prune_status(&mut object), ["status.items[1].b", "status.unknown"]);
     let left = json!({"known": "k", "free": {"any": "thing"}, "items": [{"a": "x"}, {"a": "y"}]});
     assert_eq!(object.get("status"), Some(&left));
