@@ -29,6 +29,11 @@ struct Input {
 }
 
 impl PureFunction for Dummy {
+    /// Its input, which has a limit, decides how long it takes. A thread of its own would cost more.
+    fn checks_budget(&self) -> bool {
+        true
+    }
+
     fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
         let mut answer = response::to(&request, response::DEFAULT_TTL);
         let input: Input = match request::input(&request, "*v1beta1.Response") {

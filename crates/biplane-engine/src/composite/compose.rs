@@ -209,8 +209,12 @@ async fn request(
         quote(&step.step)
     ))?;
     let credentials = pipeline::credentials(pass.context(), step, "Composition", pass.by).await?;
-    let resources = pipeline::bootstrap_resources(pass.context(), step);
-    let mut required_resources = in_time(pass, resources).await?;
+    let (mut required_resources, mut required_schemas) = Default::default();
+    if step.requirements.is_some() {
+        let resources = pipeline::bootstrap_resources(pass.context(), step);
+        required_resources = in_time(pass, resources).await?;
+        required_schemas = in_time(pass, pipeline::bootstrap_schemas(pass.context(), step)).await?;
+    }
     for required in step.requirements.iter().flat_map(|r| &r.required_resources) {
         requirements.push(Requirement {
             step: step.step.clone(),
@@ -218,7 +222,6 @@ async fn request(
             selector: selector(required),
         });
     }
-    let required_schemas = in_time(pass, pipeline::bootstrap_schemas(pass.context(), step)).await?;
     // The step will most likely require the same resources as last time.
     for (name, selector) in pass.reconciler.dependencies.requirements(&xr.id(), &step.step) {
         if required_resources.contains_key(&name) {
