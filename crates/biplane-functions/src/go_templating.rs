@@ -175,9 +175,20 @@ impl GoTemplating {
             self.explained.keep(&message, &failure, &input);
             message
         })?;
-        let documents = output::read(&text)?;
-        documents::apply(documents, request, response)
+        let documents = output::read(&text, budget)?;
+        documents::apply(documents, request, response, budget)
     }
+}
+
+/// The limit for messages, which may quote what a template wrote.
+const MAX_MESSAGE: usize = 64 << 10;
+
+fn cut(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        message.push_str("...");
+    }
+    message
 }
 
 /// Why a template cannot be rendered.
@@ -219,7 +230,7 @@ impl PureFunction for GoTemplating {
             return Err(status);
         }
         if let Err(message) = answered {
-            response::fatal(&mut response, message);
+            response::fatal(&mut response, cut(message));
         }
         Ok(response)
     }
