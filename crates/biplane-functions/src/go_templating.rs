@@ -180,15 +180,18 @@ impl GoTemplating {
     }
 }
 
-/// The limit for messages, which may quote what a template wrote.
-const MAX_MESSAGE: usize = 64 << 10;
+/// The limit for messages, which may quote what a template wrote. The message of a template that
+/// includes itself has about 70 KiB.
+const MAX_MESSAGE: usize = 256 << 10;
 
-fn cut(mut message: String) -> String {
-    if message.len() > MAX_MESSAGE {
-        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
-        message.push_str("...");
+/// Cuts a message in the middle. What went wrong is often at its end.
+fn cut(message: String) -> String {
+    if message.len() <= MAX_MESSAGE {
+        return message;
     }
-    message
+    let (start, _) = message.split_at(message.floor_char_boundary(MAX_MESSAGE / 2));
+    let (_, end) = message.split_at(message.ceil_char_boundary(message.len() - MAX_MESSAGE / 2));
+    format!("{start}...{end}")
 }
 
 /// Why a template cannot be rendered.

@@ -13,6 +13,9 @@ const MAX_DEPTH: usize = 500;
 /// The bytes that a node takes besides its text.
 const NODE_BYTES: u64 = 64;
 
+/// The bytes of a node of a map, which has room for several entries.
+const MAP_BYTES: u64 = 512;
+
 /// Encodes a value like `encoding/json`. `None` if Go cannot encode it. Parts that a value contains
 /// several times are encoded and counted several times.
 pub(super) fn encode(call: &mut Call<'_>, value: &Value) -> Result<Option<Json>, Failure> {
@@ -63,6 +66,8 @@ fn encode_within(call: &mut Call<'_>, value: &Value, depth: usize) -> Result<Jso
             if *map.key() != Type::String {
                 return Err(Stop::Unsupported);
             }
+            let nodes = if map.is_empty() { 0 } else { 1 + map.len() as u64 / 8 };
+            call.reserve(nodes * MAP_BYTES)?;
             let mut out = Map::new();
             for (key, value) in map.pairs() {
                 let Value::Str(key) = key else { return Err(Stop::Unsupported) };

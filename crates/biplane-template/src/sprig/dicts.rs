@@ -79,6 +79,8 @@ fn set(map: &Map, key: &[u8], value: Value) -> Result<(), Failure> {
 
 fn dict(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     reserve_items(call, args.len() as u64)?;
+    // The smallest map has room for several entries.
+    call.reserve(512)?;
     let mut entries = Vec::with_capacity(args.len() / 2 + 1);
     for pair in args.chunks(2) {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::text(""));
