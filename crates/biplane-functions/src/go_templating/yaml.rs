@@ -80,7 +80,7 @@ fn data(call: &mut Call<'_>, value: &Value, depth: usize) -> Result<Data, Failur
         Value::Uint(_, number) => Data::Uint(*number),
         Value::Float(number) => Data::Float(*number),
         Value::Str(text) => {
-            let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let lines = text.split(|byte| *byte == b'\n').count() as u64;
             call.spend(text.len() as u64 / 64)?;
             // Once as it is, and once as it is printed.
             call.reserve(2 * text.len() as u64 + lines * indent)?;

@@ -94,7 +94,7 @@ pub(super) fn functions() -> Vec<Func> {
             })
         }),
         Func::variadic("cat", ANYTHING, Type::String, |call, args| {
-            join_known(call, args, |call, value| call.display(value))
+            join_known(call, args, Call::display)
         }),
         Func::new("indent", COUNTED, Type::String, |call, args| {
             Ok(Value::text(indent(call, text(args, 1), int(args, 0))?))
@@ -256,10 +256,10 @@ fn wrap(
 }
 
 /// The texts of all arguments but nil, with spaces between them.
-fn join_known(
-    call: &mut Call<'_>,
+fn join_known<'a>(
+    call: &mut Call<'a>,
     args: &[Value],
-    show: impl Fn(&mut Call<'_>, &Value) -> Result<Vec<u8>, Failure>,
+    show: impl Fn(&mut Call<'a>, &Value) -> Result<Vec<u8>, Failure>,
 ) -> Result<Value, Failure> {
     let known = args.iter().filter(|value| !matches!(value, Value::Nil));
     let texts = known.map(|value| show(call, value)).collect::<Result<Vec<_>, _>>()?;
