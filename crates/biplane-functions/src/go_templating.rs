@@ -175,9 +175,23 @@ impl GoTemplating {
             self.explained.keep(&message, &failure, &input);
             message
         })?;
-        let documents = output::read(&text)?;
-        documents::apply(documents, request, response)
+        let documents = output::read(&text, budget)?;
+        documents::apply(documents, request, response, budget)
     }
+}
+
+/// The limit for messages, which may quote what a template wrote. The message of a template that
+/// includes itself has about 70 KiB.
+const MAX_MESSAGE: usize = 256 << 10;
+
+/// Cuts a message in the middle. What went wrong is often at its end.
+fn cut(message: String) -> String {
+    if message.len() <= MAX_MESSAGE {
+        return message;
+    }
+    let (start, _) = message.split_at(message.floor_char_boundary(MAX_MESSAGE / 2));
+    let (_, end) = message.split_at(message.ceil_char_boundary(message.len() - MAX_MESSAGE / 2));
+    format!("{start}...{end}")
 }
 
 /// Why a template cannot be rendered.
@@ -219,7 +233,7 @@ impl PureFunction for GoTemplating {
             return Err(status);
         }
         if let Err(message) = answered {
-            response::fatal(&mut response, message);
+            response::fatal(&mut response, cut(message));
         }
         Ok(response)
     }

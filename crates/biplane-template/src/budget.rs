@@ -34,7 +34,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { steps: 10_000_000, output: 64 << 20, memory: 256 << 20, depth: 200_000 }
+        Self { steps: 10_000_000, output: 16 << 20, memory: 256 << 20, depth: 200_000 }
     }
 }
 

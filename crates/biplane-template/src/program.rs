@@ -139,6 +139,9 @@ pub(crate) struct Code {
     pub(crate) empty: bool,
 }
 
+/// About the bytes of a small list or text.
+const SMALL: usize = 64;
+
 /// A set of templates from one text.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
@@ -159,6 +162,22 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// About how many bytes the program takes.
+    pub(crate) fn size(&self) -> usize {
+        let instructions: usize = self.templates.iter().map(|code| code.ops.len()).sum();
+        // Texts and names are parts of the source. They are in nodes, constants and messages.
+        self.source.len() * 4
+            + self.nodes.len() * (size_of::<Node>() + SMALL)
+            + instructions * size_of::<Op>()
+            + self.templates.len() * (size_of::<Code>() + SMALL)
+            + self.consts.len() * size_of::<Literal>()
+            + (self.names.len() + self.symbols.len() + self.messages.len()) * SMALL
+            + self.types.len() * size_of::<Type>()
+            + self.sites.len() * size_of::<Site>()
+            + self.methods.len() * size_of::<MethodSite>()
+            + self.ranges.len() * (size_of::<RangeSite>() + SMALL)
+    }
+
     pub(crate) fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id as usize)
     }

@@ -59,6 +59,11 @@ impl Template {
         &self.0.source
     }
 
+    /// About how many bytes of memory the template takes.
+    pub fn size(&self) -> usize {
+        self.0.size()
+    }
+
     /// The names of the template and of all that it defines, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.by_name.keys().map(String::as_str)

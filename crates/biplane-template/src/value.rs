@@ -226,13 +226,13 @@ impl Value {
         }
     }
 
-    /// The value as `fmt.Sprint` prints it (`%v`). For values that may be huge, use
-    /// [`Call::display`].
-    pub fn display(&self) -> Vec<u8> {
+    /// The value as `fmt.Sprint` prints it (`%v`), or a remark that it is too large. Results are
+    /// printed with [`Call::display`], which counts.
+    pub fn display_in_message(&self) -> Vec<u8> {
         if let Self::Str(text) = self {
             return text.to_vec();
         }
-        print::display(self)
+        print::display_in_message(self)
     }
 
     /// The zero value of a type.

@@ -1,65 +1,58 @@
 //! A cache of decoded inputs and parsed templates.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use biplane_model::object::memory_of_map;
 use biplane_proto::Struct;
 use biplane_template::{Delimiters, ParseError, Template};
 
 use super::input::{Input, InputError};
+use crate::kept::{self, Kept};
 
-/// The number of cached entries: more than the Compositions of one control plane have steps.
-const CAPACITY: usize = 128;
-/// The limit for the text of all cached templates.
-const MAX_BYTES: usize = 8 << 20;
+/// The bytes of all inputs, and of all templates.
+const MAX_BYTES: usize = 32 << 20;
 
-type Decoded = Result<Arc<Input>, InputError>;
+/// The number of each: more than the Compositions of one control plane have steps.
+const MAX_ENTRIES: usize = 256;
 
-/// A parsed text.
-struct Parsed {
-    text: Box<str>,
-    delimiters: Delimiters,
-    template: Result<Template, ParseError>,
+/// A decoded input has about as many bytes as the input itself.
+const PER_INPUT: usize = 2;
+
+/// The latest inputs and templates.
+#[derive(Debug)]
+pub(super) struct Templates {
+    inputs: Kept<Struct, Input>,
+    /// A template knows its text.
+    parsed: Kept<Arc<Delimiters>, Template>,
 }
 
-/// The latest inputs and templates, newest last.
-#[derive(Default)]
-pub(super) struct Templates {
-    inputs: Mutex<Vec<(Struct, Decoded)>>,
-    parsed: Mutex<Vec<Parsed>>,
+impl Default for Templates {
+    fn default() -> Self {
+        let (inputs, parsed) =
+            (Kept::new(MAX_BYTES, MAX_ENTRIES), Kept::new(MAX_BYTES, MAX_ENTRIES));
+        Self { inputs, parsed }
+    }
 }
 
 impl Templates {
     /// Decodes an input, or returns what was decoded before.
-    pub(super) fn input(&self, input: Option<&Struct>) -> Decoded {
+    pub(super) fn input(&self, input: Option<&Struct>) -> Result<Arc<Input>, InputError> {
         let Some(input) = input else { return Input::read(None).map(Arc::new) };
-        let mut known = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         // Inputs from the same process are often the same allocation. Over the wire they are only
         // equal.
-        let same = known.iter().rposition(|(one, _)| one.same(input));
-        if let Some(found) = same.or_else(|| known.iter().rposition(|(one, _)| one == input)) {
-            let entry = known.remove(found);
-            let decoded = entry.1.clone();
-            known.push(entry);
-            return decoded;
+        if let Some(decoded) = self.inputs.find(|known| known.same(input)) {
+            return Ok(decoded);
         }
-        drop(known);
-        let decoded = Input::read(Some(input)).map(Arc::new);
-        let size = |input: &Input| {
-            let inline = input.inline.as_ref();
-            inline.map_or(0, |inline| {
-                inline.template.len() + inline.templates.iter().map(String::len).sum::<usize>()
-            })
-        };
-        if decoded.as_ref().is_ok_and(|input| size(input) > MAX_BYTES / CAPACITY) {
-            return decoded;
+        let hash = kept::hash(&**input.object());
+        if let Some((known, decoded)) = self.inputs.find_hash(hash)
+            && known == *input
+        {
+            return Ok(decoded);
         }
-        let mut known = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= CAPACITY {
-            drop(known.remove(0));
-        }
-        known.push((input.clone(), decoded.clone()));
-        decoded
+        let decoded = Arc::new(Input::read(Some(input))?);
+        let bytes = PER_INPUT * memory_of_map(input);
+        self.inputs.keep(hash, input.clone(), Arc::clone(&decoded), bytes);
+        Ok(decoded)
     }
 
     /// Parses a text, or returns what was parsed before.
@@ -68,46 +61,42 @@ impl Templates {
         text: &str,
         delimiters: &Delimiters,
     ) -> Result<Template, ParseError> {
-        let mut known = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &Parsed| *one.text == *text && one.delimiters == *delimiters;
-        if let Some(found) = known.iter().rposition(is_it) {
-            let entry = known.remove(found);
-            let template = entry.template.clone();
-            known.push(entry);
-            return template;
-        }
-        drop(known);
-        // Parsed without the lock, because long templates take time.
-        let template = super::parse(text, delimiters);
-        if text.len() > MAX_BYTES / 4 {
-            return template;
-        }
-        let mut known = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        let bytes = |known: &[Parsed]| known.iter().map(|one| one.text.len()).sum::<usize>();
-        while !known.is_empty()
-            && (known.len() >= CAPACITY || bytes(&known) + text.len() > MAX_BYTES)
+        let hash = kept::hash(&(text, &delimiters.left, &delimiters.right));
+        if let Some((known, template)) = self.parsed.find_hash(hash)
+            && *known == *delimiters
+            && template.source() == text
         {
-            drop(known.remove(0));
+            return Ok(Template::clone(&template));
         }
-        let (text, delimiters) = (text.into(), delimiters.clone());
-        known.push(Parsed { text, delimiters, template: template.clone() });
-        template
-    }
-}
-
-impl fmt::Debug for Templates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Templates").finish_non_exhaustive()
+        let template = super::parse(text, delimiters)?;
+        let bytes = template.size() + delimiters.left.len() + delimiters.right.len();
+        let key = Arc::new(delimiters.clone());
+        self.parsed.keep(hash, key, Arc::new(template.clone()), bytes);
+        Ok(template)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use biplane_model::Object;
+    use serde_json::json;
+
     use super::*;
 
-    fn kept(templates: &Templates) -> (usize, usize) {
-        let known = templates.parsed.lock().unwrap();
-        (known.len(), known.iter().map(|one| one.text.len()).sum())
+    fn count<K: Clone, V>(kept: &Kept<K, V>) -> usize {
+        let count = Cell::new(0);
+        let _ = kept.find(|_| {
+            count.set(count.get() + 1);
+            false
+        });
+        count.get()
+    }
+
+    fn input(template: &str) -> Struct {
+        let input = json!({"source": "Inline", "inline": {"template": template}});
+        Object::from_value(input).unwrap().into()
     }
 
     #[test]
@@ -117,25 +106,47 @@ mod tests {
         for _ in 0..3 {
             templates.parsed("{{ 1 }}", &default).unwrap();
         }
-        assert_eq!(kept(&templates), (1, 7));
+        assert_eq!(count(&templates.parsed), 1);
         let square = Delimiters { left: "[[".to_owned(), right: "]]".to_owned() };
         templates.parsed("{{ 1 }}", &square).unwrap();
-        assert_eq!(kept(&templates).0, 2);
+        assert_eq!(count(&templates.parsed), 2);
         for number in 0..1000 {
             templates.parsed(&format!("{{{{ {number} }}}}"), &default).unwrap();
         }
-        assert_eq!(kept(&templates).0, CAPACITY);
+        assert_eq!(count(&templates.parsed), MAX_ENTRIES);
     }
 
     #[test]
-    fn the_size_of_all_templates_is_bounded() {
+    fn an_input_is_decoded_once() {
+        let templates = Templates::default();
+        let first = templates.input(Some(&input("a"))).unwrap();
+        let second = templates.input(Some(&input("a"))).unwrap();
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(!Arc::ptr_eq(&first, &templates.input(Some(&input("b"))).unwrap()));
+    }
+
+    #[test]
+    fn failures_are_not_kept() {
+        let templates = Templates::default();
+        templates.parsed("{{ nothing }}", &Delimiters::default()).unwrap_err();
+        let mut wrong = input("a");
+        wrong.make_mut().insert("inline".into(), 1.into());
+        templates.input(Some(&wrong)).unwrap_err();
+        assert_eq!((count(&templates.parsed), count(&templates.inputs)), (0, 0));
+    }
+
+    #[test]
+    fn templates_of_a_megabyte_do_not_add_up() {
         let templates = Templates::default();
         for number in 0..40 {
             let text = format!("{number}{}", "x".repeat(1 << 20));
             templates.parsed(&text, &Delimiters::default()).unwrap();
+            templates.input(Some(&input(&text))).unwrap();
         }
-        assert!(kept(&templates).1 <= MAX_BYTES);
+        for left in [count(&templates.parsed), count(&templates.inputs)] {
+            assert!((5..=16).contains(&left), "{left} are left");
+        }
         templates.parsed(&"y".repeat(4 << 20), &Delimiters::default()).unwrap();
-        assert!(kept(&templates).1 <= MAX_BYTES);
+        assert!(count(&templates.parsed) <= 16);
     }
 }

@@ -8,7 +8,7 @@ use biplane_function::v1::{
     Condition, MatchLabels, Ready, Requirements, ResourceSelector, RunFunctionRequest,
     RunFunctionResponse, Status, Target,
 };
-use biplane_function::{request as asked, response as reply};
+use biplane_function::{Budget, request as asked, response as reply};
 use biplane_go::base64;
 use biplane_go::fmt::quote;
 use biplane_go::time::GoDuration;
@@ -37,6 +37,7 @@ pub(super) fn apply(
     documents: Vec<Map<String, Value>>,
     request: &RunFunctionRequest,
     response: &mut RunFunctionResponse,
+    budget: &Budget,
 ) -> Result<(), String> {
     let observed = asked::observed_composite(request).resource;
     if let Some(ttl) = annotation(&observed, TTL_ANNOTATION) {
@@ -52,6 +53,7 @@ pub(super) fn apply(
         is_composite: (observed.api_version().to_owned(), observed.kind().to_owned()),
     };
     for document in documents {
+        budget.check().map_err(|exceeded| exceeded.to_string())?;
         desired.apply(document, response)?;
     }
     let Desired { composite, composed, requirements, base, .. } = desired;

@@ -1,23 +1,27 @@
 //! Remembers where templates failed, to show it to people.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, PoisonError};
 
 use biplane_function::Explanation;
 use biplane_template::Place;
 
-use super::Failure;
 use super::input::{Inline, Input};
+use super::{Failure, MAX_MESSAGE};
 
 /// How many failures are remembered.
 const CAPACITY: usize = 16;
 
-/// The latest failures by their messages.
+/// The latest failures by the hashes of their messages.
 #[derive(Debug, Default)]
-pub(super) struct Explained(Mutex<Vec<(String, Explanation)>>);
+pub(super) struct Explained(Mutex<Vec<(u64, Explanation)>>);
 
 impl Explained {
     /// Remembers where an inline template failed.
     pub(super) fn keep(&self, message: &str, failure: &Failure, input: &Input) {
+        if message.len() > MAX_MESSAGE {
+            return;
+        }
         let place = match failure {
             Failure::Message(_) => None,
             Failure::Parse(error) => Some(error.place()),
@@ -29,19 +33,30 @@ impl Explained {
         else {
             return;
         };
+        let hash = hash(message);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|(other, _)| other != message);
+        known.retain(|(other, _)| *other != hash);
         if known.len() >= CAPACITY {
             drop(known.remove(0));
         }
-        known.push((message.to_owned(), explanation));
+        known.push((hash, explanation));
     }
 
     pub(super) fn find(&self, message: &str) -> Option<Explanation> {
+        if message.len() > MAX_MESSAGE {
+            return None;
+        }
+        let hash = hash(message);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().rev().find(|(other, _)| other == message);
+        let found = known.iter().rev().find(|(other, _)| *other == hash);
         found.map(|(_, explanation)| explanation.clone())
     }
+}
+
+fn hash(message: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn explain(place: &Place, inline: &Inline) -> Option<Explanation> {

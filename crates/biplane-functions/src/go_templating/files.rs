@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 /// How much may be read for one template.
 const MAX_BYTES: u64 = 16 << 20;
+/// How many files and folders may be read for one template.
+const MAX_ENTRIES: usize = 10_000;
 /// How deeply folders may nest.
 const MAX_DEPTH: usize = 64;
 
@@ -39,7 +41,7 @@ impl Files {
             };
         };
         let root = root.canonicalize().map_err(|error| describe("open", &path, &error))?;
-        let mut reader = Reader { root, texts: Vec::new(), bytes: 0 };
+        let mut reader = Reader { root, texts: Vec::new(), bytes: 0, entries: 0 };
         let start = reader.place(&path);
         let metadata = start.metadata().map_err(|error| describe("open", &path, &error))?;
         if !is_hidden {
@@ -53,6 +55,7 @@ struct Reader {
     root: PathBuf,
     texts: Vec<String>,
     bytes: u64,
+    entries: usize,
 }
 
 impl Reader {
@@ -88,6 +91,10 @@ impl Reader {
         let mut names = Vec::new();
         for entry in entries {
             let entry = entry.map_err(|error| describe("readdirent", path, &error))?;
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                return Err(format!("open {path}: there are more than {MAX_ENTRIES} files"));
+            }
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
         names.sort();
@@ -118,7 +125,13 @@ impl Reader {
 
     fn read(&mut self, path: &str) -> Result<(), String> {
         let place = self.inside(path)?;
+        // Opening a pipe would wait for a writer, and a device may have no end.
+        let metadata =
+            fs::symlink_metadata(&place).map_err(|error| describe("open", path, &error))?;
+        check_regular(path, &metadata)?;
         let file = fs::File::open(place).map_err(|error| describe("open", path, &error))?;
+        let metadata = file.metadata().map_err(|error| describe("open", path, &error))?;
+        check_regular(path, &metadata)?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1)
             .read_to_end(&mut bytes)
@@ -130,6 +143,16 @@ impl Reader {
         self.texts.push(String::from_utf8_lossy(&bytes).into_owned());
         Ok(())
     }
+}
+
+fn check_regular(path: &str, metadata: &Metadata) -> Result<(), String> {
+    if metadata.is_dir() {
+        return Err(describe("read", path, &io::ErrorKind::IsADirectory.into()));
+    }
+    if !metadata.is_file() {
+        return Err(format!("open {path}: not a regular file"));
+    }
+    Ok(())
 }
 
 /// The shortest path that means the same, like Go's `filepath.Clean`.
@@ -224,6 +247,23 @@ mod tests {
         fs::remove_file(folder.path().join("t/out")).unwrap();
         link("folder", "b");
         assert_eq!(files.read("/").unwrap_err(), "read /folder: is a directory");
+    }
+
+    #[test]
+    fn only_regular_files_are_opened_and_not_too_many() {
+        let folder = folder();
+        let files = Files::below(folder.path().to_owned());
+        let socket = folder.path().join("t/b/socket");
+        let _socket = std::os::unix::net::UnixListener::bind(socket).unwrap();
+        assert_eq!(files.read("/t").unwrap_err(), "open /t/b/socket: not a regular file");
+        let many = folder.path().join("many");
+        fs::create_dir(&many).unwrap();
+        for number in 0..=MAX_ENTRIES {
+            fs::File::create(many.join(number.to_string())).unwrap();
+        }
+        assert_eq!(files.read("/many").unwrap_err(), "open /many: there are more than 10000 files");
+        fs::remove_file(many.join("0")).unwrap();
+        assert_eq!(files.read("/many").unwrap().len(), MAX_ENTRIES);
     }
 
     #[test]

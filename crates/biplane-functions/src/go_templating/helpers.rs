@@ -29,24 +29,24 @@ pub(super) fn functions() -> Vec<Func> {
             let [Value::Str(name)] = args else { return wrong() };
             Ok(Value::text([NAME_ANNOTATION.as_bytes(), b": ", name].concat()))
         }),
-        Func::new("getComposedResource", MAP_AND_NAME, Type::DICT, |_, args| {
-            dict_at(args, |name| format!("observed.resources[{name}]resource"))
+        Func::new("getComposedResource", MAP_AND_NAME, Type::DICT, |call, args| {
+            dict_at(call, args, |name| format!("observed.resources[{name}]resource"))
         }),
-        Func::new("getCompositeResource", &[Type::DICT], Type::DICT, |_, args| {
-            dict_at(args, |_| "observed.composite.resource".to_owned())
+        Func::new("getCompositeResource", &[Type::DICT], Type::DICT, |call, args| {
+            dict_at(call, args, |_| "observed.composite.resource".to_owned())
         }),
-        Func::new("getComposedConnectionDetails", MAP_AND_NAME, Type::DICT, |_, args| {
-            dict_at(args, |name| format!("observed.resources[{name}]connectionDetails"))
+        Func::new("getComposedConnectionDetails", MAP_AND_NAME, Type::DICT, |call, args| {
+            dict_at(call, args, |name| format!("observed.resources[{name}]connectionDetails"))
         }),
-        Func::new("getExtraResources", MAP_AND_NAME, Type::LIST, |_, args| {
-            list_at(args, |name| {
+        Func::new("getExtraResources", MAP_AND_NAME, Type::LIST, |call, args| {
+            list_at(call, args, |name| {
                 ["requiredResources", "extraResources"]
                     .map(|field| format!("{field}[{name}].items"))
                     .into()
             })
         }),
-        Func::new("getExtraResourcesFromContext", MAP_AND_NAME, Type::LIST, |_, args| {
-            list_at(args, |name| vec![format!("context[{EXTRA_RESOURCES}][{name}].items")])
+        Func::new("getExtraResourcesFromContext", MAP_AND_NAME, Type::LIST, |call, args| {
+            list_at(call, args, |name| vec![format!("context[{EXTRA_RESOURCES}][{name}].items")])
         }),
         Func::new("getCredentialData", MAP_AND_NAME, Type::BYTES_MAP, credential_data),
     ]
@@ -91,10 +91,19 @@ fn arguments(args: &[Value]) -> Option<(&Map, String)> {
     }
 }
 
+/// The JSON of what is at a path, if there is something that has JSON.
+fn encoded_at(call: &mut Call<'_>, map: &Map, path: &str) -> Result<Option<Json>, Failure> {
+    at(map, path).map_or(Ok(None), |value| json::encode(call, &value))
+}
+
 /// A copy of the object at a path, or a nil map.
-fn dict_at(args: &[Value], path: impl Fn(&str) -> String) -> Result<Value, Failure> {
+fn dict_at(
+    call: &mut Call<'_>,
+    args: &[Value],
+    path: impl Fn(&str) -> String,
+) -> Result<Value, Failure> {
     let Some((map, name)) = arguments(args) else { return wrong() };
-    let found = at(map, &path(&name)).and_then(|value| json::encode(&value));
+    let found = encoded_at(call, map, &path(&name))?;
     Ok(match found {
         Some(object @ Json::Object(_)) => data::of_json(&object),
         _ => Value::Map(Map::nil_dict()),
@@ -102,10 +111,14 @@ fn dict_at(args: &[Value], path: impl Fn(&str) -> String) -> Result<Value, Failu
 }
 
 /// A copy of the list at the first path that leads to one, or a nil list.
-fn list_at(args: &[Value], paths: impl Fn(&str) -> Vec<String>) -> Result<Value, Failure> {
+fn list_at(
+    call: &mut Call<'_>,
+    args: &[Value],
+    paths: impl Fn(&str) -> Vec<String>,
+) -> Result<Value, Failure> {
     let Some((map, name)) = arguments(args) else { return wrong() };
     for path in paths(&name) {
-        match at(map, &path).and_then(|value| json::encode(&value)) {
+        match encoded_at(call, map, &path)? {
             Some(list @ Json::Array(_)) => return Ok(data::of_json(&list)),
             Some(Json::Null) => break,
             _ => {}
@@ -114,11 +127,11 @@ fn list_at(args: &[Value], paths: impl Fn(&str) -> Vec<String>) -> Result<Value,
     Ok(Value::List(List::nil(&Type::Any)))
 }
 
-fn credential_data(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn credential_data(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let Some((map, name)) = arguments(args) else { return wrong() };
     let nothing = || Value::Map(Map::nil(&Type::String, &Type::BYTES));
     // The whole map must still be a request.
-    let request = json::encode(&Value::Map(map.clone()))
+    let request = json::encode(call, &Value::Map(map.clone()))?
         .and_then(|json| biplane_proto::json::from_value::<RunFunctionRequest>(json).ok());
     let Some(request) = request else { return Ok(nothing()) };
     let Ok(found) = request::credentials(&request, &name) else { return Ok(nothing()) };
@@ -129,12 +142,16 @@ fn credential_data(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     Ok(Value::Map(Map::typed(&Type::BYTES, entries)))
 }
 
-fn condition(_: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
+fn condition(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let [Value::Str(kind), Value::Map(map)] = args else { return wrong() };
     let kind = kind.to_lossy().into_owned();
-    let decoded = |path| json::encode(&at(map, path)?).as_ref().and_then(conditions);
-    let known = decoded("resource.status").or_else(|| decoded("status")).unwrap_or_default();
-    let found = known.into_iter().find(|condition| condition.kind == kind);
+    let mut known = None;
+    for path in ["resource.status", "status"] {
+        if known.is_none() {
+            known = encoded_at(call, map, path)?.as_ref().and_then(conditions);
+        }
+    }
+    let found = known.unwrap_or_default().into_iter().find(|condition| condition.kind == kind);
     Ok(Value::object(found.unwrap_or_else(|| Condition {
         kind,
         status: "Unknown".to_owned(),

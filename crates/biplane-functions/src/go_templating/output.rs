@@ -1,7 +1,9 @@
 //! Reads the rendered text: a stream of YAML or JSON documents.
 
+use biplane_function::Budget;
 use biplane_go::fmt::quote;
 use biplane_go::json::{self, StreamError};
+use biplane_model::object::memory_of_map;
 use biplane_model::yaml;
 use biplane_model::{Map, Value};
 
@@ -16,15 +18,29 @@ const SHOWN: usize = 80;
 const SEPARATOR: &[u8] = b"---";
 const TARGET: &str = "map[string]interface {}";
 
+/// The limit for the text of one document. An API server accepts 3 MiB.
+const MAX_DOCUMENT: usize = 4 << 20;
+
+/// The limit for the memory of all documents.
+const MAX_MEMORY: usize = 256 << 20;
+
 /// Reads all documents. Every one is an object with a kind.
-pub(super) fn read(text: &[u8]) -> Result<Vec<Map<String, Value>>, String> {
+pub(super) fn read(text: &[u8], budget: &Budget) -> Result<Vec<Map<String, Value>>, String> {
     let mut stream = Stream::new(text);
     let mut lines = Lines::new(text);
     let mut documents = Vec::new();
+    let mut memory = 0;
     while let Some(document) = stream.next() {
         let document = document
             .map_err(|error| format!("cannot decode manifest: {}", lines.explain(error)))?;
         let Some(document) = document else { continue };
+        budget.check().map_err(|exceeded| exceeded.to_string())?;
+        memory += memory_of_map(&document);
+        if memory > MAX_MEMORY {
+            return Err(format!(
+                "the rendered documents need more than {MAX_MEMORY} bytes of memory"
+            ));
+        }
         check_annotations(&document)?;
         documents.push(document);
         lines.next_document();
@@ -76,9 +92,10 @@ impl<'text> Stream<'text> {
     fn next_json(&mut self) -> Option<Document> {
         let (bare, with_offset) = match json::decode_next(self.text, self.at) {
             Err(StreamError::End) => return None,
+            Ok(next) if next.end - next.start > MAX_DOCUMENT => return Some(Err(too_large())),
             Ok(next) => match next.error.map_or_else(
                 || {
-                    object(next.value, || {
+                    object(next.value, |_| {
                         let bytes = self.text.get(next.start..next.end).unwrap_or_default();
                         String::from_utf8_lossy(bytes).into_owned()
                     })
@@ -158,10 +175,17 @@ impl<'text> Stream<'text> {
                     return Some(of_yaml(&document));
                 }
             }
+            if document.len() + line.len() > MAX_DOCUMENT {
+                return Some(Err(too_large()));
+            }
             document.extend_from_slice(line);
             document.push(b'\n');
         }
     }
+}
+
+fn too_large() -> Unreadable {
+    Unreadable::Message(format!("a document is larger than {MAX_DOCUMENT} bytes"))
 }
 
 /// Go's whitespace.
@@ -173,8 +197,7 @@ fn of_yaml(text: &[u8]) -> Document {
     let mut value = yaml::read_document(text)
         .map_err(|error| Unreadable::Yaml(format!("error converting YAML to JSON: {error}")))?;
     whole(&mut value);
-    let copy = value.clone();
-    object(value, || json::to_string(&copy)).map_err(|error| {
+    object(value, |map| json::to_string(&Value::Object(map))).map_err(|error| {
         Unreadable::Message(format!("error unmarshaling JSON: while decoding JSON: {error}"))
     })
 }
@@ -197,7 +220,7 @@ fn whole(value: &mut Value) {
 /// The object with a kind, or nothing for null.
 fn object(
     value: Value,
-    text: impl FnOnce() -> String,
+    text: impl FnOnce(Map<String, Value>) -> String,
 ) -> Result<Option<Map<String, Value>>, String> {
     match value {
         Value::Null => Ok(None),
@@ -205,7 +228,7 @@ fn object(
             // A malformed version hides the kind.
             let known = text_of(&map, "apiVersion").matches('/').count() <= 1;
             if text_of(&map, "kind").is_empty() || !known {
-                return Err(format!("Object 'Kind' is missing in '{}'", text()));
+                return Err(format!("Object 'Kind' is missing in '{}'", text(map)));
             }
             Ok(Some(map))
         }
@@ -258,31 +281,38 @@ const TARGET_SHORT: &str = "map[string]interface{}";
 /// A value and its type as Go prints them.
 fn described(value: &Value) -> (String, String) {
     let value = data::of_json(value);
-    let shown = String::from_utf8_lossy(&value.display()).into_owned();
+    let shown = String::from_utf8_lossy(&value.display_in_message()).into_owned();
     (shown, value.type_name())
 }
 
 /// Finds lines of the text for error messages, with upstream's arithmetic.
 struct Lines<'text> {
-    all: Vec<&'text [u8]>,
+    text: &'text [u8],
     start: usize,
+    /// What is behind the first `start` lines, if there may be a separator.
+    rest: Option<&'text [u8]>,
     documents: usize,
 }
 
 impl<'text> Lines<'text> {
     fn new(text: &'text [u8]) -> Self {
-        let all = text.split(|byte| *byte == b'\n').collect();
-        let mut lines = Self { all, start: 1, documents: 0 };
+        let (_, rest) = first_line(text);
+        let mut lines = Self { text, start: 1, rest, documents: 0 };
         lines.move_to_separator();
         lines
     }
 
     /// Moves to the next line that is only a separator, if there is one.
     fn move_to_separator(&mut self) {
-        let is_separator = |line: &&[u8]| trim(line) == "---";
-        let below = self.all.iter().skip(self.start).position(is_separator);
-        if let Some(below) = below {
-            self.start += below + 1;
+        let mut below = 0;
+        while let Some(text) = self.rest {
+            let (line, rest) = first_line(text);
+            self.rest = rest;
+            below += 1;
+            if line.windows(SEPARATOR.len()).any(|part| part == SEPARATOR) && trim(line) == "---" {
+                self.start += below;
+                return;
+            }
         }
     }
 
@@ -304,7 +334,8 @@ impl<'text> Lines<'text> {
             return text;
         };
         let absolute = self.start + line;
-        let Some(context) = absolute.checked_sub(1).and_then(|at| self.all.get(at)) else {
+        let mut lines = self.text.split(|byte| *byte == b'\n');
+        let Some(context) = absolute.checked_sub(1).and_then(|at| lines.nth(at)) else {
             return text;
         };
         let context = trim(context);
@@ -318,6 +349,14 @@ impl<'text> Lines<'text> {
             "error converting YAML to JSON: yaml: line {absolute} (document {document}, line \
              {line}) near: '{shown}': {problem}"
         )
+    }
+}
+
+/// The first line, and what is behind it.
+fn first_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match text.iter().position(|byte| *byte == b'\n') {
+        Some(end) => (text.get(..end).unwrap_or_default(), text.get(end + 1..)),
+        None => (text, None),
     }
 }
 

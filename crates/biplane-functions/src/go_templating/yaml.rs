@@ -17,31 +17,62 @@ const MAX_DEPTH: usize = 500;
 /// Prints a value.
 pub(super) fn to_yaml(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let [value] = args else { return Err(Failure::new("no value")) };
-    let mut size = 0;
-    let data = data(value, MAX_DEPTH, &mut size)?;
-    call.spend(size / 64)?;
-    call.reserve(size)?;
+    let data = data(call, value, MAX_DEPTH)?;
     Ok(Value::text(yaml::encode_document(&data)))
 }
 
 /// Reads a text.
 pub(super) fn from_yaml(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let [Value::Str(text)] = args else { return Err(Failure::new("no text")) };
-    call.spend(text.len() as u64 / 64)?;
+    call.spend(text.len() as u64 / 8)?;
+    let reserved = text.len() as u64 * READ_BYTES;
+    call.reserve(reserved)?;
     let data = yaml::decode_document(text).map_err(|error| Failure::new(error.to_string()))?;
+    // Aliases make more than the text shows.
+    call.reserve(size(&data).saturating_sub(reserved))?;
     Ok(value(data))
 }
 
-/// The bytes that a node takes besides its text.
-const NODE_BYTES: u64 = 32;
+/// The bytes that a node takes besides its text, while it is printed and afterwards.
+const NODE_BYTES: u64 = 64;
 
-fn data(value: &Value, depth: usize, size: &mut u64) -> Result<Data, Failure> {
+/// The bytes that a byte of text can become: a node can be as short as `1,`.
+const READ_BYTES: u64 = 64;
+
+/// The bytes of a map besides its entries.
+const MAP_BYTES: u64 = 512;
+
+/// The columns of one level.
+const INDENT: usize = 4;
+
+/// About how many bytes a value takes.
+fn size(data: &Data) -> u64 {
+    NODE_BYTES
+        + match data {
+            Data::Text(text) | Data::Time(text) => text.len() as u64,
+            Data::Bytes(bytes) => bytes.len() as u64,
+            Data::List(items) => items.iter().map(size).sum(),
+            Data::Map(entries) => {
+                MAP_BYTES + entries.iter().map(|(key, one)| size(key) + size(one)).sum::<u64>()
+            }
+            Data::Struct(fields) => {
+                let sizes = fields.iter().map(|(key, one)| key.len() as u64 + size(one));
+                MAP_BYTES + sizes.sum::<u64>()
+            }
+            _ => 0,
+        }
+}
+
+fn data(call: &mut Call<'_>, value: &Value, depth: usize) -> Result<Data, Failure> {
     let Some(depth) = depth.checked_sub(1) else {
         return Err(Failure::new(format!(
             "yaml: lists and objects are nested more than {MAX_DEPTH} deep"
         )));
     };
-    *size += NODE_BYTES;
+    call.spend(1)?;
+    // Every line is indented.
+    let indent = (INDENT * (MAX_DEPTH - depth)) as u64;
+    call.reserve(NODE_BYTES + indent)?;
     Ok(match value {
         Value::Nil => Data::Null,
         Value::Bool(flag) => Data::Bool(*flag),
@@ -49,19 +80,22 @@ fn data(value: &Value, depth: usize, size: &mut u64) -> Result<Data, Failure> {
         Value::Uint(_, number) => Data::Uint(*number),
         Value::Float(number) => Data::Float(*number),
         Value::Str(text) => {
-            *size += text.len() as u64;
+            let lines = text.split(|byte| *byte == b'\n').count() as u64;
+            call.spend(text.len() as u64 / 64)?;
+            // Once as it is, and once as it is printed.
+            call.reserve(2 * text.len() as u64 + lines * indent)?;
             text_data(text)
         }
         Value::List(list) => {
             let items = list.to_vec();
-            Data::List(items.iter().map(|i| data(i, depth, size)).collect::<Result<_, _>>()?)
+            Data::List(items.iter().map(|i| data(call, i, depth)).collect::<Result<_, _>>()?)
         }
         Value::Map(map) => {
             let pairs = map.pairs().into_iter();
-            let pairs = pairs.map(|(k, v)| Ok((data(&k, depth, size)?, data(&v, depth, size)?)));
+            let pairs = pairs.map(|(k, v)| Ok((data(call, &k, depth)?, data(call, &v, depth)?)));
             Data::Map(pairs.collect::<Result<_, Failure>>()?)
         }
-        Value::Object(object) => of_object(object.as_ref(), value, depth, size)?,
+        Value::Object(object) => of_object(call, object.as_ref(), value, depth)?,
         Value::Complex(..) => {
             return Err(Failure::new(format!("cannot marshal type: {}", value.type_name())));
         }
@@ -76,10 +110,10 @@ fn text_data(text: &[u8]) -> Data {
 }
 
 fn of_object(
+    call: &mut Call<'_>,
     object: &dyn Object,
     value: &Value,
     depth: usize,
-    size: &mut u64,
 ) -> Result<Data, Failure> {
     if let Some(time) = time_of(object) {
         return Ok(Data::Time(time.rfc3339()));
@@ -92,10 +126,10 @@ fn of_object(
         return Ok(Data::Text(object.string().unwrap_or_default()));
     }
     if let Some(underlying) = object.underlying() {
-        return data(&underlying, depth, size);
+        return data(call, &underlying, depth);
     }
     let fields = object.fields().into_iter();
-    let fields = fields.map(|(name, value)| Ok((name.to_lowercase(), data(&value, depth, size)?)));
+    let fields = fields.map(|(name, value)| Ok((name.to_lowercase(), data(call, &value, depth)?)));
     fields.collect::<Result<_, Failure>>().map(Data::Struct)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use biplane_function::PureFunction;
-use biplane_function::v1::{Requirements, RunFunctionRequest, RunFunctionResponse};
+use biplane_function::v1::{Requirements, RunFunctionRequest, RunFunctionResponse, Severity};
 use biplane_functions::go_templating::GoTemplating;
 use biplane_model::yaml;
 use biplane_proto::json;
@@ -161,27 +161,83 @@ fn composes_as_the_table_of_the_specification_says() {
 /// Templates that would take for ever, or all memory.
 #[test]
 fn hostile_templates_end_with_a_fatal_result() {
-    let nested = format!("{}{}", "{{ if true }}".repeat(10_000), "{{ end }}".repeat(10_000));
     let long = format!("{{{{ $x := 1 }}}}{}", "{{ $x }}".repeat(1 << 17));
-    for (template, part) in [
-        ("{{ range until 10000000 }}{{ . }}{{ end }}", "template"),
-        ("{{ range $i := until 5000 }}{{ range until 5000 }}{{ end }}{{ end }}", "steps"),
-        ("{{ range until 4000 }}{{ repeat 1000000 \"x\" }}{{ end }}", "bytes"),
-        ("{{ repeat 2147483647 \"x\" }}", "bytes"),
-        ("{{ printf \"%2147483647d\" 1 }}", ""),
+    // Each level contains the one before it twice.
+    let shared = |more: &str| {
+        format!(
+            "{{{{ $x := dict }}}}{{{{ range until 30 }}}}{{{{ $x = dict \"a\" $x \"b\" $x }}}}\
+             {{{{ end }}}}{more}"
+        )
+    };
+    let (steps, memory) = ("more than 10000000 steps", "more than 268435456 bytes of memory");
+    let (output, document) = ("writes more than 16777216 bytes", "larger than 4194304 bytes");
+    let json = shared("{{ toJson $x }}");
+    let rows = [
+        ("{{ range until 10000000 }}{{ . }}{{ end }}", steps),
+        ("{{ range $i := until 5000 }}{{ range until 5000 }}{{ end }}{{ end }}", steps),
+        ("{{ range until 4000 }}{{ repeat 1000000 \"x\" }}{{ end }}", output),
+        ("{{ repeat 2147483647 \"x\" }}", memory),
         ("{{ define \"a\" }}{{ template \"a\" . }}{{ end }}{{ template \"a\" . }}", "exceeded"),
         ("{{ define \"a\" }}{{ include \"a\" . }}{{ end }}{{ include \"a\" . }}", "nested"),
         ("{{ $d := dict }}{{ $_ := set $d \"d\" $d }}{{ toYaml $d }}", "deep"),
-        (nested.as_str(), ""),
-        (long.as_str(), ""),
-    ] {
+        ("{{ $_ := fromYaml (printf \"[%s]\" (repeat 10000000 \"1,\")) }}", memory),
+        ("{{ $_ := fromJson (printf \"[%s1]\" (repeat 20000000 \"1,\")) }}", memory),
+        ("a: [{{ repeat 30000000 \"1,\" }}]", output),
+        ("a: [{{ repeat 4000000 \"1,\" }}]", document),
+        ("{\"a\": [{{ repeat 4000000 \"1,\" }}1]}", document),
+        (
+            "{{ range until 3 }}\n---\nkind: A\na: [{{ repeat 280000 \"{a: 1},\" }}]{{ end }}",
+            "more than 268435456 bytes",
+        ),
+        ("{{ $_ := regexMatch `a{1000}` (repeat 20000000 \"b\") }}", steps),
+        ("{{ fail (repeat 1000000 \"x\") }}", "error calling fail"),
+        (json.as_str(), steps),
+        (long.as_str(), "cannot unmarshal string"),
+    ];
+    let rows = rows.map(|(template, part)| (template.to_owned(), part));
+    let calls = [
+        "{{ toYaml $x }}",
+        "{{ toString $x }}",
+        "{{ quote $x }}",
+        "{{ squote $x }}",
+        "{{ cat $x }}",
+        "{{ join \",\" (list $x) }}",
+        "{{ sortAlpha $x }}",
+        "{{ sortAlpha (list $x) }}",
+        "{{ toStrings (list $x) }}",
+        "{{ toDecimal $x }}",
+        "{{ dict $x 1 }}",
+        "{{ getResourceCondition \"Ready\" (dict \"status\" $x) }}",
+        "{{ getCompositeResource (dict \"observed\" (dict \"composite\" (dict \"resource\" $x))) }}",
+        "{{ getExtraResources (dict \"extraResources\" (dict \"a\" (dict \"items\" (list $x)))) \"a\" }}",
+        "{{ getCredentialData (dict \"context\" $x) \"a\" }}",
+    ];
+    let mut wrong = Vec::new();
+    for (template, part) in rows.into_iter().chain(calls.map(|call| (shared(call), memory))) {
         let request = json!({"input": {"source": "Inline", "inline": {"template": template}}});
         let answer = GoTemplating::default().run(json::from_value(request).unwrap()).unwrap();
-        let message = answer.results.first().map(|result| result.message.clone());
-        let shown = template.chars().take(60).collect::<String>();
-        if !part.is_empty() {
-            let message = message.unwrap_or_default();
-            assert!(message.contains(part), "{shown}: {message}");
+        let shown = template.chars().rev().take(100).collect::<Vec<_>>();
+        let shown: String = shown.into_iter().rev().collect();
+        let [result] = answer.results.as_slice() else {
+            wrong.push(format!("{shown}: {} results", answer.results.len()));
+            continue;
+        };
+        let message = result.message.chars().take(200).collect::<String>();
+        let fatal = result.severity == Severity::Fatal as i32;
+        if !fatal || !result.message.contains(part) || result.message.len() > 300_000 {
+            wrong.push(format!("{shown}: {} bytes: {message}", result.message.len()));
         }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is large, but not too large, is answered.
+#[test]
+fn large_templates_are_answered() {
+    let nested = format!("{}{}", "{{ if true }}".repeat(10_000), "{{ end }}".repeat(10_000));
+    for template in [nested.as_str(), "{{ $_ := printf \"%2147483647d\" 1 }}"] {
+        let request = json!({"input": {"source": "Inline", "inline": {"template": template}}});
+        let answer = GoTemplating::default().run(json::from_value(request).unwrap()).unwrap();
+        assert_eq!(answer.results, [], "{}", template.chars().take(60).collect::<String>());
     }
 }

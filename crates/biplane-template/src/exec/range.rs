@@ -65,7 +65,8 @@ impl Machine<'_> {
         let value = self.pop().unbox();
         let (otherwise, names) =
             self.range(site).map_or((0, 0), |range| (range.otherwise, range.names.len()));
-        let shown = |value: &Value| String::from_utf8_lossy(&value.display()).into_owned();
+        let shown =
+            |value: &Value| String::from_utf8_lossy(&value.display_in_message()).into_owned();
         let one_variable = |value: &Value| {
             if names > 1 {
                 let value = shown(value);

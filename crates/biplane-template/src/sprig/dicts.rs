@@ -79,10 +79,13 @@ fn set(map: &Map, key: &[u8], value: Value) -> Result<(), Failure> {
 
 fn dict(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     reserve_items(call, args.len() as u64)?;
-    let entries = args.chunks(2).map(|pair| {
+    // The smallest map has room for several entries.
+    call.reserve(512)?;
+    let mut entries = Vec::with_capacity(args.len() / 2 + 1);
+    for pair in args.chunks(2) {
         let value = pair.get(1).cloned().unwrap_or_else(|| Value::text(""));
-        (Text::from(to_string(any(pair, 0))), value)
-    });
+        entries.push((Text::from(to_string(call, any(pair, 0))?), value));
+    }
     Ok(Value::dict(entries))
 }
 

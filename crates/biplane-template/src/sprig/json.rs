@@ -56,7 +56,8 @@ type Decoded = Result<(Value, Option<String>), String>;
 /// Decodes JSON. All numbers are doubles.
 fn decode(call: &mut Call<'_>, text: &[u8]) -> Result<Decoded, Failure> {
     call.spend(text.len() as u64 / 8)?;
-    call.reserve(text.len() as u64 * 4)?;
+    // A value can be as short as `1,`.
+    call.reserve(text.len() as u64 * 64)?;
     Ok(biplane_go::json::decode(text).map(|(value, error)| (untyped(&value), error)))
 }
 

@@ -20,8 +20,9 @@ pub(super) fn functions() -> Vec<Func> {
         Func::new("atoi", &[Type::String], Type::INT, |_, args| {
             Ok(Value::int(atoi(text(args, 0))))
         }),
-        Func::new("toDecimal", ANY, Type::INT64, |_, args| {
-            Ok(Value::int64(to_decimal(any(args, 0))))
+        Func::new("toDecimal", ANY, Type::INT64, |call, args| {
+            let text = call.display(any(args, 0))?;
+            Ok(Value::int64(to_decimal(&text)))
         }),
         Func::new("add1", ANY, Type::INT64, |_, args| {
             Ok(Value::int64(to_int64(any(args, 0)).wrapping_add(1)))
@@ -72,10 +73,9 @@ pub(super) fn functions() -> Vec<Func> {
     functions
 }
 
-/// The text of a value, read as an octal number.
-fn to_decimal(value: &Value) -> i64 {
-    let text = value.display();
-    let (negative, digits) = sign(&text);
+/// A text, read as an octal number.
+fn to_decimal(text: &[u8]) -> i64 {
+    let (negative, digits) = sign(text);
     let mut number = if digits.is_empty() { None } else { Some(0_i128) };
     for byte in digits {
         number = match (number, byte) {

@@ -13,6 +13,9 @@ const MATCH: &[Type] = &[Type::String, Type::String];
 const LIMITED: &[Type] = &[Type::String, Type::String, Type::INT];
 const REPLACE: &[Type] = &[Type::String, Type::String, Type::String];
 
+/// How many steps of a search count as one step of a template.
+const SEARCH_STEPS: u64 = 1000;
+
 pub(super) fn functions() -> Vec<Func> {
     let is_match: Body =
         |_, regex, args| Ok(regex.is_match(text(args, 1)).map_err(unusable)?.into());
@@ -99,6 +102,7 @@ fn compile(call: &mut Call<'_>, args: &[Value]) -> Result<Result<GoRegex, String
     match GoRegex::new(pattern) {
         Ok(regex) => {
             call.reserve(regex.size() as u64)?;
+            call.spend(regex.search_steps(text(args, 1).len()) / SEARCH_STEPS)?;
             Ok(Ok(regex))
         }
         Err(error) => Ok(Err(error.to_string())),

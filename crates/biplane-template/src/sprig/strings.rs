@@ -83,15 +83,18 @@ pub(super) fn functions() -> Vec<Func> {
         }),
         Func::new("wrapWith", &[Type::INT, Type::String, Type::String], Type::String, wrap_with),
         Func::variadic("quote", ANYTHING, Type::String, |call, args| {
-            join_known(call, args, |value| {
-                biplane_go::fmt::quote_bytes(&to_string(value)).into_bytes()
+            join_known(call, args, |call, value| {
+                let text = to_string(call, value)?;
+                Ok(biplane_go::fmt::quote_bytes(&text).into_bytes())
             })
         }),
         Func::variadic("squote", ANYTHING, Type::String, |call, args| {
-            join_known(call, args, |value| [b"'", value.display().as_slice(), b"'"].concat())
+            join_known(call, args, |call, value| {
+                Ok([b"'", call.display(value)?.as_slice(), b"'"].concat())
+            })
         }),
         Func::variadic("cat", ANYTHING, Type::String, |call, args| {
-            join_known(call, args, Value::display)
+            join_known(call, args, Call::display)
         }),
         Func::new("indent", COUNTED, Type::String, |call, args| {
             Ok(Value::text(indent(call, text(args, 1), int(args, 0))?))
@@ -106,7 +109,7 @@ pub(super) fn functions() -> Vec<Func> {
             Ok(any(args, chosen).clone())
         }),
         Func::new("toString", ANYTHING, Type::String, |call, args| {
-            made(call, to_string(any(args, 0)))
+            Ok(Value::text(to_string(call, any(args, 0))?))
         }),
         Func::new("toStrings", ANYTHING, Type::STRINGS, |call, args| {
             Ok(Value::List(to_strings(call, any(args, 0))?))
@@ -134,8 +137,17 @@ pub(super) fn functions() -> Vec<Func> {
 }
 
 /// A value as `toString` prints it: bytes are text.
-pub(super) fn to_string(value: &Value) -> Vec<u8> {
-    value.as_byte_slice().unwrap_or_else(|| value.display())
+pub(super) fn to_string(call: &mut Call<'_>, value: &Value) -> Result<Vec<u8>, Failure> {
+    if let Value::Str(text) = value {
+        call.reserve(text.len() as u64)?;
+    }
+    match value.as_byte_slice() {
+        Some(bytes) => {
+            call.reserve(bytes.len() as u64)?;
+            Ok(bytes)
+        }
+        None => call.display(value),
+    }
 }
 
 /// The strings of a list. What is not a list is one string.
@@ -146,13 +158,14 @@ pub(super) fn to_strings(call: &mut Call<'_>, value: &Value) -> Result<List, Fai
             let known: Vec<Value> = list.to_vec();
             call.spend(known.len() as u64)?;
             let known = known.iter().filter(|item| !matches!(item, Value::Nil));
-            known.map(|item| Value::text(to_string(item))).collect()
+            known
+                .map(|item| Ok(Value::text(to_string(call, item)?)))
+                .collect::<Result<_, Failure>>()?
         }
         Value::Nil => Vec::new(),
-        value => vec![Value::text(to_string(value))],
+        value => vec![Value::text(to_string(call, value)?)],
     };
-    let bytes = items.iter().map(|item| size(item) + ITEM).sum();
-    call.reserve(bytes)?;
+    call.reserve(items.len() as u64 * ITEM)?;
     Ok(List::new(&Type::String, items))
 }
 
@@ -243,13 +256,13 @@ fn wrap(
 }
 
 /// The texts of all arguments but nil, with spaces between them.
-fn join_known(
-    call: &mut Call<'_>,
+fn join_known<'a>(
+    call: &mut Call<'a>,
     args: &[Value],
-    show: impl Fn(&Value) -> Vec<u8>,
+    show: impl Fn(&mut Call<'a>, &Value) -> Result<Vec<u8>, Failure>,
 ) -> Result<Value, Failure> {
     let known = args.iter().filter(|value| !matches!(value, Value::Nil));
-    let texts: Vec<Vec<u8>> = known.map(show).collect();
+    let texts = known.map(|value| show(call, value)).collect::<Result<Vec<_>, _>>()?;
     made(call, texts.join(&b' '))
 }
 
@@ -295,7 +308,7 @@ fn join(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
 fn sort_alpha(call: &mut Call<'_>, args: &[Value]) -> Result<Value, Failure> {
     let value = any(args, 0);
     if !matches!(value, Value::List(_)) {
-        return Ok(Value::strings([to_string(value)]));
+        return Ok(Value::strings([to_string(call, value)?]));
     }
     let list = to_strings(call, value)?;
     call.spend(list.len() as u64)?;

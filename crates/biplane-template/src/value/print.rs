@@ -13,8 +13,8 @@ pub const MAX_NESTING: usize = 500;
 /// How many values are printed at most where no budget is at hand, which is in messages.
 const MAX_ITEMS: usize = 100_000;
 
-/// A value as `%v` prints it. For values that may be huge, use [`super::Call::display`].
-pub fn display(value: &Value) -> Vec<u8> {
+/// A value as `%v` prints it, or a remark that it is too large.
+pub fn display_in_message(value: &Value) -> Vec<u8> {
     let mut left = MAX_ITEMS;
     match item(value, &mut left, 0) {
         Ok(item) => fmt::display(Arg::Item(&item)),

@@ -134,7 +134,7 @@ fn template(
 }
 
 fn not_text(what: &str, value: &Value) -> Failure {
-    let shown = value.display();
+    let shown = value.display_in_message();
     Failure::new(format!("{what}: {} is not a string", String::from_utf8_lossy(&shown)))
 }
 
