@@ -50,7 +50,7 @@ fn settings_apply_where_the_input_says_nothing() {
     assert!(message(&response).contains("\"other\""), "{response:?}");
 }
 
-/// GT-D8
+/// Another time and other random numbers.
 #[derive(Debug)]
 struct Other;
 impl World for Other {
@@ -63,6 +63,7 @@ impl World for Other {
     }
 }
 
+/// GT-D8
 #[test]
 fn rendering_is_reproducible_unless_the_world_changes() {
     let template =
