@@ -1,14 +1,15 @@
 //! Runs a parser on mutated input: fuzzing without a special compiler.
 //!
 //! ```text
-//! mutate("decode a request", &corpus, Duration::from_secs(2), |bytes| {
+//! mutate("decode a request", &corpus, 10_000, |bytes| {
 //!     let _ = Request::decode(bytes);
 //! });
 //! ```
 //!
 //! Every input depends only on a seed and the corpus. A failure shows the seed. If
-//! `BIPLANE_MUTATE_SEED` is set to it, the same input is tried first. The caller or
-//! `BIPLANE_MUTATE_SECONDS` sets the duration of the search.
+//! `BIPLANE_MUTATE_SEED` is set to it, the same input is tried first. The caller says how many inputs
+//! are tried, so that a test has the same result on a fast and on a slow machine. If
+//! `BIPLANE_MUTATE_SECONDS` is set, the search goes on for that long instead.
 
 mod damage;
 
@@ -20,18 +21,24 @@ use damage::damage;
 
 use crate::random::Random;
 
-/// How long each parser is tested in a run of all tests.
-pub const BUDGET: Duration = Duration::from_secs(10);
+/// When a search ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// After this many mutated inputs.
+    Tries(u64),
+    /// After this time.
+    After(Duration),
+}
 
-/// Runs `run` on the corpus and on mutated copies of it until the time is up.
+/// Runs `run` on the corpus and on `tries` mutated copies of it.
 ///
 /// # Panics
 ///
 /// Panics if `run` panics, with the seed and the input in hexadecimal digits.
-pub fn mutate(name: &str, corpus: &[&[u8]], budget: Duration, run: impl Fn(&[u8])) {
+pub fn mutate(name: &str, corpus: &[&[u8]], tries: u64, run: impl Fn(&[u8])) {
     let seed = setting("BIPLANE_MUTATE_SEED").unwrap_or(0);
-    let budget = setting("BIPLANE_MUTATE_SECONDS").map_or(budget, Duration::from_secs);
-    search(name, corpus, seed, budget, &run);
+    let seconds = setting("BIPLANE_MUTATE_SECONDS").map(Duration::from_secs);
+    search(name, corpus, seed, seconds.map_or(End::Tries(tries), End::After), &run);
 }
 
 fn setting(name: &str) -> Option<u64> {
@@ -42,22 +49,25 @@ fn setting(name: &str) -> Option<u64> {
     number.ok()
 }
 
-fn search(name: &str, corpus: &[&[u8]], seed: u64, budget: Duration, run: &dyn Fn(&[u8])) {
+fn search(name: &str, corpus: &[&[u8]], seed: u64, end: End, run: &dyn Fn(&[u8])) {
     for (index, input) in corpus.iter().enumerate() {
         attempt(input, run, || {
             format!("{name}: panicked on entry {index} of the corpus, unchanged")
         });
     }
     let start = Instant::now();
-    let mut seed = seed;
-    loop {
+    for tries in 1.. {
+        let seed = seed.wrapping_add(tries - 1);
         let input = damage(corpus, &mut Random::new(seed));
         attempt(&input, run, || format!("{name}: panicked with BIPLANE_MUTATE_SEED={seed}"));
         // Checked after the run, so that a requested seed is always tried.
-        if start.elapsed() >= budget {
+        let is_over = match end {
+            End::Tries(wanted) => tries >= wanted,
+            End::After(time) => start.elapsed() >= time,
+        };
+        if is_over {
             break;
         }
-        seed = seed.wrapping_add(1);
     }
 }
 
@@ -102,7 +112,7 @@ mod tests {
     #[test]
     fn every_entry_of_the_corpus_is_tried_unchanged_first() {
         let seen = RefCell::new(Vec::new());
-        search("t", &[b"a", b"bc"], 0, Duration::ZERO, &|i| seen.borrow_mut().push(i.to_vec()));
+        search("t", &[b"a", b"bc"], 0, End::Tries(1), &|i| seen.borrow_mut().push(i.to_vec()));
         assert_eq!(seen.borrow()[..2], [b"a".to_vec(), b"bc".to_vec()]);
         assert_eq!(seen.borrow().len(), 3);
     }
@@ -111,7 +121,7 @@ mod tests {
     fn a_panic_is_reported_with_the_seed_that_brings_it_back() {
         let failure = |seed| {
             let fails = |input: &[u8]| assert!(input.len() > 3, "short");
-            let report = catch_unwind(|| search("t", &[b"abcd"], seed, BUDGET, &fails));
+            let report = catch_unwind(|| search("t", &[b"abcd"], seed, End::Tries(10_000), &fails));
             *report.unwrap_err().downcast::<String>().unwrap()
         };
         let first = failure(1);
@@ -122,6 +132,6 @@ mod tests {
 
     #[test]
     fn an_empty_corpus_is_enough() {
-        search("t", &[], 0, Duration::ZERO, &|_| ());
+        search("t", &[], 0, End::After(Duration::ZERO), &|_| ());
     }
 }

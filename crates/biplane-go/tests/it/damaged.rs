@@ -5,7 +5,6 @@ use biplane_go::fmt::{Arg, sprintf};
 use biplane_go::quantity;
 use biplane_go::regex::GoRegex;
 use biplane_testkit::mutate;
-use biplane_testkit::mutate::BUDGET;
 use serde_json::json;
 
 #[test]
@@ -13,7 +12,7 @@ fn damaged_formats_print_something() {
     let corpus: [&[u8]; 4] =
         [b"%[1]*.[2]*[3]f|%v", b"%+#08.3x %q %U", b"%-12s%%%T", b"% e %.3g %b"];
     let document = json!({"items": [{"a": 1}, null, ["b"]], "x.y": {"*": 2.5}});
-    mutate("formats", &corpus, BUDGET, |bytes| {
+    mutate("formats", &corpus, 2_000, |bytes| {
         let args =
             [Arg::Int(5), Arg::Float(-2.5), Arg::Text(b"a\xff"), Arg::Nil, Arg::from(&document)];
         sprintf(bytes, &args);
@@ -29,14 +28,17 @@ fn damaged_patterns_only_ever_err() {
         br"((a|b)*c)+\z",
         br"[^\x00-\x{10FFFF}]",
     ];
-    mutate("patterns", &corpus, BUDGET, |bytes| {
+    mutate("patterns", &corpus, 2_500, |bytes| {
+        let pattern = String::from_utf8_lossy(bytes);
+        let Ok(regex) = GoRegex::new(&pattern) else { return };
         // The engine must accept every pattern that Go accepts, except for size and depth.
-        match GoRegex::new(&String::from_utf8_lossy(bytes)) {
-            Ok(regex) => {
-                let group = regex.group(b"abc-\xff1", 0);
-                assert!(group.is_ok(), "{group:?}");
-            }
-            Err(error) => assert_ne!(error.what, "expression nests too deeply", "{error}"),
+        if let Err(error) = regex.group(b"abc-\xff1", 0) {
+            let is_deep = pattern.matches('(').count() > 50;
+            let is_expected = match error.what {
+                "expression nests too deeply" => is_deep,
+                what => what == "expression too large",
+            };
+            assert!(is_expected, "{error}");
         }
     });
 }
@@ -45,7 +47,7 @@ fn damaged_patterns_only_ever_err() {
 fn damaged_quantities_are_refused_or_have_an_opposite() {
     let corpus: [&[u8]; 6] =
         [b"100m", b"1.5Gi", b"12e6", b".000000001", b"9223372036854775807", b"8Ei"];
-    mutate("quantities", &corpus, BUDGET, |bytes| {
+    mutate("quantities", &corpus, 100_000, |bytes| {
         if bytes.starts_with(b"-") || bytes.starts_with(b"+") {
             return;
         }

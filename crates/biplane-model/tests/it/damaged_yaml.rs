@@ -2,7 +2,6 @@
 
 use biplane_model::yaml::{parse_documents, to_string, write_documents};
 use biplane_testkit::mutate;
-use biplane_testkit::mutate::BUDGET;
 
 /// Documents in every layout, with all kinds of scalars.
 const CORPUS: &[&str] = &[
@@ -22,7 +21,7 @@ fn yaml_survives_damage() {
     // Short texts find more errors per second than long ones.
     let parts = CORPUS.iter().flat_map(|text| text.split("---\n")).map(str::as_bytes);
     let corpus: Vec<_> = whole.chain(parts).collect();
-    mutate("YAML", &corpus, BUDGET, |bytes| {
+    mutate("YAML", &corpus, 8_000, |bytes| {
         let text = String::from_utf8_lossy(bytes);
         match parse_documents("damaged.yaml", &text) {
             Ok(documents) => {

@@ -4,7 +4,6 @@ use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::render::v1alpha1::RenderRequest;
 use biplane_proto::{Struct, deterministic, json};
 use biplane_testkit::mutate;
-use biplane_testkit::mutate::BUDGET;
 use prost::Message;
 
 use crate::recorded::{Both, calls, cases};
@@ -20,7 +19,7 @@ fn shortest(mut corpus: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 
 fn search(name: &str, corpus: Vec<Vec<u8>>, run: impl Fn(&[u8])) {
     let corpus = shortest(corpus);
-    mutate(name, &corpus.iter().map(Vec::as_slice).collect::<Vec<_>>(), BUDGET, run);
+    mutate(name, &corpus.iter().map(Vec::as_slice).collect::<Vec<_>>(), 50_000, run);
 }
 
 /// A message that can be decoded can be encoded, and decodes to the same message.

@@ -4,7 +4,6 @@ use biplane_model::{Gvk, Object, Value};
 use biplane_schema::merge::{FieldManager, FieldSet, OneVersion, TypeRef};
 use biplane_schema::structural::Schema;
 use biplane_testkit::mutate;
-use biplane_testkit::mutate::BUDGET;
 
 const SCHEMA: &str = r#"{"type":"object","required":["spec"],"properties":{"spec":{"type":"object",
 "properties":{"n":{"type":"integer","minimum":0,"maximum":9,"multipleOf":2,"format":"int32"},
@@ -57,7 +56,7 @@ fn use_schema(schema: &Value, live: &Value, config: &Value) {
 fn damaged_schemas_and_objects_do_no_harm() {
     let whole: Value = serde_json::from_str(SCHEMA).unwrap();
     let object: Value = serde_json::from_str(OBJECT).unwrap();
-    mutate("use a schema", &[SCHEMA.as_bytes(), OBJECT.as_bytes()], BUDGET, |bytes| {
+    mutate("use a schema", &[SCHEMA.as_bytes(), OBJECT.as_bytes()], 50_000, |bytes| {
         let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
         use_schema(&value, &object, &object);
         use_schema(&whole, &value, &object);
@@ -71,7 +70,7 @@ fn damaged_field_sets_are_refused_or_survive_a_round_trip() {
         br#"{"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:t":{"v:\"x\"":{},"v:1":{}}}}"#,
         br#"{"f:l":{"k:{\"a\":\"b\",\"p\":1}":{".":{},"f:k":{}},"i:0":{},"x:later":{}}}"#,
     ];
-    mutate("read a field set", &corpus, BUDGET, |bytes| {
+    mutate("read a field set", &corpus, 100_000, |bytes| {
         let Ok(value) = serde_json::from_slice::<Value>(bytes) else { return };
         if let Ok(set) = FieldSet::from_json(&value) {
             assert_eq!(FieldSet::from_json(&set.to_json()), Ok(set));

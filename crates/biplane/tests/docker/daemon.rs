@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use bollard::models::{ContainerSummary, NetworkCreateRequest};
 use bollard::query_parameters::{
-    ListContainersOptions, ListNetworksOptions, RemoveContainerOptions,
+    ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveContainerOptions,
+    RemoveImageOptions,
 };
 use bollard::{API_DEFAULT_VERSION, Docker};
 use tokio::runtime::Runtime;
@@ -127,6 +128,21 @@ impl Daemon {
             let force = RemoveContainerOptions { force: true, ..RemoveContainerOptions::default() };
             let id = container.id.unwrap();
             self.wait(self.docker.remove_container(&id, Some(force))).unwrap();
+        }
+    }
+
+    /// Removes what a failed test left behind, so that the next one does not fail for it.
+    pub(crate) fn clear(&self) {
+        self.remove_all();
+        for network in self.networks() {
+            self.remove_network(&network);
+        }
+        let images = self.wait(self.docker.list_images(None::<ListImagesOptions>)).unwrap();
+        for tag in images.into_iter().flat_map(|image| image.repo_tags) {
+            if !images::is_provided(&tag) {
+                let options = None::<RemoveImageOptions>;
+                self.wait(self.docker.remove_image(&tag, options, None)).unwrap();
+            }
         }
     }
 

@@ -42,6 +42,11 @@ pub(crate) const DEAF: &str = "biplane.example/tests:deaf";
 /// The program as an engine.
 pub(crate) const ENGINE: &str = "biplane.example/tests:engine";
 
+/// Whether an image is one that every test finds.
+pub(crate) fn is_provided(tag: &str) -> bool {
+    tag.strip_prefix(REPOSITORY).is_some_and(|rest| rest.starts_with(':'))
+}
+
 pub(crate) fn provide(daemon: &Daemon) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();

@@ -85,8 +85,14 @@ fn what_a_killed_command_left_is_removed(daemon: &Daemon) {
     let ids = || daemon.containers().into_iter().map(|c| c.id).collect::<BTreeSet<_>>();
     let (strays, networks) = (ids(), daemon.networks());
     let running = start();
-    until("three other containers", || ids().len() == 3 && ids().is_disjoint(&strays));
-    until("another network", || daemon.networks().len() == 1 && daemon.networks() != networks);
+    until("three other containers", || {
+        let ids = ids();
+        ids.len() == 3 && ids.is_disjoint(&strays)
+    });
+    until("another network", || {
+        let found = daemon.networks();
+        found.len() == 1 && found != networks
+    });
     let theirs = ids();
     Work::with(daemon, FUNCTION, &[]).render(&[]).assert_rendered();
     assert_eq!(ids(), theirs, "they are still needed");

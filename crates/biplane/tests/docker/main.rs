@@ -86,6 +86,7 @@ fn trials(cases: &[Case], daemon: Option<&Arc<Daemon>>) -> Vec<Trial> {
         let test = move || match daemon {
             None => Err(Failed::from("there is no Docker engine")),
             Some(daemon) => {
+                daemon.clear();
                 run(&daemon);
                 daemon.assert_empty();
                 Ok(())
