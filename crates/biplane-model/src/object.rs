@@ -218,6 +218,22 @@ impl Object {
     pub fn id(&self) -> ObjectId {
         ObjectId::new(self.gvk(), self.namespace(), self.name())
     }
+
+    /// Whether this is the object with an id, without creating its own id.
+    pub fn has_id(&self, id: &ObjectId) -> bool {
+        self.name() == id.name
+            && self.namespace() == id.namespace
+            && self.kind() == id.gvk.kind
+            && self.gvk() == id.gvk
+    }
+
+    /// Whether two objects have the same id.
+    pub fn same_id(&self, other: &Self) -> bool {
+        self.name() == other.name()
+            && self.namespace() == other.namespace()
+            && self.kind() == other.kind()
+            && (self.api_version() == other.api_version() || self.gvk() == other.gvk())
+    }
 }
 
 /// A value that is not an object is in the way of a write.

@@ -58,9 +58,8 @@ impl Server {
 
 /// An object is the same in all versions of its kind.
 impl Presentation for Server {
-    fn key(id: &ObjectId) -> ObjectId {
-        let gvk = Gvk { version: String::new(), ..id.gvk.clone() };
-        ObjectId { gvk, ..id.clone() }
+    fn key(id: ObjectId) -> ObjectId {
+        ObjectId { gvk: Gvk { version: String::new(), ..id.gvk }, ..id }
     }
 
     fn is_of(stored: &Gvk, wanted: &Gvk) -> bool {
@@ -458,13 +457,13 @@ fn refuse(object: &Object, errors: &[FieldError]) -> Result<(), WriteError> {
 fn keep(store: &mut Store, object: &Object) -> Object {
     store.server.kinds.learn(object);
     let stored = store.server.kinds.stored(object);
-    let key = Server::key(&object.id());
+    let key = Server::key(object.id());
     if object.is_being_deleted() {
-        store.server.terminating.insert(key);
+        store.server.terminating.insert(key.clone());
     } else {
         store.server.terminating.remove(&key);
     }
-    store.put(&stored);
+    store.put(key, &stored);
     store.server.convert(&stored, &object.gvk())
 }
 

@@ -27,8 +27,8 @@ pub struct RenderClient(Memory<Plain>);
 pub struct Plain;
 
 impl Presentation for Plain {
-    fn key(id: &ObjectId) -> ObjectId {
-        id.clone()
+    fn key(id: ObjectId) -> ObjectId {
+        id
     }
 
     /// A kind without a version, and a list of a kind, stand for all versions of the kind.
@@ -85,9 +85,11 @@ fn not_found(id: &ObjectId) -> String {
     format!("{} \"{}\" not found", id.gvk.group_kind(), id.name)
 }
 
-/// Replaces the status. If the caller's object has no status, the stored one is kept.
-fn status(store: &mut Store<Plain>, from: &Object, verb: Verb) -> Object {
-    let merged = match store.objects.get(&from.id()) {
+/// Replaces the status. If the caller's object has no status, the stored one is kept. Returns the
+/// object, and what was stored before.
+fn status(store: &mut Store<Plain>, from: &Object, verb: Verb) -> (Object, Option<Object>) {
+    let id = from.id();
+    let merged = match store.objects.get(&id) {
         None => from.clone(),
         Some(stored) => {
             let mut merged = stored.clone();
@@ -99,9 +101,9 @@ fn status(store: &mut Store<Plain>, from: &Object, verb: Verb) -> Object {
             merged
         }
     };
-    store.put(&merged);
+    let before = store.put(id, &merged);
     store.note(verb, merged.clone());
-    merged
+    (merged, before)
 }
 
 #[async_trait]
@@ -140,7 +142,7 @@ impl Cluster for RenderClient {
         _by: Instant,
     ) -> Result<Object, WriteError> {
         self.write(|store| {
-            store.put(&object);
+            store.put(object.id(), &object);
             Ok(object)
         })
     }
@@ -154,11 +156,11 @@ impl Cluster for RenderClient {
     ) -> Result<Object, WriteError> {
         self.write(|store| match part {
             Part::Main => {
-                store.put(object);
+                store.put(object.id(), object);
                 store.note(Verb::Update, object.clone());
                 Ok(object.clone())
             }
-            Part::Status => Ok(status(store, object, Verb::UpdateStatus)),
+            Part::Status => Ok(status(store, object, Verb::UpdateStatus).0),
         })
     }
 
@@ -183,12 +185,11 @@ impl Cluster for RenderClient {
         _by: Instant,
     ) -> Result<Applied, WriteError> {
         self.write(|store| {
-            let before = store.get(&intent.id());
-            let object = match part {
+            let (object, before) = match part {
                 Part::Main => {
-                    store.put(intent);
+                    let before = store.put(intent.id(), intent);
                     store.note(Verb::Apply, intent.clone());
-                    intent.clone()
+                    (intent.clone(), before)
                 }
                 Part::Status => status(store, intent, Verb::ApplyStatus),
             };

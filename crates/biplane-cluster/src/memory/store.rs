@@ -36,7 +36,7 @@ struct Subscriber {
 /// How a server presents its objects.
 pub trait Presentation: Send + 'static {
     /// Where an object is stored.
-    fn key(id: &ObjectId) -> ObjectId;
+    fn key(id: ObjectId) -> ObjectId;
     /// Whether a stored object is of a kind.
     fn is_of(stored: &Gvk, wanted: &Gvk) -> bool;
     /// An object in the version of a kind.
@@ -46,7 +46,7 @@ pub trait Presentation: Send + 'static {
 impl<S: Presentation> Store<S> {
     /// Returns the stored object, in the version of the id.
     pub(super) fn get(&self, id: &ObjectId) -> Option<Object> {
-        self.objects.get(&S::key(id)).map(|object| self.server.convert(object, &id.gvk))
+        self.objects.get(&S::key(id.clone())).map(|object| self.server.convert(object, &id.gvk))
     }
 
     /// Returns the objects of a kind that match, ordered by namespace and name.
@@ -60,16 +60,19 @@ impl<S: Presentation> Store<S> {
         found.into_iter().map(|(_, object)| shown(self.server.convert(object, gvk), form)).collect()
     }
 
-    /// Stores an object and tells subscribers.
-    pub(super) fn put(&mut self, object: &Object) {
-        let id = S::key(&object.id());
-        let before = self.objects.insert(id.clone(), object.clone());
-        self.tell(&id, before.as_ref(), Some(object));
+    /// Stores an object at its key and tells subscribers. Returns what was stored there before.
+    pub(super) fn put(&mut self, key: ObjectId, object: &Object) -> Option<Object> {
+        if self.subscribers.is_empty() {
+            return self.objects.insert(key, object.clone());
+        }
+        let before = self.objects.insert(key.clone(), object.clone());
+        self.tell(&key, before.as_ref(), Some(object));
+        before
     }
 
     /// Removes an object and tells subscribers.
     pub(super) fn take(&mut self, id: &ObjectId) -> Option<Object> {
-        let id = S::key(id);
+        let id = S::key(id.clone());
         let object = self.objects.remove(&id)?;
         self.tell(&id, Some(&object), None);
         Some(object)

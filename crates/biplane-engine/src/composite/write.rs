@@ -1,5 +1,6 @@
 //! Writes what a composite resource composes: garbage collection, references, composed resources.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use biplane_cluster::{
@@ -212,12 +213,17 @@ pub(super) async fn apply_composed(
 }
 
 /// Applies to the very object that was observed, not to another one that got its name meanwhile.
-fn fenced(pass: &Pass<'_>, how: &Apply, intent: &Object, known: Option<&Object>) -> Apply {
-    match known.filter(|known| known.id() == intent.id()) {
-        Some(known) if pass.behaviour().writing != Writing::Stepwise => {
-            how.clone().only_if(Precondition::same(known))
+fn fenced<'a>(
+    pass: &Pass<'_>,
+    how: &'a Apply,
+    intent: &Object,
+    known: Option<&Object>,
+) -> Cow<'a, Apply> {
+    match known {
+        Some(known) if pass.behaviour().writing != Writing::Stepwise && known.same_id(intent) => {
+            Cow::Owned(how.clone().only_if(Precondition::same(known)))
         }
-        _ => how.clone(),
+        _ => Cow::Borrowed(how),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn outcome(journal: Vec<Entry>, main: &ObjectId) -> Outcome {
                 message: event.message,
             }),
             Entry::Write { verb, object } => {
-                let is_main = object.id() == *main;
+                let is_main = object.has_id(main);
                 match verb {
                     Verb::Update | Verb::UpdateStatus if is_main => updated = Some(object),
                     Verb::Apply | Verb::ApplyStatus if is_main => applied = Some(object),

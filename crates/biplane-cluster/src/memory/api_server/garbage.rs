@@ -18,7 +18,7 @@ const COLLECTOR: &str = "kube-controller-manager";
 
 /// Removes an object from the store. [`collect`] processes its dependents.
 pub(super) fn remove(store: &mut Store, id: &ObjectId) {
-    store.server.terminating.remove(&Server::key(id));
+    store.server.terminating.remove(&Server::key(id.clone()));
     if let Some(object) = store.take(id) {
         store.server.gone.push(object.uid().to_owned());
     }
