@@ -6,6 +6,7 @@
 mod api_server;
 mod faults;
 mod journal;
+mod objects;
 mod render_client;
 mod store;
 

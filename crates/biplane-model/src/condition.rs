@@ -63,7 +63,10 @@ where
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
     let time = instant(&text).and_then(Instant::timestamp);
-    time.map(|time| Some(seconds(time))).ok_or_else(|| serde::de::Error::custom("not a time"))
+    let time = time.ok_or_else(|| serde::de::Error::custom("not a time"))?;
+    // A time in this form is printed as it was read.
+    let is_printed_so = text.len() == "2006-01-02T15:04:05Z".len() && text.ends_with('Z');
+    Ok(Some(if is_printed_so { text } else { seconds(time) }))
 }
 
 /// Formats a timestamp as conditions store it.

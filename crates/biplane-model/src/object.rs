@@ -221,10 +221,17 @@ impl Object {
 
     /// Whether this is the object with an id, without creating its own id.
     pub fn has_id(&self, id: &ObjectId) -> bool {
-        self.name() == id.name
-            && self.namespace() == id.namespace
-            && self.kind() == id.gvk.kind
-            && self.gvk() == id.gvk
+        self.name() == id.name && self.namespace() == id.namespace && self.has_gvk(&id.gvk)
+    }
+
+    /// Whether the object is of a kind, without creating its [`Gvk`].
+    pub fn has_gvk(&self, gvk: &Gvk) -> bool {
+        let api_version = self.api_version();
+        if !is_group_version(api_version) {
+            return *gvk == Gvk::default();
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.kind() == gvk.kind && group == gvk.group && version == gvk.version
     }
 
     /// Whether two objects have the same id.

@@ -1,7 +1,7 @@
 //! Owner references: finding and setting the controller of an object.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::Object;
 
@@ -52,27 +52,32 @@ impl OwnerReference {
 /// The owners of an object. Empty if any entry is not an object. A field of the wrong type counts
 /// as absent.
 pub fn owners(object: &Object) -> Vec<OwnerReference> {
-    let entries = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
-    let owner = |entry: &Value| {
-        let entry = entry.as_object()?;
-        let text =
-            |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let flag = |key: &str| entry.get(key).and_then(Value::as_bool);
-        Some(OwnerReference {
-            api_version: text("apiVersion"),
-            kind: text("kind"),
-            name: text("name"),
-            uid: text("uid"),
-            controller: flag("controller"),
-            block_owner_deletion: flag("blockOwnerDeletion"),
-        })
-    };
-    entries.into_iter().flatten().map(owner).collect::<Option<_>>().unwrap_or_default()
+    entries(object).map(owner).collect()
 }
 
 /// The controller of an object.
 pub fn controller_of(object: &Object) -> Option<OwnerReference> {
-    owners(object).into_iter().find(|owner| owner.controller == Some(true))
+    entries(object).find(|entry| entry.get("controller") == Some(&Value::Bool(true))).map(owner)
+}
+
+/// The entries of the owners. None if any of them is not an object.
+fn entries(object: &Object) -> impl Iterator<Item = &Map<String, Value>> {
+    let all = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let all = all.filter(|entries| entries.iter().all(Value::is_object));
+    all.into_iter().flatten().filter_map(Value::as_object)
+}
+
+fn owner(entry: &Map<String, Value>) -> OwnerReference {
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let flag = |key: &str| entry.get(key).and_then(Value::as_bool);
+    OwnerReference {
+        api_version: text("apiVersion"),
+        kind: text("kind"),
+        name: text("name"),
+        uid: text("uid"),
+        controller: flag("controller"),
+        block_owner_deletion: flag("blockOwnerDeletion"),
+    }
 }
 
 /// Adds a controller, or replaces the entry with the same UID. Fails if the object has another

@@ -9,6 +9,7 @@ mod kinds;
 mod metadata;
 mod sources;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -58,8 +59,9 @@ impl Server {
 
 /// An object is the same in all versions of its kind.
 impl Presentation for Server {
-    fn key(id: ObjectId) -> ObjectId {
-        ObjectId { gvk: Gvk { version: String::new(), ..id.gvk }, ..id }
+    fn kind(gvk: &Gvk) -> Cow<'_, Gvk> {
+        let (group, kind) = (gvk.group.clone(), gvk.kind.clone());
+        Cow::Owned(Gvk { group, version: String::new(), kind })
     }
 
     fn is_of(stored: &Gvk, wanted: &Gvk) -> bool {
@@ -67,7 +69,7 @@ impl Presentation for Server {
     }
 
     fn convert(&self, object: &Object, gvk: &Gvk) -> Object {
-        if object.gvk() == *gvk || gvk.version.is_empty() {
+        if gvk.version.is_empty() || object.has_gvk(gvk) {
             return object.clone();
         }
         self.kinds.converted(object, gvk)
@@ -437,7 +439,7 @@ fn live(store: &Store, kind: &Kind, id: &ObjectId, part: Part) -> Result<Object,
 /// Whether a kind is namespaced, by its definition or by the stored objects.
 fn is_namespaced(store: &Store, gvk: &Gvk) -> Result<bool, ReadError> {
     let stored = || {
-        let id = store.objects.keys().find(|id| Server::is_of(&id.gvk, gvk))?;
+        let id = store.objects.of(|stored| Server::is_of(stored, gvk)).next()?.0;
         Some(!id.namespace.is_empty())
     };
     store.server.kinds.namespaced(gvk).or_else(stored).ok_or_else(|| {

@@ -2,6 +2,7 @@
 //! object, a status write replaces the status, and there are no versions, managers, checks or
 //! deadlines. A dry run is not known either.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 
 use async_trait::async_trait;
@@ -27,8 +28,8 @@ pub struct RenderClient(Memory<Plain>);
 pub struct Plain;
 
 impl Presentation for Plain {
-    fn key(id: ObjectId) -> ObjectId {
-        id
+    fn kind(gvk: &Gvk) -> Cow<'_, Gvk> {
+        Cow::Borrowed(gvk)
     }
 
     /// A kind without a version, and a list of a kind, stand for all versions of the kind.

@@ -1,6 +1,7 @@
 //! What both in-memory clusters share: the objects, the subscriptions, the journal and the planned
 //! failures.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +10,7 @@ use biplane_schema::openapi;
 
 use super::faults::{Fault, Plan};
 use super::journal::{Entry, Verb};
+use super::objects::Objects;
 use crate::cluster::{Form, Query, Subscribe};
 use crate::error::{ReadError, WriteError};
 use crate::events::{Event, Events};
@@ -17,7 +19,7 @@ use crate::watch::{Publisher, Subscription, subscription};
 /// The objects of a cluster, with `S`, what its server knows besides them.
 #[derive(Debug, Default)]
 pub(super) struct Store<S> {
-    pub(super) objects: BTreeMap<ObjectId, Object>,
+    pub(super) objects: Objects,
     pub(super) documents: BTreeMap<(String, String), Object>,
     pub(super) journal: Vec<Entry>,
     subscribers: Vec<Subscriber>,
@@ -35,8 +37,15 @@ struct Subscriber {
 
 /// How a server presents its objects.
 pub trait Presentation: Send + 'static {
+    /// The kind that an object of a kind is stored under.
+    fn kind(gvk: &Gvk) -> Cow<'_, Gvk>;
     /// Where an object is stored.
-    fn key(id: ObjectId) -> ObjectId;
+    fn key(id: ObjectId) -> ObjectId {
+        match Self::kind(&id.gvk) {
+            Cow::Borrowed(_) => id,
+            Cow::Owned(gvk) => ObjectId { gvk, ..id },
+        }
+    }
     /// Whether a stored object is of a kind.
     fn is_of(stored: &Gvk, wanted: &Gvk) -> bool;
     /// An object in the version of a kind.
@@ -46,15 +55,16 @@ pub trait Presentation: Send + 'static {
 impl<S: Presentation> Store<S> {
     /// Returns the stored object, in the version of the id.
     pub(super) fn get(&self, id: &ObjectId) -> Option<Object> {
-        self.objects.get(&S::key(id.clone())).map(|object| self.server.convert(object, &id.gvk))
+        let object = self.objects.named(&S::kind(&id.gvk), id)?;
+        Some(self.server.convert(object, &id.gvk))
     }
 
     /// Returns the objects of a kind that match, ordered by namespace and name.
     pub(super) fn list(&self, gvk: &Gvk, query: &Query, form: Form) -> Vec<Object> {
         let mut found: Vec<_> = self
             .objects
-            .iter()
-            .filter(|(id, object)| S::is_of(&id.gvk, gvk) && query.matches(object))
+            .of(|stored| S::is_of(stored, gvk))
+            .filter(|(_, object)| query.matches(object))
             .collect();
         found.sort_by_key(|(id, _)| (&id.namespace, &id.name));
         found.into_iter().map(|(_, object)| shown(self.server.convert(object, gvk), form)).collect()
@@ -137,7 +147,7 @@ pub struct Memory<S>(Arc<Mutex<Store<S>>>);
 impl<S> Memory<S> {
     pub(super) fn new(server: S) -> Self {
         Self(Arc::new(Mutex::new(Store {
-            objects: BTreeMap::new(),
+            objects: Objects::default(),
             documents: BTreeMap::new(),
             journal: Vec::new(),
             subscribers: Vec::new(),

@@ -32,19 +32,20 @@ fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
         .collect();
     let ours = managers.iter().any(|manager| manager.starts_with(COMPOSED_MANAGER));
     let before = managers.iter().rposition(|manager| *manager == BEFORE_FIRST_APPLY);
-    let version = json!({
-        "op": "replace", "path": "/metadata/resourceVersion", "value": object.resource_version(),
-    });
+    let version = || {
+        let version = object.resource_version();
+        json!({"op": "replace", "path": "/metadata/resourceVersion", "value": version})
+    };
     match (ours, before) {
         (true, None) => None,
         (true, Some(index)) => {
             let remove =
                 json!({"op": "remove", "path": format!("/metadata/managedFields/{index}")});
-            Some((vec![remove, version], "cannot remove before-first-apply from field managers"))
+            Some((vec![remove, version()], "cannot remove before-first-apply from field managers"))
         }
         (false, _) => {
             let clear = json!({"op": "replace", "path": "/metadata/managedFields", "value": [{}]});
-            Some((vec![clear, version], "cannot clear field managers"))
+            Some((vec![clear, version()], "cannot clear field managers"))
         }
     }
 }

@@ -91,7 +91,7 @@ impl FieldManager<'_> {
         let empty = self.empty();
         let live = live.unwrap_or(&empty);
         let mut managers = ManagedFields::decode(live)?;
-        if config.gvk() != *self.gvk {
+        if !config.has_gvk(self.gvk) {
             return Err(ApplyError::BadRequest(format!("invalid object type: {}", config.gvk())));
         }
         let live_value = live.to_value();

@@ -103,7 +103,8 @@ fn release_or_delete(store: &mut Store, id: &ObjectId, owner: &str, how: Propaga
     let Some(dependent) = store.objects.get(id) else { return };
     let living: BTreeSet<&str> = store
         .objects
-        .values()
+        .iter()
+        .map(|(_, object)| object)
         .filter(|o| !metadata::finalizers(o).iter().any(|f| f == FOREGROUND))
         .map(Object::uid)
         .collect();
