@@ -33,6 +33,20 @@ pub enum Form {
     Metadata,
 }
 
+impl Form {
+    /// Returns the part of an object that this form has.
+    pub fn of(self, object: Object) -> Object {
+        match self {
+            Self::Whole => object,
+            Self::Metadata => {
+                let mut map = object.into_map();
+                map.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
+                map.into()
+            }
+        }
+    }
+}
+
 /// Which objects of a kind to list or watch. The default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
