@@ -114,8 +114,7 @@ async fn attempt(pass: &Pass<'_>, definition: &mut Object) -> Result<Requeue, Pr
         pass.event(definition, EventType::Normal, words.establish, &text);
     }
     if !is_established(&crd) || crd.is_being_deleted() || !is_served(pass, definition).await? {
-        let text =
-            format!("waiting for {} CustomResourceDefinition to be established", words.what);
+        let text = format!("waiting for {} CustomResourceDefinition to be established", words.what);
         pass.event(definition, EventType::Normal, words.establish, &text);
         return Ok(Requeue::Now);
     }

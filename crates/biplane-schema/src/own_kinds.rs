@@ -136,12 +136,8 @@ impl Kind {
 
 /// The CRDs of all kinds, ordered by name.
 pub fn definitions() -> Vec<Object> {
-    let kinds = [
-        apiextensions::kinds(),
-        packages::kinds(),
-        protection::kinds(),
-        operations::kinds(),
-    ];
+    let kinds =
+        [apiextensions::kinds(), packages::kinds(), protection::kinds(), operations::kinds()];
     let mut all: Vec<_> = kinds.iter().flatten().map(Kind::to_object).collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all

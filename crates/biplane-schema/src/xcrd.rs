@@ -180,7 +180,9 @@ fn check_claim_names(definition: &Object) -> Result<(), ClaimNamesError> {
     if !offers_claim(definition) {
         return Err(ClaimNamesError::Missing);
     }
-    for (name, optional) in [("kind", false), ("plural", false), ("singular", true), ("listKind", true)] {
+    for (name, optional) in
+        [("kind", false), ("plural", false), ("singular", true), ("listKind", true)]
+    {
         let [claim, composite] =
             ["claimNames", "names"].map(|names| definition.str_at(&["spec", names, name]));
         if claim == composite && !(optional && claim.is_empty()) {

@@ -2,7 +2,9 @@
 //! kinds are served, and their objects go with them.
 
 use biplane_cluster::memory::ApiServer;
-use biplane_cluster::{Cluster, Delete, Deleted, Part, Patch, ReadError, Source, Write, WriteError};
+use biplane_cluster::{
+    Cluster, Delete, Deleted, Part, Patch, ReadError, Source, Write, WriteError,
+};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_schema::crd::is_established;
 use serde_json::json;

@@ -119,7 +119,8 @@ fn keeps_the_scope_of_version_2(client: &Client) {
     });
     let (status, answer) = apply(client, &Object::from_value(definition).unwrap());
     assert_eq!(status, 201, "{answer}");
-    let path = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/scopeless.example.org";
+    let path =
+        "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/scopeless.example.org";
     let (_, stored) = client.ask("GET", path, JSON, "");
     assert_eq!(stored["spec"]["scope"], "Namespaced");
     assert_eq!(stored["apiVersion"], "apiextensions.crossplane.io/v1");
@@ -134,15 +135,15 @@ fn keeps_what_users_write(client: &Client) {
             "metadata": {"name": "f"}, "spec": {"package": package}})
     };
     let runtime = json!({"apiVersion": "pkg.crossplane.io/v1beta1", "kind": "DeploymentRuntimeConfig",
-        "metadata": {"name": "r"}, "spec": {"deploymentTemplate": {"spec": {"selector": {}, "template": {
-            "metadata": {"labels": {"a": "b"}},
-            "spec": {"containers": [{
-                "name": "package-runtime",
-                "args": ["--debug"],
-                "ports": [{"containerPort": 8080}],
-                "resources": {"limits": {"cpu": 2, "memory": "100Mi"}},
-            }]},
-        }}}}});
+    "metadata": {"name": "r"}, "spec": {"deploymentTemplate": {"spec": {"selector": {}, "template": {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{
+            "name": "package-runtime",
+            "args": ["--debug"],
+            "ports": [{"containerPort": 8080}],
+            "resources": {"limits": {"cpu": 2, "memory": "100Mi"}},
+        }]},
+    }}}}});
     let ask = |value: Value| apply(client, &Object::from_value(value).unwrap());
 
     let (status, stored) = ask(config.clone());
@@ -155,14 +156,18 @@ fn keeps_what_users_write(client: &Client) {
     assert!(said.contains("must be a fully qualified image name"), "{said}");
     let (status, stored) = ask(function("127.0.0.1:5000/x:v1"));
     assert_eq!(status, 201, "{stored}");
-    assert_eq!(stored["spec"]["runtimeConfigRef"], json!({
-        "apiVersion": "pkg.crossplane.io/v1beta1", "kind": "DeploymentRuntimeConfig", "name": "default",
-    }));
+    assert_eq!(
+        stored["spec"]["runtimeConfigRef"],
+        json!({
+            "apiVersion": "pkg.crossplane.io/v1beta1", "kind": "DeploymentRuntimeConfig", "name": "default",
+        })
+    );
     assert_eq!(stored["spec"]["revisionHistoryLimit"], 1);
 
     let (status, stored) = ask(runtime);
     assert_eq!(status, 201, "{stored}");
-    let container = &stored["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0];
+    let container =
+        &stored["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["resources"]["limits"], json!({"cpu": 2, "memory": "100Mi"}));
     assert_eq!(container["ports"], json!([{"containerPort": 8080, "protocol": "TCP"}]));
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use biplane_cluster::{Cluster, Event, EventType, Part, Patch, Precondition, Write, WriteError};
-use biplane_model::{Object, Value};
 use biplane_model::condition::{Condition, set_conditions};
+use biplane_model::{Object, Value};
 use biplane_schema::xcrd::Kind;
 use serde_json::json;
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ pub(super) struct Pass<'a> {
 }
 
 /// The names and texts in which the two reconcilers differ.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Words {
     /// What is defined.
     pub(super) what: &'static str,

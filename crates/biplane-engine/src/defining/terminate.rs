@@ -24,15 +24,18 @@ pub(super) async fn terminate(
     definition: &mut Object,
 ) -> Result<Requeue, Problem> {
     let words = pass.words();
-    let told = |what: String| move |failure: Failure| Problem::told(words.terminate, failure.wrap(what));
+    let told =
+        |what: String| move |failure: Failure| Problem::told(words.terminate, failure.wrap(what));
     if !has_finalizer(definition, words.finalizer) {
         return Ok(Requeue::No);
     }
     let stored = definition.get("status").cloned();
     pass.mark(definition, Condition::new(words.condition, "False", words.terminating));
-    pass.write_status(definition, stored.as_ref()).await.map_err(|failure| match pass.defining.kind {
-        Kind::Composite => Problem::untold(failure),
-        Kind::Claim => Problem::told(words.terminate, failure),
+    pass.write_status(definition, stored.as_ref()).await.map_err(|failure| {
+        match pass.defining.kind {
+            Kind::Composite => Problem::untold(failure),
+            Kind::Claim => Problem::told(words.terminate, failure),
+        }
     })?;
 
     let getting = format!("cannot get {} CustomResourceDefinition", words.what);
@@ -137,10 +140,7 @@ async fn delete(pass: &Pass<'_>, object: &Object) -> Result<(), Failure> {
     }
 }
 
-async fn remove_finalizer(
-    pass: &Pass<'_>,
-    definition: &mut Object,
-) -> Result<Requeue, Failure> {
+async fn remove_finalizer(pass: &Pass<'_>, definition: &mut Object) -> Result<Requeue, Failure> {
     let mut left = finalizers(definition);
     left.retain(|finalizer| finalizer != pass.words().finalizer);
     let gone = left.is_empty();

@@ -49,7 +49,9 @@ async fn a_definition_is_established_with_few_writes() {
         ]
     );
     assert_eq!(plane.running.names(), [format!("composite/{XRD}")]);
-    let Controller::Composite(it) = plane.running.get(&format!("composite/{XRD}")) else { panic!() };
+    let Controller::Composite(it) = plane.running.get(&format!("composite/{XRD}")) else {
+        panic!()
+    };
     assert_eq!((it.gvk.clone(), it.layout), (Gvk::new(EXAMPLE, "XBox"), Layout::Modern));
     let behaviour = it.behaviour();
     assert!(behaviour.publish.is_none());
@@ -83,7 +85,9 @@ async fn claims_are_offered_once_both_kinds_are_served() {
     assert_eq!(plane.running.names(), [format!("claim/{XRD}"), format!("composite/{XRD}")]);
     let Controller::Claim(it) = plane.running.get(&format!("claim/{XRD}")) else { panic!() };
     assert_eq!((it.gvk.kind.as_str(), it.composite.kind.as_str()), ("Box", "XBox"));
-    let Controller::Composite(it) = plane.running.get(&format!("composite/{XRD}")) else { panic!() };
+    let Controller::Composite(it) = plane.running.get(&format!("composite/{XRD}")) else {
+        panic!()
+    };
     assert!(it.behaviour().publish.is_some(), "legacy composite resources publish");
     assert!(plane.get(&crd_id(CLAIMS)).await.is_some());
 }
@@ -268,12 +272,14 @@ async fn a_deleted_definition_takes_its_composite_resources_along() {
 
         assert_eq!(plane.defined.reconcile("", XRD).await, Ok(Requeue::Now));
         let stored = plane.get(&xrd_id(XRD)).await.unwrap();
-        let condition = format!("Established=False/TerminatingCompositeResource {}", stored.generation());
+        let condition =
+            format!("Established=False/TerminatingCompositeResource {}", stored.generation());
         assert_eq!(shown_conditions(&stored), [condition]);
         assert!(plane.get(&free).await.is_none());
         assert!(plane.get(&held).await.unwrap().is_being_deleted());
         assert_eq!(plane.running.names().len(), 1, "it has to let go of the one that is held");
-        let waiting = "Normal TerminateComposite: waiting for defined composite resources to be deleted";
+        let waiting =
+            "Normal TerminateComposite: waiting for defined composite resources to be deleted";
         assert_eq!(plane.events().last().map(String::as_str), Some(waiting));
 
         // Waiting costs no writes.
@@ -284,7 +290,9 @@ async fn a_deleted_definition_takes_its_composite_resources_along() {
         plane.patch(&held, json!({"metadata": {"finalizers": null}})).await;
         plane.settle(XRD).await;
         assert!(plane.running.names().is_empty());
-        let deleted = format!("Normal TerminateComposite: Deleted composite resource CustomResourceDefinition: {XRD}");
+        let deleted = format!(
+            "Normal TerminateComposite: Deleted composite resource CustomResourceDefinition: {XRD}"
+        );
         assert_eq!(plane.events().last(), Some(&deleted));
         assert!(plane.server.objects().is_empty(), "{:?}", plane.server.objects());
     }
@@ -302,10 +310,14 @@ async fn a_deleted_definition_takes_its_claims_along() {
     let waiting = "Normal RedactClaim: waiting for defined composite resource claims to be deleted";
     assert_eq!(plane.events().last().map(String::as_str), Some(waiting));
     let stored = plane.get(&xrd_id(XRD)).await.unwrap();
-    assert!(shown_conditions(&stored)[1].starts_with("Offered=False/TerminatingCompositeResourceClaim"));
+    assert!(
+        shown_conditions(&stored)[1].starts_with("Offered=False/TerminatingCompositeResourceClaim")
+    );
     plane.patch(&held, json!({"metadata": {"finalizers": null}})).await;
     plane.settle(XRD).await;
-    let deleted = format!("Normal RedactClaim: Deleted composite resource claim CustomResourceDefinition: {CLAIMS}");
+    let deleted = format!(
+        "Normal RedactClaim: Deleted composite resource claim CustomResourceDefinition: {CLAIMS}"
+    );
     assert!(plane.events().contains(&deleted), "{:?}", plane.events());
     assert!(plane.server.objects().is_empty(), "{:?}", plane.server.objects());
 }
@@ -338,7 +350,10 @@ async fn a_definition_that_vanished_has_no_controllers() {
 async fn controllers_that_do_not_start_or_stop_are_reported() {
     for (error, what) in [
         (ControllerError::Start("why".into()), "cannot start composite resource controller: why"),
-        (ControllerError::Watch("why".into()), "cannot start composite resource controller watches: why"),
+        (
+            ControllerError::Watch("why".into()),
+            "cannot start composite resource controller watches: why",
+        ),
         (ControllerError::Stop("why".into()), "cannot stop composite resource controller: why"),
     ] {
         let plane = Plane::new();

@@ -60,7 +60,9 @@ fn compared(object: &Object) -> Value {
         owner["uid"] = "masked".into();
     }
     let mut status = object.get("status").cloned().unwrap_or_default();
-    for condition in status.pointer_mut("/conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+    for condition in
+        status.pointer_mut("/conditions").and_then(Value::as_array_mut).into_iter().flatten()
+    {
         condition["lastTransitionTime"] = "masked".into();
     }
     json!({
@@ -85,11 +87,7 @@ fn without_handled_request(crd: &mut Object) {
 async fn check_stage(plane: &Plane, case: &Recording, stage: &str) {
     let place = format!("{} {stage}", case.name);
     let recorded = documents(case, &format!("{stage}/xrd.yaml")).remove(0);
-    let id = ObjectId::new(
-        Gvk::new(recorded.api_version(), recorded.kind()),
-        "",
-        recorded.name(),
-    );
+    let id = ObjectId::new(Gvk::new(recorded.api_version(), recorded.kind()), "", recorded.name());
     let mut got = plane.get(&id).await.unwrap();
     let mut want = recorded.clone();
     for side in [&mut got, &mut want] {
@@ -159,7 +157,10 @@ async fn a_definition_is_deleted_as_recorded() {
     let definition = plane.create(documents(&case, "in/02-xrd.yaml").remove(0)).await;
     plane.settle(definition.name()).await;
     let mut xr = documents(&case, "in/04-xr-alpha.yaml").remove(0);
-    xr.set_at_or_ignore(&["metadata", "finalizers"], json!(["composite.apiextensions.crossplane.io"]));
+    xr.set_at_or_ignore(
+        &["metadata", "finalizers"],
+        json!(["composite.apiextensions.crossplane.io"]),
+    );
     let xr = plane.create(xr).await.id();
     plane.delete(&xrd_id(definition.name())).await;
     plane.defined.reconcile("", definition.name()).await.unwrap();

@@ -137,10 +137,7 @@ impl Plane {
     }
 
     /// Reconciles a definition with both reconcilers, once.
-    pub(crate) async fn once(
-        &self,
-        name: &str,
-    ) -> [Result<Requeue, ReconcileError>; 2] {
+    pub(crate) async fn once(&self, name: &str) -> [Result<Requeue, ReconcileError>; 2] {
         [self.defined.reconcile("", name).await, self.offered.reconcile("", name).await]
     }
 
@@ -162,7 +159,9 @@ impl Plane {
         let journal = self.server.journal().into_iter();
         journal
             .filter_map(|entry| match entry {
-                Entry::Event(e) => Some(format!("{} {}: {}", e.r#type.as_str(), e.reason, e.message)),
+                Entry::Event(e) => {
+                    Some(format!("{} {}: {}", e.r#type.as_str(), e.reason, e.message))
+                }
                 Entry::Write { .. } => None,
             })
             .collect()

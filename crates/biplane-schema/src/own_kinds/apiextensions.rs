@@ -1,8 +1,6 @@
 //! The kinds of `apiextensions.crossplane.io`: definitions, Compositions, environments, and what
 //! older versions of Crossplane left there.
 
-use serde_json::json;
-
 use super::pipeline;
 use super::shape::{
     Shape, any_object, anything, choice, conditions, empty_object, flag, int32, int64, kind,
@@ -61,12 +59,8 @@ fn checked_names() -> Shape {
 
 /// The conversion of a CRD.
 fn conversion() -> Shape {
-    let service = object([
-        ("name*", text()),
-        ("namespace*", text()),
-        ("path", text()),
-        ("port", int32()),
-    ]);
+    let service =
+        object([("name*", text()), ("namespace*", text()), ("path", text()), ("port", int32())]);
     let client = object([
         ("caBundle", text().with("format", "byte")),
         ("service", service),
@@ -105,7 +99,12 @@ fn definition() -> Kind {
     let first = definition_spec()
         .and([
             ("claimNames", checked_names()),
-            ("scope", choice(&["LegacyCluster", "Namespaced", "Cluster"]).default("LegacyCluster").immutable()),
+            (
+                "scope",
+                choice(&["LegacyCluster", "Namespaced", "Cluster"])
+                    .default("LegacyCluster")
+                    .immutable(),
+            ),
             ("defaultCompositeDeletePolicy", delete_policy().default("Background")),
             (
                 "conversion",
@@ -130,10 +129,7 @@ fn definition() -> Kind {
             ("defaultCompositeDeletePolicy", delete_policy()),
             ("conversion", conversion()),
         ])
-        .rule(
-            "!has(self.claimNames)",
-            "Claims aren't supported in apiextensions.crossplane.io/v2",
-        )
+        .rule("!has(self.claimNames)", "Claims aren't supported in apiextensions.crossplane.io/v2")
         .rule(
             "!has(self.connectionSecretKeys)",
             "XR connection secrets aren't supported in apiextensions.crossplane.io/v2",
@@ -149,11 +145,7 @@ fn definition() -> Kind {
             Version { deprecated: Some(warning), ..version("v1", first) },
             version("v2", second),
         ],
-        ..cluster(
-            "CompositeResourceDefinition",
-            "compositeresourcedefinitions",
-            &["xrd", "xrds"],
-        )
+        ..cluster("CompositeResourceDefinition", "compositeresourcedefinitions", &["xrd", "xrds"])
     }
 }
 
@@ -292,7 +284,7 @@ fn managed_definition() -> Kind {
 }
 
 fn activation_policy() -> Kind {
-    let activate = list(text()).with("minItems", json!(1));
+    let activate = list(text()).with("minItems", 1);
     let status = object([("activated", list(text())), ("conditions", conditions())]);
     let schema = kind(
         "Says which kinds of managed resources are served.",

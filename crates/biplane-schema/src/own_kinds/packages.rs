@@ -11,19 +11,30 @@ use super::{Column, Kind, Version};
 
 const GROUP: &str = "pkg.crossplane.io";
 /// What the name of a package's image looks like.
-const IMAGE: &str = r"self.matches('^[^\\.\\/]+(\\.[^\\.\\/]+)+(\\/[^\\/:@]+)+(:[^:@]+(@sha256.+)?|@sha256.+)$')";
+const IMAGE: &str =
+    r"self.matches('^[^\\.\\/]+(\\.[^\\.\\/]+)+(\\/[^\\/:@]+)+(:[^:@]+(@sha256.+)?|@sha256.+)$')";
 const NOT_AN_IMAGE: &str = "must be a fully qualified image name, including the registry, repository, and tag or digest. For example, 'registry.example.com/repo/package:tag' or 'registry.example.com/repo/package[:tag]@sha256:1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef'.";
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
         package(Type::Function, "Function", "functions", "A package with a function."),
         package(Type::Provider, "Provider", "providers", "A package with a provider."),
-        package(Type::Configuration, "Configuration", "configurations", "A package with definitions and Compositions."),
+        package(
+            Type::Configuration,
+            "Configuration",
+            "configurations",
+            "A package with definitions and Compositions.",
+        ),
         revision(Type::Function, "FunctionRevision", "functionrevisions"),
         revision(Type::Provider, "ProviderRevision", "providerrevisions"),
         revision(Type::Configuration, "ConfigurationRevision", "configurationrevisions"),
         Kind {
-            versions: vec![Version::new("v1beta1", vec![Column::age()], false, runtime_config::schema())],
+            versions: vec![Version::new(
+                "v1beta1",
+                vec![Column::age()],
+                false,
+                runtime_config::schema(),
+            )],
             ..cluster("DeploymentRuntimeConfig", "deploymentruntimeconfigs", &["crossplane"])
         },
         Kind {
@@ -102,12 +113,7 @@ fn common_status() -> Shape {
     ])
 }
 
-fn package(
-    r#type: Type,
-    kind_name: &'static str,
-    plural: &'static str,
-    description: &str,
-) -> Kind {
+fn package(r#type: Type, kind_name: &'static str, plural: &'static str, description: &str) -> Kind {
     let spec = common_spec(r#type).and([
         ("package*", text().rule(IMAGE, NOT_AN_IMAGE)),
         ("revisionActivationPolicy", text().default("Automatic")),
@@ -176,8 +182,8 @@ fn revision(r#type: Type, kind_name: &'static str, plural: &'static str) -> Kind
 
 fn image_config() -> Shape {
     let image = object([("prefix*", text()), ("type", choice(&["Prefix"]).default("Prefix"))]);
-    let images = list(image)
-        .rule("size(self) > 0", "matchImages should have at least one element.");
+    let images =
+        list(image).rule("size(self) > 0", "matchImages should have at least one element.");
     let secret = object([("pullSecretRef*", local_reference())]);
     let spec = object([
         ("matchImages*", images),
@@ -195,8 +201,7 @@ fn verification() -> Shape {
         ("secretRef*", object_of_texts(["key*", "name*"])),
     ]);
     let identity = object_of_texts(["issuer", "issuerRegExp", "subject", "subjectRegExp"]);
-    let keyless =
-        object([("identities*", list(identity)), ("insecureIgnoreSCT", flag())]);
+    let keyless = object([("identities*", list(identity)), ("insecureIgnoreSCT", flag())]);
     let authority = object([
         ("name*", text()),
         ("attestations", list(object_of_texts(["name*", "predicateType*"]))),
@@ -226,8 +231,8 @@ fn lock() -> Shape {
         ("version*", text()),
     ]);
     let status = object([("conditions", conditions())]);
-    kind("The packages that are installed, and their dependencies.", [
-        ("packages", list(package)),
-        ("status", status),
-    ])
+    kind(
+        "The packages that are installed, and their dependencies.",
+        [("packages", list(package)), ("status", status)],
+    )
 }

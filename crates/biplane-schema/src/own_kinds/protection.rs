@@ -1,15 +1,16 @@
 //! The kinds that protect objects from deletion.
 
-use super::shape::{
-    Shape, conditions, flag, kind, named, object, object_of_texts, text, texts,
-};
+use super::shape::{Shape, conditions, flag, kind, named, object, object_of_texts, text, texts};
 use super::{Column, Kind, Version};
 
 const GROUP: &str = "protection.crossplane.io";
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
-        Kind { versions: vec![version("v1beta1", false)], ..usage(GROUP, "ClusterUsage", "clusterusages") },
+        Kind {
+            versions: vec![version("v1beta1", false)],
+            ..usage(GROUP, "ClusterUsage", "clusterusages")
+        },
         Kind {
             namespaced: true,
             versions: vec![version("v1beta1", true)],
@@ -62,16 +63,11 @@ fn version(name: &'static str, namespaced: bool) -> Version {
     } else {
         by.clone()
     };
-    let mut spec = object([
-        ("of*", of),
-        ("by", by),
-        ("reason", text()),
-        ("replayDeletion", flag()),
-    ])
-    .rule(
-        "has(self.by) || has(self.reason)",
-        "either \"spec.by\" or \"spec.reason\" must be specified.",
-    );
+    let mut spec =
+        object([("of*", of), ("by", by), ("reason", text()), ("replayDeletion", flag())]).rule(
+            "has(self.by) || has(self.reason)",
+            "either \"spec.by\" or \"spec.reason\" must be specified.",
+        );
     if namespaced {
         spec = spec.rule(
             "has(self.by) || (!has(self.of.resourceRef) || !has(self.of.resourceRef.__namespace__)) && (!has(self.of.resourceSelector) || !has(self.of.resourceSelector.__namespace__))",

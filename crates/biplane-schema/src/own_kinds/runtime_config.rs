@@ -112,7 +112,7 @@ impl Pods {
                 };
                 inner = inner.default(default);
             }
-            let required = if notes.required.contains(field) { "*" } else { "" };
+            let required = if notes.required.contains(&field) { "*" } else { "" };
             shape = shape.and([(&*format!("{field}{required}"), inner)]);
         }
         if notes.atomic { shape.atomic() } else { shape }

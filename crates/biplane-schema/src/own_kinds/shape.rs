@@ -178,8 +178,7 @@ impl Shape {
 
     /// Items of the list are told apart by these fields.
     pub(super) fn keyed(self, keys: &[&str]) -> Self {
-        self.with("x-kubernetes-list-type", "map")
-            .with("x-kubernetes-list-map-keys", json!(keys))
+        self.with("x-kubernetes-list-type", "map").with("x-kubernetes-list-map-keys", json!(keys))
     }
 
     /// Is only written as a whole.

@@ -8,8 +8,9 @@ use super::{Kind, MAX_NAME, Scope};
 /// The columns after those of the definition.
 pub(super) fn columns(kind: Kind, scope: Scope) -> Vec<Value> {
     let text = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
-    let condition =
-        |name: &str, r#type: &str| text(name, &format!(".status.conditions[?(@.type=='{type}')].status"));
+    let condition = |name: &str, r#type: &str| {
+        text(name, &format!(".status.conditions[?(@.type=='{type}')].status"))
+    };
     let mut columns = vec![condition("SYNCED", "Synced"), condition("READY", "Ready")];
     match kind {
         Kind::Composite => {
@@ -132,7 +133,8 @@ fn spec_fields(definition: &Object, kind: Kind, scope: Scope) -> Map<String, Val
         ("compositionRevisionSelector", selector()),
         ("compositionUpdatePolicy", choice(["Automatic", "Manual"], policy)),
     ];
-    let mut fields: Map<_, _> = common.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect();
+    let mut fields: Map<_, _> =
+        common.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect();
     let mut add = |name: &str, schema| fields.insert(name.to_owned(), schema);
     match (kind, scope) {
         (Kind::Claim, _) => {

@@ -225,7 +225,9 @@ fn mismatch(value: &Value, path: &str, wanted: &str) -> String {
         (Value::Number(number), "int64") => format!("number {number}"),
         _ => json_kind(value).to_owned(),
     };
-    format!("json: cannot unmarshal {kind} into Go struct field JSONSchemaProps.{path} of type {wanted}")
+    format!(
+        "json: cannot unmarshal {kind} into Go struct field JSONSchemaProps.{path} of type {wanted}"
+    )
 }
 
 fn json_kind(value: &Value) -> &'static str {

@@ -67,7 +67,9 @@ fn every_recorded_crd_is_generated() {
                 crd::default(&mut generated);
                 without_handled_request(&mut generated);
                 recorded.make_mut().remove("status");
-                for field in ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"] {
+                for field in
+                    ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"]
+                {
                     recorded.remove_at(&["metadata", field]);
                 }
                 assert_eq!(generated, recorded, "{} {file}", case.name);
@@ -103,7 +105,8 @@ fn a_definition_without_a_scope_is_legacy() {
 #[test]
 fn names_have_at_most_63_characters() {
     for (given, longest) in [(Value::Null, 63), (json!(100), 63), (json!(30), 30)] {
-        let schema = json!({"properties": {"metadata": {"properties": {"name": {"maxLength": given}}}}});
+        let schema =
+            json!({"properties": {"metadata": {"properties": {"name": {"maxLength": given}}}}});
         let crd = composite(&definition(&schema, json!({}))).unwrap();
         let name = schema_in(&crd).pointer("/properties/metadata/properties/name").unwrap();
         assert_eq!(name, &json!({"type": "string", "maxLength": longest}));
@@ -123,10 +126,16 @@ fn users_decide_some_keys_of_spec_and_status() {
     let schema = json!({"properties": {"spec": all, "status": all, "other": {"type": "string"}}});
     let crd = composite(&definition(&schema, json!({}))).unwrap();
     let properties = schema_in(&crd)["properties"].as_object().unwrap();
-    assert_eq!(properties.keys().collect::<Vec<_>>(), ["apiVersion", "kind", "metadata", "spec", "status"]);
-    let keys = |part: &str| properties[part].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        properties.keys().collect::<Vec<_>>(),
+        ["apiVersion", "kind", "metadata", "spec", "status"]
+    );
+    let keys =
+        |part: &str| properties[part].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let decided = ["description", "oneOf", "properties", "required", "type"];
-    let mut of_spec = [&decided[..], &["x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"]].concat();
+    let mut of_spec =
+        [&decided[..], &["x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"]]
+            .concat();
     of_spec.sort_unstable();
     assert_eq!(keys("spec"), of_spec);
     assert_eq!(keys("status"), [&decided[..], &["x-kubernetes-validations"]].concat());
@@ -138,20 +147,26 @@ fn users_decide_some_keys_of_spec_and_status() {
 /// CRD-2
 #[test]
 fn metadata_is_what_the_definition_has_for_its_crds() {
-    let mut given = definition(&json!({}), json!({
-        "metadata": {"labels": {"a": "2", "b": "3"}, "annotations": {"y": "y"}},
-        "claimNames": {"kind": "Queue", "plural": "queues"},
-    }));
+    let mut given = definition(
+        &json!({}),
+        json!({
+            "metadata": {"labels": {"a": "2", "b": "3"}, "annotations": {"y": "y"}},
+            "claimNames": {"kind": "Queue", "plural": "queues"},
+        }),
+    );
     given.set_at_or_ignore(&["metadata", "labels"], json!({"a": "1", "c": "4"}));
     given.set_at_or_ignore(&["metadata", "annotations"], json!({"x": "x"}));
     for crd in [composite(&given).unwrap(), claim(&given).unwrap()] {
         let want = json!({"a": "2", "b": "3", "c": "4"});
         assert_eq!(crd.at(&["metadata", "labels"]), Some(&want));
         assert_eq!(crd.at(&["metadata", "annotations"]), Some(&json!({"y": "y"})));
-        assert_eq!(crd.at(&["metadata", "ownerReferences"]), Some(&json!([{
-            "apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
-            "name": "xqueues.example.org", "uid": "u", "controller": true, "blockOwnerDeletion": true,
-        }])));
+        assert_eq!(
+            crd.at(&["metadata", "ownerReferences"]),
+            Some(&json!([{
+                "apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
+                "name": "xqueues.example.org", "uid": "u", "controller": true, "blockOwnerDeletion": true,
+            }]))
+        );
     }
     assert_eq!(claim(&given).unwrap().name(), "queues.example.org");
 }
@@ -185,7 +200,9 @@ fn a_version_needs_a_schema_that_can_be_read() {
         ),
         (
             json!({"openAPIV3Schema": {"properties": {"spec": {"type": 1}}}}),
-            format!("{parse}json: cannot unmarshal number into Go struct field JSONSchemaProps.properties.type of type string"),
+            format!(
+                "{parse}json: cannot unmarshal number into Go struct field JSONSchemaProps.properties.type of type string"
+            ),
         ),
     ] {
         let mut given = definition(&json!({}), json!({}));
@@ -203,7 +220,8 @@ fn a_version_needs_a_schema_that_can_be_read() {
 /// CRD-12
 #[test]
 fn names_of_claims_are_their_own() {
-    let names = json!({"kind": "XQueue", "plural": "xqueues", "singular": "xqueue", "listKind": "XQueues"});
+    let names =
+        json!({"kind": "XQueue", "plural": "xqueues", "singular": "xqueue", "listKind": "XQueues"});
     let taken = |name: &str| {
         format!("invalid resource claim names: \"{name}\" conflicts with composite resource name")
     };
@@ -212,7 +230,10 @@ fn names_of_claims_are_their_own() {
         (json!({"kind": "XQueue", "plural": "xqueues"}), Some(taken("XQueue"))),
         (json!({"kind": "Queue", "plural": "xqueues"}), Some(taken("xqueues"))),
         (json!({"kind": "Queue", "plural": "queues", "singular": "xqueue"}), Some(taken("xqueue"))),
-        (json!({"kind": "Queue", "plural": "queues", "listKind": "XQueues"}), Some(taken("XQueues"))),
+        (
+            json!({"kind": "Queue", "plural": "queues", "listKind": "XQueues"}),
+            Some(taken("XQueues")),
+        ),
         (json!({"kind": "Queue", "plural": "queues"}), None),
     ] {
         let given = definition(&json!({}), json!({"names": names, "claimNames": claim_names}));
@@ -223,11 +244,14 @@ fn names_of_claims_are_their_own() {
 /// CRD-15
 #[test]
 fn defaults_of_policies_go_where_they_apply() {
-    let given = definition(&json!({}), json!({
-        "claimNames": {"kind": "Queue", "plural": "queues"},
-        "defaultCompositionUpdatePolicy": "Manual",
-        "defaultCompositeDeletePolicy": "Foreground",
-    }));
+    let given = definition(
+        &json!({}),
+        json!({
+            "claimNames": {"kind": "Queue", "plural": "queues"},
+            "defaultCompositionUpdatePolicy": "Manual",
+            "defaultCompositeDeletePolicy": "Foreground",
+        }),
+    );
     let default = |crd: &Object, field: &str| {
         let path = format!("/properties/spec/properties/{field}/default");
         schema_in(crd).pointer(&path).cloned()
@@ -241,11 +265,15 @@ fn defaults_of_policies_go_where_they_apply() {
 /// XRD-6
 #[test]
 fn the_last_referenceable_version_is_reconciled() {
-    let version = |name: &str, referenceable: bool| json!({"name": name, "referenceable": referenceable});
+    let version =
+        |name: &str, referenceable: bool| json!({"name": name, "referenceable": referenceable});
     let versions = json!([version("v1", true), version("v2", true), version("v3", false)]);
-    let given = definition(&json!({}), json!({
-        "versions": versions, "claimNames": {"kind": "Queue", "plural": "queues"},
-    }));
+    let given = definition(
+        &json!({}),
+        json!({
+            "versions": versions, "claimNames": {"kind": "Queue", "plural": "queues"},
+        }),
+    );
     assert_eq!(composite_gvk(&given), Gvk::new("example.org/v2", "XQueue"));
     assert_eq!(claim_gvk(&given), Gvk::new("example.org/v2", "Queue"));
 }
@@ -261,9 +289,12 @@ fn keys_that_a_server_would_drop_are_dropped() {
     let crd = composite(&definition(&schema, json!({}))).unwrap();
     let spec = &schema_in(&crd)["properties"]["spec"];
     assert_eq!(spec.get("required"), None);
-    assert_eq!(spec["properties"]["a"], json!({
-        "type": "object", "maxLength": 3, "x-kubernetes-preserve-unknown-fields": false,
-        "additionalProperties": false, "items": {"type": "string"},
-        "x-kubernetes-validations": [{"rule": "true"}],
-    }));
+    assert_eq!(
+        spec["properties"]["a"],
+        json!({
+            "type": "object", "maxLength": 3, "x-kubernetes-preserve-unknown-fields": false,
+            "additionalProperties": false, "items": {"type": "string"},
+            "x-kubernetes-validations": [{"rule": "true"}],
+        })
+    );
 }

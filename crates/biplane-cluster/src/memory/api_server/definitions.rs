@@ -40,15 +40,23 @@ pub(super) fn accept(store: &mut Store, definition: &Object) {
         last_transition_time: Some(now.clone()),
         ..Condition::new(r#type, "True", reason).with_message(message)
     };
-    set_conditions(&mut new, [
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ]);
+    set_conditions(
+        &mut new,
+        [
+            condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+            condition(
+                "Established",
+                "InitialNamesAccepted",
+                "the initial names have been accepted",
+            ),
+        ],
+    );
     if new == live {
         return;
     }
     let kind = store.server.kinds.of(&live);
-    let mut new = field_manager(store, &kind, Part::Status, |fm| fm.update(Some(&live), &new, MANAGER));
+    let mut new =
+        field_manager(store, &kind, Part::Status, |fm| fm.update(Some(&live), &new, MANAGER));
     new.set_meta("resourceVersion", &store.server.next_revision());
     keep(store, &new);
 }
