@@ -3,11 +3,17 @@
 
 mod at_once;
 mod bad_input;
+mod claim_crashing;
+mod claim_recordings;
+mod claim_world;
+mod claiming;
 mod composing;
 mod crashing;
+mod indexing;
 mod operations;
 mod reconciling;
 mod refusals;
 mod rendering;
+mod revisions;
 mod selecting;
 mod world;
