@@ -7,6 +7,7 @@
 pub mod composite;
 pub mod context;
 pub mod failure;
+pub mod in_process;
 pub mod operation;
 pub mod pipeline;
 pub mod reconcile;
