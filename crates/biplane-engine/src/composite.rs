@@ -393,9 +393,14 @@ async fn finalize(pass: &Pass<'_>, mut xr: XR) -> Result<Requeue, ReconcileError
 fn responsiveness(pass: &Pass<'_>, id: &ObjectId) -> Condition {
     match pass.reconciler.breaker.triggered_by(id) {
         None => Condition::new(RESPONSIVE, "True", "WatchCircuitClosed"),
-        Some(source) => Condition::new(RESPONSIVE, "False", "WatchCircuitOpen").with_message(
-            format!("Too many watch events from {source}. Allowing events periodically."),
-        ),
+        Some(source) => {
+            let mut text =
+                format!("Too many watch events from {source}. Allowing events periodically.");
+            if let Some(more) = pass.reconciler.breaker.explanation(id) {
+                text = format!("{text} {more}");
+            }
+            Condition::new(RESPONSIVE, "False", "WatchCircuitOpen").with_message(text)
+        }
     }
 }
 

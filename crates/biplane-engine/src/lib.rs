@@ -13,6 +13,7 @@ mod defining;
 pub mod definition;
 mod draft;
 pub mod failure;
+pub mod in_process;
 mod managed_fields;
 pub mod offered;
 pub mod operation;

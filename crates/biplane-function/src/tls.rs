@@ -49,17 +49,22 @@ impl Certificates {
     pub fn read(folder: &Path) -> Result<Self, CertificateError> {
         let pair = |name: &str| bytes(&folder.join(name)).map_err(CertificateError::KeyPair);
         let (chain, key) = (pair("tls.crt")?, pair("tls.key")?);
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
+        let authority = bytes(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
+        Self::parse(&chain, &key, &authority)
+    }
+
+    /// Parses the contents of the three files.
+    pub fn parse(chain: &[u8], key: &[u8], authority: &[u8]) -> Result<Self, CertificateError> {
+        let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
             .collect::<Result<_, _>>()
             .map_err(|e| CertificateError::KeyPair(format!("tls.crt: {e}")))?;
         if chain.is_empty() {
             return Err(CertificateError::KeyPair("tls.crt: no certificate in it".to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_slice(&key)
+        let key = PrivateKeyDer::from_pem_slice(key)
             .map_err(|e| CertificateError::KeyPair(format!("tls.key: {e}")))?;
-        let authority = bytes(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
         let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(&authority) {
+        for certificate in CertificateDer::pem_slice_iter(authority) {
             let certificate = certificate.map_err(|_| CertificateError::InvalidAuthority)?;
             roots.add(certificate).map_err(|_| CertificateError::InvalidAuthority)?;
         }

@@ -17,6 +17,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-runner", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
+    ("biplane-controlplane", 3),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
     ("biplane-render", 3),

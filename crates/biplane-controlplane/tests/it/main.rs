@@ -1,0 +1,8 @@
+//! Tests of the whole control plane on an in-memory API server, in paused time.
+
+mod breaker;
+mod controllers;
+mod living;
+mod packages;
+mod stable;
+mod world;
