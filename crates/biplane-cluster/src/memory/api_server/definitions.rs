@@ -68,7 +68,7 @@ pub(super) fn instances(store: &Store, definition: &Object) -> Vec<ObjectId> {
         version: String::new(),
         kind: definition.str_at(&["spec", "names", "kind"]).to_owned(),
     };
-    store.objects.keys().filter(|id| Server::is_of(&id.gvk, &gvk)).cloned().collect()
+    store.objects.of(|stored| Server::is_of(stored, &gvk)).map(|(id, _)| id.clone()).collect()
 }
 
 /// Whether there is something to do for a definition that is being deleted.
