@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod table;
+
 fn request(input: &Value) -> RunFunctionRequest {
     let composite =
         json!({"apiVersion": "example.org/v1", "kind": "XR", "spec": {"region": "here"}});
