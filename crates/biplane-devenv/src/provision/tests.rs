@@ -63,7 +63,7 @@ fn waits_for_whoever_builds_already() {
 
 #[test]
 fn the_output_of_go_is_progress_or_an_explanation() {
-    let mut output: String = (0..600).map(|n| format!("example.org/package/{n}\n")).collect();
+    let mut output = "example.org/package\n".repeat(600);
     output += "# example.org/package/7\n./main.go:3:5: undefined: x\n";
     let mut said = Vec::new();
     let left = follow(output.as_bytes(), Tool::Etcd, &mut |line| said.push(line.to_owned()));
