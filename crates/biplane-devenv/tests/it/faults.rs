@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -113,19 +113,31 @@ fn kept_data_is_there_the_next_time() {
     assert!(exists(&server.client("admin").unwrap(), "kept"));
 }
 
-/// The owner of the next test. It runs in a process of its own.
+/// The owner of another test. It runs in a process of its own.
 #[test]
 #[ignore = "started by another test, which kills it"]
-fn owner_that_is_killed() {
+fn owner_of_temporary_data() {
     let server = ApiServer::start().unwrap();
     println!("OWNS {} {}", server.url, server.folder().display());
     std::thread::sleep(Duration::from_mins(10));
 }
 
+/// The owner of another test. Its data is in the folder in which it was started.
 #[test]
-fn everything_ends_with_an_owner_that_is_killed() {
+#[ignore = "started by another test, which kills it"]
+fn owner_of_kept_data() {
+    let server = ApiServer::options().controllers().data("data").start().unwrap();
+    assert_eq!(created(&server.client("admin").unwrap(), "kept"), 201);
+    println!("OWNS {} {}", server.url, server.folder().display());
+    std::thread::sleep(Duration::from_mins(10));
+}
+
+/// Starts an owner in a process of its own and kills it when it is ready. Returns the address of
+/// the server and its folder.
+fn killed_owner(name: &str, current: &Path) -> (String, PathBuf) {
     let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["faults::owner_that_is_killed", "--exact", "--ignored", "--nocapture"])
+        .args([&format!("faults::{name}"), "--exact", "--ignored", "--nocapture"])
+        .current_dir(current)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -134,12 +146,29 @@ fn everything_ends_with_an_owner_that_is_killed() {
     let owned = lines.map(Result::unwrap).find_map(|line| {
         let (_, owned) = line.split_once("OWNS https://")?;
         let (address, folder) = owned.split_once(' ')?;
-        Some((address.to_owned(), folder.to_owned()))
+        Some((address.to_owned(), PathBuf::from(folder)))
     });
     let (address, folder) = owned.unwrap();
-    assert!(TcpStream::connect(&address).is_ok() && Path::new(&folder).exists());
+    assert!(TcpStream::connect(&address).is_ok() && folder.exists());
     owner.kill().unwrap();
     owner.wait().unwrap();
+    (address, folder)
+}
+
+#[test]
+fn everything_ends_with_an_owner_that_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, folder) = killed_owner("owner_of_temporary_data", dir.path());
     eventually("the API server ends", || TcpStream::connect(&address).is_err());
-    eventually("the folder is removed", || !Path::new(&folder).exists());
+    eventually("the folder is removed", || !folder.exists());
+}
+
+#[test]
+fn kept_data_survives_an_owner_that_is_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (address, folder) = killed_owner("owner_of_kept_data", dir.path());
+    eventually("the API server ends", || TcpStream::connect(&address).is_err());
+    let server = ApiServer::options().data(folder).start().unwrap();
+    assert_eq!(server.url, format!("https://{address}"));
+    assert!(exists(&server.client("admin").unwrap(), "kept"));
 }

@@ -1,6 +1,7 @@
 //! Tests of what the proxy does to requests and watches.
 
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -76,6 +77,30 @@ fn passes_everything_on_by_default() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains(CROSSPLANE), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// kubectl watches over HTTP/2.
+#[test]
+fn watches_over_http2_are_passed_on_and_ended() {
+    let proxy = SERVER.proxy().unwrap();
+    create(&direct(), "streamed");
+    let mut kubectl = SERVER
+        .kubectl()
+        .unwrap()
+        .arg("--kubeconfig")
+        .arg(proxy.kubeconfig_of(CROSSPLANE).unwrap())
+        .args(["get", "configmaps", "streamed", "--watch", "--output=jsonpath={.data.value}\n"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(kubectl.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "");
+    eventually("kubectl watches", || proxy.watches(is_watch) == 1);
+    change(&direct(), "streamed", 1);
+    assert_eq!(lines.next().unwrap().unwrap(), "1");
+    assert_eq!(proxy.end_watches(is_watch), 1);
+    assert!(lines.next().is_none());
+    assert!(kubectl.wait().unwrap().success());
 }
 
 #[test]
