@@ -24,6 +24,11 @@ fn with_value(flag: Arg) -> Arg {
         .value_parser(clap::builder::StringValueParser::new().try_map(|text| parse(&text)))
 }
 
+/// Parses the value of a flag that is on unless it is turned off.
+pub(crate) fn value(text: &str) -> Result<bool, String> {
+    parse(text)
+}
+
 fn parse(text: &str) -> Result<bool, String> {
     match text.to_lowercase().as_str() {
         "true" | "1" | "yes" => Ok(true),
