@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use biplane_cluster::memory::{Answer, Fault, When};
-use biplane_cluster::{Apply, Cluster as _, Delete, Part, Write};
+use biplane_cluster::{Cluster as _, Delete, Part, Patch, Write};
 use biplane_engine::Requeue;
 use biplane_engine::claim::Syncing;
 use biplane_model::{Object, Value};
@@ -40,8 +40,7 @@ async fn a_claim_needs_five_writes_to_be_ready() {
     assert_eq!(events, [bound, unready]);
     assert_eq!(shown(&plane.claim()), ["Synced=True/ReconcileSuccess", WAITING]);
 
-    // The composite resource selects its Composition and is being created: the claim waits.
-    assert_eq!(plane.xrs.reconcile("", plane.xr().name()).await, Ok(Requeue::Again));
+    // The composite resource is being created: the claim waits.
     before = plane.server.journal_len();
     assert_eq!(plane.reconcile_claim().await, Ok(Requeue::After(Duration::from_secs(2))));
     assert_eq!(plane.since(&mut before), (vec![], vec![]));
@@ -62,9 +61,10 @@ async fn a_claim_needs_five_writes_to_be_ready() {
 async fn an_unready_composite_resource_is_shown_once_it_had_time() {
     // CLM-8, and the claim sees what is selected even if nothing ever becomes ready.
     let plane = Plane::legacy().await;
+    plane.never_ready().await;
     plane.claim_it(json!({"size": 1})).await;
     plane.reconcile_claim().await.unwrap();
-    assert_eq!(plane.xrs.reconcile("", plane.xr().name()).await, Ok(Requeue::Again));
+    plane.reconcile_xrs().await;
     plane.clock.advance(Duration::from_secs(1));
     assert_eq!(plane.reconcile_claim().await, Ok(Requeue::After(Duration::from_secs(1))));
     plane.clock.advance(Duration::from_secs(1));
@@ -163,12 +163,9 @@ async fn what_is_removed_from_a_claim_is_removed_from_its_composite_resource() {
     assert_eq!((xr.label("team"), xr.label("stage"), xr.annotation("a/b")), ("", "dev", ""));
     assert_eq!(xr.at(&["spec", "color"]), None);
     // A status field that the composite resource loses is lost on the claim.
-    let mut intent =
-        object(json!({"apiVersion": xr.api_version(), "kind": xr.kind(), "status": {}}));
-    intent.set_meta("name", xr.name());
-    let how = Apply::forced("apiextensions.crossplane.io/composite");
     assert_eq!(plane.claim().str_at(&["status", "note"]), "made");
-    plane.server.apply(&intent, Part::Status, None, &how, soon()).await.unwrap();
+    let (how, patch) = (Write::by("other"), Patch::Merge(json!({"status": {"note": null}})));
+    plane.server.patch(&xr.id(), Part::Status, &patch, &how, soon()).await.unwrap();
     plane.reconcile_claim().await.unwrap();
     assert_eq!(plane.claim().at(&["status", "note"]), None);
 }
@@ -341,8 +338,6 @@ async fn a_claim_goes_at_once_or_after_its_composite_resource() {
             assert_eq!((again, events), (Requeue::Now, vec![]));
             assert!(shown(&plane.claim()).contains(&"Ready=False/Deleting".to_owned()));
             plane.is_quiet("deleting").await;
-            let finalizers = plane.xr().at(&["metadata", "finalizers"]).cloned();
-            assert!(finalizers.unwrap().as_array().unwrap().contains(&"foregroundDeletion".into()));
             plane.patch(&plane.xr(), json!({"metadata": {"finalizers": null}})).await;
             before = plane.server.journal_len();
             assert_eq!(plane.reconcile_claim().await, Ok(Requeue::No));
