@@ -98,13 +98,14 @@ impl KubeCluster {
     async fn write(
         &self,
         gvk: &Gvk,
-        dry_run: bool,
+        how: &Write,
         by: Instant,
         call: impl Fn(&Kind) -> Result<Call, Failure> + Send + Sync,
     ) -> Result<(Object, Answer), Failure> {
-        let (_, answer) = self.ask(gvk, by, call).await?;
+        let answer = self.ask(gvk, by, call).await;
+        let (_, answer) = answer.map_err(|failure| failure.of_write_to(&how.only_if.uid))?;
         let object = object(&answer)?;
-        if !dry_run {
+        if !how.dry_run {
             self.take(&object);
         }
         Ok((object, answer))
@@ -344,7 +345,7 @@ impl Cluster for KubeCluster {
             call.again = false;
             Ok(call)
         };
-        Ok(self.write(&object.gvk(), how.dry_run, by, call).await?.0)
+        Ok(self.write(&object.gvk(), how, by, call).await?.0)
     }
 
     async fn update(
@@ -366,7 +367,7 @@ impl Cluster for KubeCluster {
             call.again = fenced;
             Ok(call)
         };
-        Ok(self.write(&object.gvk(), how.dry_run, by, call).await?.0)
+        Ok(self.write(&object.gvk(), how, by, call).await?.0)
     }
 
     async fn patch(
@@ -387,7 +388,7 @@ impl Cluster for KubeCluster {
             call.again = is_fenced(&how.only_if);
             Ok(call)
         };
-        Ok(self.write(&id.gvk, how.dry_run, by, call).await?.0)
+        Ok(self.write(&id.gvk, how, by, call).await?.0)
     }
 
     async fn apply(
@@ -423,7 +424,7 @@ impl Cluster for KubeCluster {
             call.again = is_fenced(&how.write.only_if);
             Ok(call)
         };
-        let (object, answer) = self.write(&id.gvk, how.write.dry_run, by, call).await?;
+        let (object, answer) = self.write(&id.gvk, &how.write, by, call).await?;
         let effect = if answer.created {
             Effect::Created
         } else {

@@ -13,6 +13,9 @@ const LATE: &str = "context deadline exceeded";
 /// What the client says when the server does not serve a path.
 const NOT_SERVED: &str = "the server could not find the requested resource";
 
+/// The server reports this mistake of a client as an internal error.
+const VERSION_ON_CREATE: &str = "resourceVersion should not be set on objects to be created";
+
 /// Messages of internal errors that only another object can help against.
 const MALFORMED: [&str; 3] = [
     "failed to create typed patch object",
@@ -152,6 +155,22 @@ impl Failure {
         matches!(self, Self::Refused(refusal) if refusal.is_not_served())
     }
 
+    /// A patch with the UID of another object is refused as invalid. For the caller it is a conflict:
+    /// the object is not the one that it read.
+    pub(crate) fn of_write_to(self, uid: &str) -> Self {
+        let complaint = format!("metadata.uid: Invalid value: {}: field is immutable", quote(uid));
+        match self {
+            Self::Refused(refusal)
+                if !uid.is_empty()
+                    && refusal.code == 422
+                    && refusal.message.contains(&complaint) =>
+            {
+                Self::Refused(Refusal { code: 409, reason: "Conflict".into(), ..refusal })
+            }
+            failure => failure,
+        }
+    }
+
     /// Whether the same request may succeed soon.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
@@ -208,6 +227,7 @@ impl From<Failure> for WriteError {
             422 => Self::Invalid(message),
             429 => Self::Throttled { message, after },
             500 if refusal.is_malformed() => Self::Malformed(message),
+            500 if message == VERSION_ON_CREATE => Self::BadRequest(message),
             // The database's own limit, which the server reports in its words.
             500 if message.contains("etcdserver: request is too large") => Self::TooLarge(message),
             500 => Self::Internal(message),
@@ -232,7 +252,7 @@ mod tests {
     #[test]
     fn refusals_of_writes_become_decisions() {
         let typed = "failed to create typed patch object (ns/a; v1, Kind=A): .spec.x: expected string, got &value.valueUnstructured{Value:1}";
-        let cases: [(u16, &str, &str, fn(String) -> WriteError); 14] = [
+        let cases: [(u16, &str, &str, fn(String) -> WriteError); 15] = [
             (400, "BadRequest", "odd", WriteError::BadRequest),
             (401, "Unauthorized", "Unauthorized", WriteError::Unauthorized),
             (403, "Forbidden", "no", WriteError::Forbidden),
@@ -243,6 +263,7 @@ mod tests {
             (413, "RequestEntityTooLarge", "limit is 3145728", WriteError::TooLarge),
             (422, "Invalid", "is invalid", WriteError::Invalid),
             (500, "", typed, WriteError::Malformed),
+            (500, "", VERSION_ON_CREATE, WriteError::BadRequest),
             (500, "InternalError", "failed calling webhook", WriteError::Internal),
             (500, "", "etcdserver: request is too large", WriteError::TooLarge),
             (503, "ServiceUnavailable", "starting", WriteError::Unavailable),
@@ -283,6 +304,18 @@ mod tests {
         let after = Duration::from_secs(7);
         let message = "slow down".to_owned();
         assert_eq!(WriteError::from(failure), WriteError::Throttled { message, after });
+    }
+
+    #[test]
+    fn another_uid_is_a_conflict() {
+        let text = r#"Thing "a" is invalid: metadata.uid: Invalid value: "u": field is immutable"#;
+        let refused = || refused(422, "Invalid", text);
+        let conflict = WriteError::Conflict(text.into());
+        assert_eq!(WriteError::from(refused().of_write_to("u")), conflict);
+        for uid in ["", "v"] {
+            let invalid = WriteError::Invalid(text.into());
+            assert_eq!(WriteError::from(refused().of_write_to(uid)), invalid);
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use biplane_cluster::Part;
 use biplane_model::{Gvk, Object, Value};
 use biplane_schema::openapi;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -33,6 +33,15 @@ const SEGMENT: &AsciiSet =
 
 /// What a value in a query must not contain as it is.
 const VALUE: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b',').add(b';');
+
+/// Reads a list that is null if it is empty, as Go writes it.
+pub(crate) fn nullable<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
 
 /// A value for a query.
 pub(crate) fn encoded(value: &str) -> String {
@@ -254,10 +263,10 @@ fn flat(document: &[u8], gvk: &Gvk) -> Result<Option<Object>, Failure> {
         .map_err(|error| Failure::Garbled(error.to_string()))
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct Groups {
+    #[serde(deserialize_with = "nullable")]
     items: Vec<Group>,
 }
 
@@ -265,6 +274,7 @@ struct Groups {
 #[serde(default)]
 struct Group {
     metadata: Named,
+    #[serde(deserialize_with = "nullable")]
     versions: Vec<Version>,
 }
 
@@ -278,6 +288,7 @@ struct Named {
 #[serde(default)]
 struct Version {
     version: String,
+    #[serde(deserialize_with = "nullable")]
     resources: Vec<Aggregated>,
 }
 
@@ -327,6 +338,7 @@ fn of_group_version(asked: &Gvk, body: &[u8]) -> Found {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Resources {
+        #[serde(deserialize_with = "nullable")]
         resources: Vec<Resource>,
     }
     #[derive(Default, Deserialize)]
@@ -400,5 +412,6 @@ mod tests {
         let found = of_group_version(&thing, body.to_string().as_bytes());
         assert_eq!(found.into_values().map(|kind| (*kind).clone()).collect::<Vec<_>>(), all);
         assert_eq!(aggregated(b"{\"kind\":\"APIGroupList\",\"groups\":[]}").len(), 0);
+        assert_eq!(of_group_version(&thing, b"{\"resources\":null}").len(), 0);
     }
 }

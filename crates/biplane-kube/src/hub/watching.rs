@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{Hub, Phase, Watch};
 use crate::api::{Api, Call, Stream};
 use crate::failure::{Failure, Refusal};
-use crate::kinds::{Kind, encoded};
+use crate::kinds::{Kind, encoded, nullable};
 use crate::metrics;
 use crate::transport::reason;
 
@@ -78,6 +78,7 @@ pub(crate) fn item(value: Value, kind: &Kind) -> Option<Object> {
 #[serde(default)]
 pub(crate) struct Listed {
     pub(crate) metadata: ListMeta,
+    #[serde(deserialize_with = "nullable")]
     pub(crate) items: Vec<Value>,
 }
 

@@ -9,5 +9,5 @@ mod world;
 
 /// A deadline that no test reaches.
 fn soon() -> tokio::time::Instant {
-    tokio::time::Instant::now() + std::time::Duration::from_mins(5)
+    tokio::time::Instant::now() + std::time::Duration::from_mins(2)
 }
