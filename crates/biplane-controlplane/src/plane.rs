@@ -93,18 +93,13 @@ impl ControlPlane {
         let noting: Arc<dyn Cluster> = Arc::new(Noting::new(quiet.clone()));
         let requirements = Arc::new(ClusterRequirements(Arc::clone(&noting)));
         let mut always = vec![schemas(&quiet)];
-        let (runner, housekeeping) = match options.runner {
-            Some(runner) => {
-                let runner = biplane_runner::stack::of_reconciler(runner, requirements.clone());
-                (runner, None)
-            }
-            None => {
-                let functions = Functions::new(options.functions, &options.metrics)?;
-                always.push(Controller::observing("functions", functions.watches()));
-                let (runner, housekeeping) =
-                    functions.runner(requirements.clone(), &options.metrics);
-                (runner, Some(housekeeping))
-            }
+        let (runner, housekeeping) = if let Some(runner) = options.runner {
+            (biplane_runner::stack::of_reconciler(runner, requirements.clone()), None)
+        } else {
+            let functions = Functions::new(options.functions, &options.metrics)?;
+            always.push(Controller::observing("functions", functions.watches()));
+            let (runner, housekeeping) = functions.runner(requirements.clone(), &options.metrics);
+            (runner, Some(housekeeping))
         };
         let clock = JumpingClock { clock: Shared(options.clock), timeline: timeline.clone() };
         let context = Context {
