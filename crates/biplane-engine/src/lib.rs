@@ -6,8 +6,12 @@
 
 pub mod composite;
 pub mod context;
+pub mod controllers;
+mod defining;
+pub mod definition;
 pub mod failure;
 pub mod in_process;
+pub mod offered;
 pub mod operation;
 pub mod pipeline;
 pub mod reconcile;

@@ -171,20 +171,20 @@ proptest! {
                 Step::Take => {
                     let waiting: BTreeSet<_> = queue.turns.iter().cloned().collect();
                     if let Some(key) = queue.take(now) {
-                            prop_assert!(!running.contains(&key), "{key} runs already");
-                            prop_assert!(running.len() < concurrent);
-                            overtaken.retain(|lane, _| waiting.contains(lane) && *lane != key.namespace);
-                            for lane in waiting.into_iter().filter(|lane| *lane != key.namespace) {
-                                let turns = overtaken.entry(lane).or_default();
-                                let turns = turns.entry(key.namespace.clone()).or_default();
-                                *turns += 1;
-                                prop_assert!(*turns <= 1, "{} had two turns", key.namespace);
-                            }
-                            wanted.remove(&key);
-                            running.push(key);
+                        prop_assert!(!running.contains(&key), "{key} runs already");
+                        prop_assert!(running.len() < concurrent);
+                        overtaken.retain(|lane, _| waiting.contains(lane) && *lane != key.namespace);
+                        for lane in waiting.into_iter().filter(|lane| *lane != key.namespace) {
+                            let turns = overtaken.entry(lane).or_default();
+                            let turns = turns.entry(key.namespace.clone()).or_default();
+                            *turns += 1;
+                            prop_assert!(*turns <= 1, "{} had two turns", key.namespace);
+                        }
+                        wanted.remove(&key);
+                        running.push(key);
                     } else {
-                            let due = wanted.iter().any(|(k, at)| *at <= now && !running.contains(k));
-                            prop_assert!(!due || running.len() == concurrent, "nothing was taken");
+                        let due = wanted.iter().any(|(k, at)| *at <= now && !running.contains(k));
+                        prop_assert!(!due || running.len() == concurrent, "nothing was taken");
                     }
                 }
                 Step::Done(pick, how) if !running.is_empty() => {
