@@ -8,6 +8,7 @@ mod compose;
 mod configure;
 pub mod dependencies;
 pub mod desired;
+pub mod index;
 mod observe;
 mod outcome;
 mod pass;
@@ -16,7 +17,6 @@ mod publish;
 pub mod report;
 pub mod revision;
 mod select;
-mod upgrade;
 mod write;
 
 use std::sync::Arc;
@@ -28,23 +28,24 @@ use biplane_model::condition::{
 };
 pub use biplane_model::layout::Layout;
 use biplane_model::pipeline::CompositionSpec;
-use biplane_model::{Object, ObjectId, Value};
+use biplane_model::{Object, ObjectId, Value, labels};
 use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::failure::{Attempted, Class, Failure, join};
+use crate::pipeline_check::VALID_PIPELINE;
 use crate::reconcile::{GRACE, ReconcileError, Requeue, TIMEOUT};
 pub use authorize::Authorizer;
 pub use behaviour::{Behaviour, Selection, Writing};
 use breaker::{AlwaysClosed, Breaker};
 use compose::Outcome;
 use dependencies::{Dependencies, Untracked};
+pub use index::CompositionIndex;
 use outcome::ComposeError;
 use pass::{Pass, XR};
 use report::{Missing, NotYet};
 pub use write::composed_manager;
 
-const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
 const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
 const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 const HANDLED_REQUEST: [&str; 2] = ["status", "lastHandledReconcileAt"];
@@ -61,6 +62,8 @@ pub struct Reconciler {
     pub breaker: Arc<dyn Breaker>,
     /// Explains refused writes.
     pub authorizer: Option<Authorizer>,
+    /// Knows Compositions and revisions. Without it, they are read from the cluster.
+    pub compositions: Option<Arc<CompositionIndex>>,
     specs: revision::Specs,
 }
 
@@ -79,6 +82,7 @@ impl Reconciler {
             dependencies: Arc::new(Untracked),
             breaker: Arc::new(AlwaysClosed),
             authorizer: None,
+            compositions: None,
             specs: revision::Specs::default(),
         }
     }
@@ -112,7 +116,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
     let mut xr = XR::new(object);
     pass.mark(&mut xr, [responsiveness(pass, &id)]);
 
-    if xr.object.annotation(PAUSED_ANNOTATION) == "true" {
+    if xr.object.annotation(labels::PAUSED) == "true" {
         let text = "Reconciliation is paused via the pause annotation";
         pass.event(&xr, EventType::Normal, "ReconciliationPaused", text);
         let text = "Reconciliation (including deletion) is paused via the pause annotation";
@@ -182,7 +186,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
         pass.event(xr, EventType::Normal, RESOLVE, &text);
     }
     let revision::Revision { object: revision, spec } = revision;
-    let valid = condition(&revision, "ValidPipeline");
+    let valid = condition(&revision, VALID_PIPELINE);
     if valid.status != "True" {
         let why = if valid.message.is_empty() { "pipeline status unknown" } else { &valid.message };
         let failure = Failure::new(format!(
