@@ -11,6 +11,7 @@ use biplane_runner::FunctionRunner;
 
 use crate::composite::{Composites, Settings};
 use crate::controller::{Controller, Watch};
+use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
 use crate::metrics::PlaneMetrics;
@@ -148,6 +149,11 @@ impl ControlPlane {
     /// The number of reconciles that were started.
     pub fn reconciles(&self) -> usize {
         self.dispatcher.reconciles()
+    }
+
+    /// Adds the controllers of definitions, claims, Compositions and revisions.
+    pub fn add_definitions(&mut self, options: &definitions::Options) {
+        self.always.extend(definitions::controllers(&self.composites, options));
     }
 
     /// Adds a controller that runs as long as the control plane does.

@@ -106,6 +106,20 @@ fn polls_can_be_told_from_other_reasons() {
 }
 
 #[test]
+fn one_that_asks_to_be_repeated_soon_is_not_polled_until_it_asks_again() {
+    let (mut queue, now) = (queue(1), Instant::now());
+    let a = key("", "a");
+    queue.add(&a, now, Why::Change, now);
+    queue.take(now);
+    queue.done(&a, Outcome::After(seconds(2)), now);
+    assert_eq!(queue.next_but_polls(), Some((now + seconds(2), &a)));
+    let now = now + seconds(2);
+    queue.take(now);
+    queue.done(&a, Outcome::After(seconds(2)), now);
+    assert_eq!(queue.next_but_polls(), None);
+}
+
+#[test]
 fn one_pause_stands_for_all_failures() {
     let (mut pause, begin) = (Pause::default(), Instant::now());
     let millis = Duration::from_millis;
