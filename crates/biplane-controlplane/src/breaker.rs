@@ -144,7 +144,7 @@ impl Breaker {
             return Verdict::Pass;
         }
         let mut buckets = self.buckets();
-        if event.cost <= 0.0 && !buckets.get(key).is_some_and(|bucket| bucket.open.is_some()) {
+        if event.cost <= 0.0 && buckets.get(key).is_none_or(|bucket| bucket.open.is_none()) {
             return Verdict::Pass;
         }
         let capacity = self.limits.burst.max(BURST_PER_DEPENDENCY * dependencies as f64);
@@ -156,6 +156,8 @@ impl Breaker {
             sources: VecDeque::new(),
             open: None,
         });
+        // A composite resource that has got more resources has got their tokens too.
+        bucket.tokens += (capacity - bucket.capacity).max(0.0);
         bucket.capacity = capacity;
         bucket.refill(&self.limits, now);
         self.close_if_due(key, bucket, now);

@@ -126,6 +126,7 @@ impl Composites {
             name,
             reconciler: Arc::new(composite),
             watches: vec![own, revisions],
+            reconciles_gone: false,
             limits: Limits { concurrent: settings.concurrent, longest_back_off: LONGEST_BACK_OFF },
         }
     }

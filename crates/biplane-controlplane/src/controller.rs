@@ -170,6 +170,8 @@ pub struct Controller {
     pub watches: Vec<Watch>,
     /// The limits of its queue.
     pub limits: Limits,
+    /// Whether objects are also reconciled when they do not exist any more.
+    pub reconciles_gone: bool,
 }
 
 impl std::fmt::Debug for Controller {
@@ -203,7 +205,24 @@ impl Controller {
     where
         R: Future<Output = Result<Requeue, ReconcileError>> + Send + 'static,
     {
-        Self { name: name.to_owned(), reconciler: Arc::new(Function(reconcile)), watches, limits }
+        Self::of(name, watches, limits, Function(reconcile))
+    }
+
+    /// A controller that runs a reconciler.
+    pub fn of(
+        name: &str,
+        watches: Vec<Watch>,
+        limits: Limits,
+        reconciler: impl Reconcile + 'static,
+    ) -> Self {
+        let (name, reconciler) = (name.to_owned(), Arc::new(reconciler));
+        Self { name, reconciler, watches, limits, reconciles_gone: false }
+    }
+
+    /// Also reconciles objects that do not exist any more, once.
+    #[must_use]
+    pub fn also_gone(self) -> Self {
+        Self { reconciles_gone: true, ..self }
     }
 
     /// A controller that reconciles nothing and only observes changes.

@@ -8,6 +8,7 @@
 pub mod breaker;
 pub mod composite;
 pub mod controller;
+pub mod definitions;
 pub mod dependencies;
 pub mod dispatcher;
 pub mod functions;

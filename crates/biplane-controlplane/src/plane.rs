@@ -11,6 +11,7 @@ use biplane_runner::FunctionRunner;
 
 use crate::composite::{Composites, Settings};
 use crate::controller::{Controller, Watch};
+use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
 use crate::metrics::PlaneMetrics;
@@ -93,18 +94,13 @@ impl ControlPlane {
         let noting: Arc<dyn Cluster> = Arc::new(Noting::new(quiet.clone()));
         let requirements = Arc::new(ClusterRequirements(Arc::clone(&noting)));
         let mut always = vec![schemas(&quiet)];
-        let (runner, housekeeping) = match options.runner {
-            Some(runner) => {
-                let runner = biplane_runner::stack::of_reconciler(runner, requirements.clone());
-                (runner, None)
-            }
-            None => {
-                let functions = Functions::new(options.functions, &options.metrics)?;
-                always.push(Controller::observing("functions", functions.watches()));
-                let (runner, housekeeping) =
-                    functions.runner(requirements.clone(), &options.metrics);
-                (runner, Some(housekeeping))
-            }
+        let (runner, housekeeping) = if let Some(runner) = options.runner {
+            (biplane_runner::stack::of_reconciler(runner, requirements.clone()), None)
+        } else {
+            let functions = Functions::new(options.functions, &options.metrics)?;
+            always.push(Controller::observing("functions", functions.watches()));
+            let (runner, housekeeping) = functions.runner(requirements.clone(), &options.metrics);
+            (runner, Some(housekeeping))
         };
         let clock = JumpingClock { clock: Shared(options.clock), timeline: timeline.clone() };
         let context = Context {
@@ -153,6 +149,11 @@ impl ControlPlane {
     /// The number of reconciles that were started.
     pub fn reconciles(&self) -> usize {
         self.dispatcher.reconciles()
+    }
+
+    /// Adds the controllers of definitions, claims, Compositions and revisions.
+    pub fn add_definitions(&mut self, options: &definitions::Options) {
+        self.always.extend(definitions::controllers(&self.composites, options));
     }
 
     /// Adds a controller that runs as long as the control plane does.

@@ -44,6 +44,8 @@ impl std::fmt::Display for Key {
 const FIRST_BACK_OFF: Duration = Duration::from_secs(1);
 /// The longest delay after a reconcile that wrote something once more.
 const LONGEST_AGAIN: Duration = Duration::from_secs(30);
+/// A reconcile that is to be repeated earlier than this waits for something. Later, it only looks.
+const SOON: Duration = Duration::from_secs(10);
 /// How many reconciles in a row may follow at once because they wrote something.
 const AT_ONCE: u32 = 3;
 
@@ -71,6 +73,8 @@ pub enum Why {
     Retry,
     /// Changes were held back by the circuit breaker, or it closes.
     Held,
+    /// The last reconcile asked to be repeated soon.
+    Soon,
     /// It is looked at regularly.
     Poll,
 }
@@ -93,7 +97,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Idle,
-    Later { at: Instant, ticket: u64, why: Why },
+    Later { at: Instant, ticket: u64 },
     Ready,
     Running,
 }
@@ -103,13 +107,16 @@ struct Entry {
     state: State,
     /// When the key was wanted while its reconcile was running.
     wanted: Option<(Instant, Why)>,
+    /// Why it was last wanted.
+    why: Why,
     failures: u32,
     /// Reconciles in a row that wrote something.
     agains: u32,
 }
 
 impl Entry {
-    const NEW: Self = Self { state: State::Idle, wanted: None, failures: 0, agains: 0 };
+    const NEW: Self =
+        Self { state: State::Idle, wanted: None, why: Why::Change, failures: 0, agains: 0 };
 }
 
 /// Keys with a due time.
@@ -151,7 +158,7 @@ impl Queue {
             }
             State::Ready => {}
             State::Later { at: earlier, .. } if earlier <= at => {}
-            State::Later { at: later, ticket, .. } => {
+            State::Later { at: later, ticket } => {
                 self.later.remove(&(later, ticket, key.clone()));
                 self.schedule(key, at, why, now);
             }
@@ -167,9 +174,10 @@ impl Queue {
         } else {
             self.tickets += 1;
             self.later.insert((at, self.tickets, key.clone()));
-            State::Later { at, ticket: self.tickets, why }
+            State::Later { at, ticket: self.tickets }
         };
-        self.entries.entry(key.clone()).or_insert(Entry::NEW).state = state;
+        let entry = self.entries.entry(key.clone()).or_insert(Entry::NEW);
+        (entry.state, entry.why) = (state, why);
     }
 
     fn enter_lane(&mut self, key: &Key) {
@@ -231,7 +239,11 @@ impl Queue {
         }
         let next = match outcome {
             Outcome::Done => None,
-            Outcome::After(delay) => Some((now + delay, Why::Poll)),
+            Outcome::After(delay) => {
+                // One that asks again and again waits for nothing.
+                let soon = delay < SOON && !matches!(entry.why, Why::Soon | Why::Poll);
+                Some((now + delay, if soon { Why::Soon } else { Why::Poll }))
+            }
             Outcome::Again => {
                 entry.agains += 1;
                 let delay = match entry.agains.checked_sub(AT_ONCE + 1) {
@@ -269,7 +281,7 @@ impl Queue {
                 *entry = Entry { state: State::Running, ..Entry::NEW };
                 return;
             }
-            State::Later { at, ticket, .. } => {
+            State::Later { at, ticket } => {
                 self.later.remove(&(at, ticket, key.clone()));
             }
             State::Ready => {
@@ -329,10 +341,7 @@ impl Queue {
 
     /// When the next key will be due for another reason than to look at it regularly.
     pub fn next_but_polls(&self) -> Option<(Instant, &Key)> {
-        let is_poll = |key: &Key| {
-            let state = self.entries.get(key).map(|entry| entry.state);
-            matches!(state, Some(State::Later { why: Why::Poll, .. }))
-        };
+        let is_poll = |key: &Key| self.entries.get(key).is_some_and(|entry| entry.why == Why::Poll);
         let next = self.later.iter().find(|(_, _, key)| !is_poll(key));
         next.map(|(at, _, key)| (*at, key))
     }

@@ -7,7 +7,7 @@ use biplane_cluster::{Apply, List, Optional, Part, Patch, Precondition, Query, S
 use biplane_model::condition::{Condition, conditions, merge, set_conditions};
 use biplane_model::object::integer;
 use biplane_model::owner::{OwnerReference, set_controller};
-use biplane_model::{Gvk, Object, ObjectId, names};
+use biplane_model::{Gvk, Object, ObjectId, labels, names};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -16,12 +16,9 @@ use crate::failure::{Attempted, Class, Failure};
 use crate::reconcile::{ReconcileError, Requeue, TIMEOUT};
 
 const API_VERSION: &str = "pkg.crossplane.io/v1";
-/// The label of a revision with the name of its Function.
-pub const FUNCTION_LABEL: &str = "pkg.crossplane.io/package";
 /// The annotation of a Function that decides where it runs.
 pub const RUNTIME_ANNOTATION: &str = "render.crossplane.io/runtime";
 const MANAGER: &str = "pkg.crossplane.io/in-process";
-const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
 
 /// Where a Function wants to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +89,12 @@ impl Reconciler {
         let found = cluster.get(&id, Source::Cache, by).await.optional();
         let Some(function) = found.attempted("cannot get Function")? else { return Ok(()) };
         let Some(built_in) = self.built_in(&function) else { return Ok(()) };
-        if function.is_being_deleted() || function.annotation(PAUSED_ANNOTATION) == "true" {
+        if function.is_being_deleted() || function.annotation(labels::PAUSED) == "true" {
             return Ok(());
         }
-        let labels = BTreeMap::from([(FUNCTION_LABEL.to_owned(), name.to_owned())]);
+        let of_function = BTreeMap::from([(labels::PACKAGE.to_owned(), name.to_owned())]);
         let kind = Gvk::new(API_VERSION, "FunctionRevision");
-        let all = cluster.list(&kind, &Query::labels(labels), &List::cached(), by).await;
+        let all = cluster.list(&kind, &Query::labels(of_function), &List::cached(), by).await;
         let all = all.attempted("cannot list FunctionRevisions")?.objects;
         let revision_name = revision_name(&function, &self.version);
         let number = |r: &Object| r.at(&["spec", "revision"]).and_then(integer).unwrap_or_default();
@@ -173,7 +170,7 @@ fn revision_intent(function: &Object, name: &str, number: i64) -> Result<Object,
     intent.set_at(&["apiVersion"], API_VERSION)?;
     intent.set_at(&["kind"], "FunctionRevision")?;
     intent.set_meta("name", name);
-    intent.set_at(&["metadata", "labels", FUNCTION_LABEL], function.name())?;
+    intent.set_at(&["metadata", "labels", labels::PACKAGE], function.name())?;
     let spec = json!({
         "desiredState": "Active",
         "image": function.str_at(&["spec", "package"]),

@@ -17,7 +17,8 @@ use crate::reconcile::{GRACE, ReconcileError, Requeue, TIMEOUT};
 
 /// The condition that says whether a pipeline can be run.
 pub const VALID_PIPELINE: &str = "ValidPipeline";
-const CONTROLLER: &str = "revision/compositionrevision.apiextensions.crossplane.io";
+/// The name of the controller of revisions, on every event of it.
+pub const CONTROLLER: &str = "revision/compositionrevision.apiextensions.crossplane.io";
 const CHECK: &str = "CheckCapabilities";
 /// The capability of a function that can be used in a Composition.
 const COMPOSITION: &str = "composition";

@@ -16,7 +16,8 @@ use crate::draft::{Draft, MANAGER};
 use crate::failure::{Attempted, Class, Failure};
 use crate::reconcile::{ReconcileError, Requeue, TIMEOUT};
 
-const CONTROLLER: &str = "revisions/composition.apiextensions.crossplane.io";
+/// The name of the controller of Compositions, on every event of it.
+pub const CONTROLLER: &str = "revisions/composition.apiextensions.crossplane.io";
 const CREATE: &str = "CreateRevision";
 const UPDATE: &str = "UpdateRevision";
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use async_trait::async_trait;
 use biplane_cluster::Change;
-use biplane_engine::in_process::{FUNCTION_LABEL, Runtime};
-use biplane_model::Gvk;
+use biplane_engine::in_process::Runtime;
+use biplane_model::{Gvk, labels};
 use biplane_runner::Cause;
 use biplane_runner::packaged::{Endpoint, Endpoints};
 
@@ -76,7 +76,7 @@ impl Index {
                 if object.str_at(&["spec", "desiredState"]) == "Active" =>
             {
                 let revision = Revision {
-                    function: object.label(FUNCTION_LABEL).to_owned(),
+                    function: object.label(labels::PACKAGE).to_owned(),
                     endpoint: Endpoint {
                         target: object.str_at(&["status", "endpoint"]).to_owned(),
                         revision: object.name().to_owned(),

@@ -106,6 +106,20 @@ fn polls_can_be_told_from_other_reasons() {
 }
 
 #[test]
+fn one_that_asks_to_be_repeated_soon_is_not_polled_until_it_asks_again() {
+    let (mut queue, now) = (queue(1), Instant::now());
+    let a = key("", "a");
+    queue.add(&a, now, Why::Change, now);
+    queue.take(now);
+    queue.done(&a, Outcome::After(seconds(2)), now);
+    assert_eq!(queue.next_but_polls(), Some((now + seconds(2), &a)));
+    let now = now + seconds(2);
+    queue.take(now);
+    queue.done(&a, Outcome::After(seconds(2)), now);
+    assert_eq!(queue.next_but_polls(), None);
+}
+
+#[test]
 fn one_pause_stands_for_all_failures() {
     let (mut pause, begin) = (Pause::default(), Instant::now());
     let millis = Duration::from_millis;
@@ -170,24 +184,21 @@ proptest! {
                 }
                 Step::Take => {
                     let waiting: BTreeSet<_> = queue.turns.iter().cloned().collect();
-                    match queue.take(now) {
-                        Some(key) => {
-                            prop_assert!(!running.contains(&key), "{key} runs already");
-                            prop_assert!(running.len() < concurrent);
-                            overtaken.retain(|lane, _| waiting.contains(lane) && *lane != key.namespace);
-                            for lane in waiting.into_iter().filter(|lane| *lane != key.namespace) {
-                                let turns = overtaken.entry(lane).or_default();
-                                let turns = turns.entry(key.namespace.clone()).or_default();
-                                *turns += 1;
-                                prop_assert!(*turns <= 1, "{} had two turns", key.namespace);
-                            }
-                            wanted.remove(&key);
-                            running.push(key);
+                    if let Some(key) = queue.take(now) {
+                        prop_assert!(!running.contains(&key), "{key} runs already");
+                        prop_assert!(running.len() < concurrent);
+                        overtaken.retain(|lane, _| waiting.contains(lane) && *lane != key.namespace);
+                        for lane in waiting.into_iter().filter(|lane| *lane != key.namespace) {
+                            let turns = overtaken.entry(lane).or_default();
+                            let turns = turns.entry(key.namespace.clone()).or_default();
+                            *turns += 1;
+                            prop_assert!(*turns <= 1, "{} had two turns", key.namespace);
                         }
-                        None => {
-                            let due = wanted.iter().any(|(k, at)| *at <= now && !running.contains(k));
-                            prop_assert!(!due || running.len() == concurrent, "nothing was taken");
-                        }
+                        wanted.remove(&key);
+                        running.push(key);
+                    } else {
+                        let due = wanted.iter().any(|(k, at)| *at <= now && !running.contains(k));
+                        prop_assert!(!due || running.len() == concurrent, "nothing was taken");
                     }
                 }
                 Step::Done(pick, how) if !running.is_empty() => {
@@ -209,6 +220,7 @@ proptest! {
                 Step::Pass(time) => now += seconds(time),
             }
             prop_assert_eq!(queue.running(), running.len());
+            overtaken.retain(|lane, _| queue.turns.contains(lane));
         }
         // Let everything end.
         for key in std::mem::take(&mut running) {

@@ -218,7 +218,7 @@ impl State {
             Change::Changed { .. } | Change::Gone { .. } => {
                 let Some(running) = self.controllers.get_mut(&stream.controller) else { return };
                 let keys = stream.watch.mapping.keys(change);
-                if stream.watch.own && !running.identify(change) {
+                if stream.watch.own && !running.identify(change, now) {
                     return;
                 }
                 let (free, own) = (stream.catching_up, stream.watch.own);
@@ -300,7 +300,7 @@ impl State {
 
 impl Running {
     /// Takes notice of a change of an object that is reconciled. Returns whether it still exists.
-    fn identify(&mut self, change: &Change) -> bool {
+    fn identify(&mut self, change: &Change, now: Instant) -> bool {
         let breaker = self.controller.reconciler.breaker();
         match change {
             Change::Gone { last } => {
@@ -311,6 +311,9 @@ impl Running {
                     breaker.forget(&key);
                 }
                 self.controller.reconciler.gone(last);
+                if self.controller.reconciles_gone {
+                    self.queue.add(&key, now, Why::Change, now);
+                }
                 false
             }
             Change::Changed { object, .. } => {

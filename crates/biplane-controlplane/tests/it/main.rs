@@ -5,4 +5,5 @@ mod controllers;
 mod living;
 mod packages;
 mod stable;
+mod whole;
 mod world;

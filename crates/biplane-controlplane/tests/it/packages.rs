@@ -1,13 +1,10 @@
 //! Tests of Functions that run in this process: their revisions are made, and pipelines call them.
 
-use biplane_controlplane::functions;
-use biplane_controlplane::queue::Limits;
-use biplane_controlplane::{Controller, Watch};
+use biplane_controlplane::{Controller, definitions, functions};
 use biplane_engine::in_process::Reconciler;
 use biplane_functions::registry;
-use biplane_model::{Gvk, Object};
+use biplane_model::Object;
 use serde_json::json;
-use std::sync::Arc;
 
 use crate::world::{Setup, World, definition_in, object};
 
@@ -34,22 +31,14 @@ async fn world(version: &str) -> World {
 }
 
 fn add(world: &mut World, version: &str) {
-    let reconciler = Arc::new(Reconciler {
+    let controller = definitions::functions(Reconciler {
         context: world.plane.context().clone(),
         built_in: registry().names().map(str::to_owned).collect(),
         all: false,
         version: version.to_owned(),
     });
-    let kind = |kind| Gvk::new(PACKAGES, kind);
-    let watches = vec![
-        Watch::own("Function", kind("Function")),
-        Watch::owned("FunctionRevision", kind("FunctionRevision"), "Function"),
-    ];
     let name = format!("packages/{version}");
-    world.plane.add(Controller::new(&name, watches, Limits::default(), move |key| {
-        let reconciler = Arc::clone(&reconciler);
-        async move { reconciler.reconcile(&key.namespace, &key.name).await }
-    }));
+    world.plane.add(Controller { name, ..controller });
 }
 
 fn revisions(world: &World) -> Vec<String> {
