@@ -17,6 +17,7 @@ pub mod plane;
 pub mod queue;
 pub mod registry;
 pub mod seen;
+pub mod start;
 pub mod timeline;
 
 pub use breaker::{Breaker, Limits as BreakerLimits};

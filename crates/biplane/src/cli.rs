@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::completions::Completions;
+use crate::commands::core::Core;
 use crate::commands::config::ConfigCommand;
 use crate::commands::function::{self, Function};
 use crate::commands::internal::Internal;
@@ -70,6 +71,9 @@ enum Command {
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
     Config(ConfigCommand),
+    /// Run a control plane on Kubernetes
+    #[command(subcommand)]
+    Core(Core),
     /// Work with the functions in the box
     #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
@@ -265,6 +269,7 @@ impl Command {
     /// The log settings of the command.
     fn log(&self, verbose: bool) -> Log {
         match self {
+            Self::Core(core) => core.log(verbose),
             Self::Function(function) => function.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
             _ => Log::when_asked(verbose),
@@ -310,6 +315,7 @@ fn dispatch(
             completions.run(&whole(&environment.own), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
+        Command::Core(core) => core.run(&environment.own),
         Command::Render(render)
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))

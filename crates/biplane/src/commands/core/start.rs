@@ -1,16 +1,19 @@
 //! `core start`: runs the control plane on a cluster until it is told to stop.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use biplane_console::logging::{self, Format, Log};
 use biplane_console::signals;
-use biplane_controlplane::functions::{self, Cache, CertificateSource};
-use biplane_controlplane::start::{self, Settings};
-use biplane_controlplane::{BreakerLimits, composite, definitions};
 use biplane_cluster::Skipping;
+use biplane_controlplane::functions::{self, Cache, CertificateSource};
+use biplane_controlplane::start::{self, Server, Settings};
+use biplane_controlplane::{BreakerLimits, composite, definitions};
 use biplane_engine::claim::Syncing;
+use biplane_engine::{Clock as _, SystemClock};
 use biplane_function::Registry;
+use biplane_function::metrics::Metrics;
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -91,8 +94,14 @@ impl Start {
             let attempted = "cannot listen for signals";
             let stop = signals::first_of(signals::of_servers()).context(attempted)?;
             let at_once = signals::nth_of(2, signals::of_servers()).context(attempted)?;
+            let metrics = Metrics::default();
+            let run = async {
+                let (cluster, counters) =
+                    start::connect(&Server::Configured, cluster, &metrics).await?;
+                start::run(Arc::new(cluster), counters, settings, &metrics, stop).await
+            };
             tokio::select! {
-                ended = start::start(cluster, settings, stop) => Ok(ended?),
+                ended = run => Ok(ended?),
                 () = at_once => Ok(()),
             }
         });
@@ -124,17 +133,16 @@ impl Start {
             (None, None) => None,
         };
         let cache = features.enable_function_response_cache.then(|| {
-            Cache::in_folder(features.xfn_cache_dir.clone(), features.xfn_cache_max_ttl)
+            Cache {
+                folder: features.xfn_cache_dir.clone(),
+                max_ttl: features.xfn_cache_max_ttl,
+                now: Arc::new(|| SystemClock.now().into()),
+            }
         });
-        let mut built_in = biplane_functions::registry();
-        built_in.extend(own.clone());
         let user =
             format!("system:serviceaccount:{}:{}", identity.namespace, identity.service_account);
         Settings {
-            namespace: identity.namespace.clone(),
-            leader_election: self.leader_election,
-            metrics_port: Some(network.metrics_port).filter(|port| *port != 0),
-            probe_port: Some(network.health_probe_port).filter(|port| *port != 0),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             skipping: match (features.skip_unchanged, features.verify_skips) {
                 (false, _) => Skipping::Send,
                 (true, true) => Skipping::Verify,
@@ -149,6 +157,7 @@ impl Start {
                     burst: pace.circuit_breaker_burst,
                     refill_rate: pace.circuit_breaker_refill_rate,
                     cooldown: pace.circuit_breaker_cooldown,
+                    ..BreakerLimits::default()
                 },
                 user: Some(user),
             },
@@ -162,7 +171,7 @@ impl Start {
                 concurrent: pace.max_concurrent_reconciles,
             },
             functions: functions::Options {
-                built_in,
+                built_in: biplane_functions::registry().and(own),
                 in_process: self.package_runtime.functions_in_process(),
                 certificates,
                 step_limit: Some(pace.function_timeout).filter(|limit| !limit.is_zero()),
