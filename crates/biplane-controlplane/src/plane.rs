@@ -78,6 +78,16 @@ pub struct ControlPlane {
     always: Vec<Controller>,
     housekeeping: Option<Housekeeping>,
     timeline: Timeline,
+    when_ready: Vec<WhenReady>,
+}
+
+/// Called once when all controllers have started.
+struct WhenReady(Box<dyn FnOnce() + Send>);
+
+impl std::fmt::Debug for WhenReady {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WhenReady")
+    }
 }
 
 impl ControlPlane {
@@ -118,6 +128,7 @@ impl ControlPlane {
             always,
             housekeeping,
             timeline,
+            when_ready: Vec::new(),
         })
     }
 
@@ -156,6 +167,12 @@ impl ControlPlane {
         self.always.extend(definitions::controllers(&self.composites, options));
     }
 
+    /// Calls `call` once, when all controllers that run as long as the control plane does have seen
+    /// what exists.
+    pub fn when_ready(&mut self, call: impl FnOnce() + Send + 'static) {
+        self.when_ready.push(WhenReady(Box::new(call)));
+    }
+
     /// Adds a controller that runs as long as the control plane does.
     pub fn add(&mut self, controller: Controller) {
         self.always.push(controller);
@@ -167,10 +184,19 @@ impl ControlPlane {
     /// A controller starts as soon as everything that it watches can be watched.
     pub async fn run(&mut self, shutdown: impl Future<Output = ()>) {
         let mut background = tokio::task::JoinSet::new();
-        for controller in std::mem::take(&mut self.always) {
-            let registry = self.composites.registry.clone();
-            background.spawn(async move { registry.ensure_eventually("", controller).await });
-        }
+        let (registry, when_ready) =
+            (self.composites.registry.clone(), std::mem::take(&mut self.when_ready));
+        let starts = std::mem::take(&mut self.always).into_iter().map(|controller| {
+            let registry = registry.clone();
+            async move { registry.ensure_eventually("", controller).await }
+        });
+        let starts: Vec<_> = starts.collect();
+        background.spawn(async move {
+            futures_util::future::join_all(starts).await;
+            for WhenReady(call) in when_ready {
+                call();
+            }
+        });
         if let Some(housekeeping) = self.housekeeping.clone() {
             background.spawn(async move {
                 loop {

@@ -18,6 +18,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::completions::Completions;
 use crate::commands::core::Core;
+use crate::commands::dev::Dev;
 use crate::commands::config::ConfigCommand;
 use crate::commands::function::{self, Function};
 use crate::commands::internal::Internal;
@@ -74,6 +75,7 @@ enum Command {
     /// Run a control plane on Kubernetes
     #[command(subcommand)]
     Core(Core),
+    Dev(Dev),
     /// Work with the functions in the box
     #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
@@ -270,6 +272,7 @@ impl Command {
     fn log(&self, verbose: bool) -> Log {
         match self {
             Self::Core(core) => core.log(verbose),
+            Self::Dev(dev) => dev.log(verbose),
             Self::Function(function) => function.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
             _ => Log::when_asked(verbose),
@@ -316,6 +319,7 @@ fn dispatch(
         }
         Command::Config(config) => config.run(config_file, streams),
         Command::Core(core) => core.run(&environment.own),
+        Command::Dev(dev) => dev.run(&environment.own, streams),
         Command::Render(render)
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))

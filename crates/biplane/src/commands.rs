@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod config;
 pub mod core;
+pub mod dev;
 pub mod function;
 pub mod internal;
 pub mod man;

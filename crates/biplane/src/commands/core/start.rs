@@ -8,12 +8,11 @@ use biplane_console::logging::{self, Format, Log};
 use biplane_console::signals;
 use biplane_cluster::Skipping;
 use biplane_controlplane::functions::{self, Cache, CertificateSource};
-use biplane_controlplane::start::{self, Server, Settings};
+use biplane_controlplane::start::{self, Process, Server, Settings};
 use biplane_controlplane::{BreakerLimits, composite, definitions};
 use biplane_engine::claim::Syncing;
 use biplane_engine::{Clock as _, SystemClock};
 use biplane_function::Registry;
-use biplane_function::metrics::Metrics;
 use clap::Args;
 use tracing_subscriber::filter::LevelFilter;
 
@@ -86,7 +85,7 @@ impl Start {
             tracing::info!(flag = "EnableAlphaFunctionResponseCache", "Alpha feature enabled");
         }
         let cluster = self.cluster();
-        let settings = self.settings(own);
+        let (process, settings) = (self.process(), self.settings(own));
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.enable_all()).build();
         let runtime = runtime.context("cannot start the runtime")?;
@@ -94,12 +93,7 @@ impl Start {
             let attempted = "cannot listen for signals";
             let stop = signals::first_of(signals::of_servers()).context(attempted)?;
             let at_once = signals::nth_of(2, signals::of_servers()).context(attempted)?;
-            let metrics = Metrics::default();
-            let run = async {
-                let (cluster, counters) =
-                    start::connect(&Server::Configured, cluster, &metrics).await?;
-                start::run(Arc::new(cluster), counters, settings, &metrics, stop).await
-            };
+            let run = start::start(&Server::Configured, cluster, &process, settings, stop);
             tokio::select! {
                 ended = run => Ok(ended?),
                 () = at_once => Ok(()),
@@ -118,6 +112,15 @@ impl Start {
             context,
             user_agent: user_agent.unwrap_or(defaults.user_agent.clone()),
             ..defaults
+        }
+    }
+
+    fn process(&self) -> Process {
+        let address = |port: u16| (port != 0).then(|| format!(":{port}"));
+        Process {
+            election: self.leader_election.then(|| self.identity.namespace.clone()),
+            probes: address(self.network.health_probe_port),
+            metrics: address(self.network.metrics_port),
         }
     }
 
