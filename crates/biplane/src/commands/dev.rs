@@ -1,13 +1,12 @@
 //! `dev`: a control plane on this machine, with an API server of its own.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use biplane_cluster::Cluster;
 use biplane_console::logging::{self, Format, Log};
-use biplane_console::{Stderr, Streams, signals};
+use biplane_console::{Progress, Stderr, Streams, signals};
 use biplane_controlplane::start::{self, Server, Settings};
 use biplane_controlplane::{composite, definitions, functions, init};
 use biplane_devenv::ApiServer;
@@ -86,7 +85,7 @@ impl Dev {
     ) -> anyhow::Result<()> {
         let mut stop = std::pin::pin!(stop);
         let server = tokio::select! {
-            server = self.api_server(streams.stderr.clone()) => server?,
+            server = self.api_server(Voice::of(streams)) => server?,
             () = &mut stop => return Ok(()),
         };
         let endpoint = Endpoint {
@@ -106,8 +105,8 @@ impl Dev {
             () = &mut stop => return Ok(()),
         }
         let kubeconfig = server.kubeconfig.clone();
-        let stderr = streams.stderr.clone();
-        let ready = move || say(&stderr, &announcement(&kubeconfig));
+        let voice = Voice::of(streams);
+        let ready = move || voice.say(&announcement(&kubeconfig));
         start::run(cluster, counters, settings(own), &metrics, ready, stop).await?;
         streams.say("Stopping...");
         // Stops the servers, and removes what is not kept.
@@ -117,7 +116,7 @@ impl Dev {
 
     /// Starts the servers on a thread of its own: it may build them first, and an interrupt must not
     /// wait for that.
-    async fn api_server(&self, stderr: Stderr) -> anyhow::Result<ApiServer> {
+    async fn api_server(&self, voice: Voice) -> anyhow::Result<ApiServer> {
         let mut options = ApiServer::options().controllers();
         if let Some(folder) = &self.data {
             options = options.data(folder.clone());
@@ -127,7 +126,7 @@ impl Dev {
         }
         let (send, started) = oneshot::channel();
         std::thread::spawn(move || {
-            let server = options.start_reporting(&mut |line| say(&stderr, line));
+            let server = options.start_reporting(&mut |line| voice.say(line));
             // Nobody waits for it after an interrupt.
             let _ = send.send(server);
         });
@@ -135,9 +134,21 @@ impl Dev {
     }
 }
 
-fn say(stderr: &Stderr, line: &str) {
-    // Whoever closed stderr does not want to hear it.
-    let _ = writeln!(stderr.clone(), "{line}");
+/// Tells the user something, from any thread.
+#[derive(Clone)]
+struct Voice {
+    stderr: Stderr,
+    progress: Progress,
+}
+
+impl Voice {
+    fn of(streams: &Streams<'_>) -> Self {
+        Self { stderr: streams.stderr.clone(), progress: streams.progress.clone() }
+    }
+
+    fn say(&self, line: &str) {
+        self.stderr.say(&self.progress, line);
+    }
 }
 
 fn announcement(kubeconfig: &Path) -> String {
