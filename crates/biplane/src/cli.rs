@@ -18,6 +18,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::completions::Completions;
 use crate::commands::config::ConfigCommand;
+use crate::commands::core::Core;
 use crate::commands::function::{self, Function};
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
@@ -39,6 +40,10 @@ const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
   biplane composition render xr.yaml composition.yaml functions.yaml";
+const CORE_EXAMPLES: &str = "\
+Examples:
+  # Prepare a cluster for the control plane
+  biplane core init";
 const FUNCTION_EXAMPLES: &str = "\
 Examples:
   # Serve a function of the box to whoever asks at port 9443
@@ -70,6 +75,9 @@ enum Command {
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
     Config(ConfigCommand),
+    /// Work with the control plane
+    #[command(subcommand, after_help = CORE_EXAMPLES)]
+    Core(Core),
     /// Work with the functions in the box
     #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
@@ -265,6 +273,7 @@ impl Command {
     /// The log settings of the command.
     fn log(&self, verbose: bool) -> Log {
         match self {
+            Self::Core(core) => core.log(verbose),
             Self::Function(function) => function.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
             _ => Log::when_asked(verbose),
@@ -310,6 +319,7 @@ fn dispatch(
             completions.run(&whole(&environment.own), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
+        Command::Core(core) => core.run(),
         Command::Render(render)
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod config;
+pub mod core;
 pub mod function;
 pub mod internal;
 pub mod man;
