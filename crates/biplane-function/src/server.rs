@@ -5,6 +5,7 @@ mod authority;
 mod certificates;
 mod connection;
 mod listen;
+mod plain_http;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,11 +18,10 @@ use tower::layer::util::{Identity, Stack};
 
 use accept::Admission;
 
-pub(crate) use accept::each_connection;
 pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
-pub(crate) use listen::bind_tcp;
 pub use listen::{ListenError, Listener, Network};
+pub use plain_http::{Page, PlainHttp};
 
 /// What one peer, and all of them together, may take of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::completions::Completions;
+use crate::commands::config::ConfigCommand;
 use crate::commands::core::Core;
 use crate::commands::dev::Dev;
-use crate::commands::config::ConfigCommand;
 use crate::commands::function::{self, Function};
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
@@ -41,6 +41,10 @@ const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
   biplane composition render xr.yaml composition.yaml functions.yaml";
+const CORE_EXAMPLES: &str = "\
+Examples:
+  # Prepare a cluster for the control plane
+  biplane core init";
 const FUNCTION_EXAMPLES: &str = "\
 Examples:
   # Serve a function of the box to whoever asks at port 9443
@@ -72,8 +76,8 @@ enum Command {
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
     Config(ConfigCommand),
-    /// Run a control plane on Kubernetes
-    #[command(subcommand)]
+    /// Work with the control plane
+    #[command(subcommand, after_help = CORE_EXAMPLES)]
     Core(Core),
     Dev(Dev),
     /// Work with the functions in the box

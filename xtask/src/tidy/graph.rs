@@ -68,6 +68,8 @@ const BANS: &[(&str, &[&str])] = &[
     ),
     // TLS is always rustls.
     ("openssl-sys", &[]),
+    // It makes keys. Whatever else needs a key is ring's.
+    ("rsa", &["biplane-controlplane"]),
     // Unmaintained, and does not read YAML like Go.
     ("serde_yaml", &[]),
 ];

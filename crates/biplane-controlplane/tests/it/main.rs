@@ -2,6 +2,8 @@
 
 mod breaker;
 mod controllers;
+mod init;
+mod leader;
 mod living;
 mod packages;
 mod stable;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use biplane_console::logging::{self, Format, Log};
+use biplane_console::logging;
 use biplane_console::signals;
 use biplane_cluster::Skipping;
 use biplane_controlplane::functions::{self, Cache, CertificateSource};
@@ -14,7 +14,6 @@ use biplane_engine::claim::Syncing;
 use biplane_engine::{Clock as _, SystemClock};
 use biplane_function::Registry;
 use clap::Args;
-use tracing_subscriber::filter::LevelFilter;
 
 use super::flags::{Features, Identity, Ignored, Network, Pace, Refused};
 use super::runtime::Runtimes;
@@ -54,19 +53,10 @@ pub struct Start {
     refused: Refused,
     /// Log what is being done, for people
     #[arg(short, long)]
-    debug: bool,
+    pub(super) debug: bool,
 }
 
 impl Start {
-    /// Lines are JSON unless somebody reads them.
-    pub fn log(&self, verbose: bool) -> Log {
-        if verbose || self.debug {
-            Log { level: LevelFilter::DEBUG, format: Format::Text }
-        } else {
-            Log { level: LevelFilter::INFO, format: Format::Json }
-        }
-    }
-
     /// Runs until the process is told to stop. A second signal ends it at once.
     pub fn run(self, own: &Registry) -> anyhow::Result<()> {
         self.refused.check()?;
