@@ -10,6 +10,7 @@ use biplane_model::{Gvk, Object, ObjectId, Value};
 use tokio::time::Instant;
 
 use crate::error::{ReadError, WriteError};
+pub use crate::form::Form;
 use crate::watch::Subscription;
 
 /// Where a read is served from.
@@ -21,30 +22,6 @@ pub enum Source {
     Cache,
     /// From the API server.
     Live,
-}
-
-/// How much of an object to read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// All of it.
-    #[default]
-    Whole,
-    /// Its `apiVersion`, `kind` and `metadata`.
-    Metadata,
-}
-
-impl Form {
-    /// Returns the part of an object that this form has.
-    pub fn of(self, object: Object) -> Object {
-        match self {
-            Self::Whole => object,
-            Self::Metadata => {
-                let mut map = object.into_map();
-                map.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
-                map.into()
-            }
-        }
-    }
 }
 
 /// Which objects of a kind to list or watch. The default matches all.

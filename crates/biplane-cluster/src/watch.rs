@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use biplane_model::{Object, ObjectId};
 use tokio::sync::Notify;
 
-use crate::cluster::Form;
+use crate::form::Form;
 
 /// A report of a subscription.
 #[derive(Clone, Debug, PartialEq)]

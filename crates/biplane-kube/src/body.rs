@@ -1,5 +1,7 @@
 //! The bodies of requests.
 
+use std::fmt::Write as _;
+
 use biplane_cluster::{Delete, Patch, Precondition, Propagation};
 use biplane_model::{Object, Value};
 use serde_json::json;
@@ -26,7 +28,8 @@ pub(crate) fn apply(intent: &Object) -> Vec<u8> {
     let mut escaped = String::with_capacity(text.len() + 64);
     for character in text.chars() {
         if is_special(character) {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            // Writing to a string cannot fail.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
         } else {
             escaped.push(character);
         }

@@ -112,13 +112,12 @@ impl Drop for EventSink {
 
 impl Events for EventSink {
     fn record(&self, event: Event) {
-        match self.queue.try_send(Message::Event(Box::new(event))) {
-            Ok(()) => self.is_full.store(false, Ordering::Relaxed),
-            Err(_) => {
-                self.written.count("dropped");
-                if !self.is_full.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("events are dropped because {QUEUE} of them are waiting");
-                }
+        let is_full = self.queue.try_send(Message::Event(Box::new(event))).is_err();
+        let was_full = self.is_full.swap(is_full, Ordering::Relaxed);
+        if is_full {
+            self.written.count("dropped");
+            if !was_full {
+                tracing::warn!("events are dropped because {QUEUE} of them are waiting");
             }
         }
     }

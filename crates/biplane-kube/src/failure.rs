@@ -118,7 +118,13 @@ impl Refusal {
 
     /// The server has too much to do or is broken. Fewer requests help.
     pub(crate) fn is_trouble(&self) -> bool {
-        self.code == 429 || (self.code >= 500 && !self.is_malformed())
+        let ours = self.is_malformed() || self.is_too_large() || self.message == VERSION_ON_CREATE;
+        self.code == 429 || (self.code >= 500 && !ours)
+    }
+
+    /// The database has its own limit, which the server reports in its words.
+    fn is_too_large(&self) -> bool {
+        self.code == 413 || self.message.contains("etcdserver: request is too large")
     }
 
     fn is_malformed(&self) -> bool {
@@ -221,15 +227,13 @@ impl From<Failure> for WriteError {
             401 => Self::Unauthorized(message),
             403 => Self::Forbidden(message),
             404 => Self::NotFound(message),
+            _ if refusal.is_too_large() => Self::TooLarge(message),
             409 if reason == "AlreadyExists" => Self::AlreadyExists(message),
             409 => Self::Conflict(message),
-            413 => Self::TooLarge(message),
             422 => Self::Invalid(message),
             429 => Self::Throttled { message, after },
             500 if refusal.is_malformed() => Self::Malformed(message),
             500 if message == VERSION_ON_CREATE => Self::BadRequest(message),
-            // The database's own limit, which the server reports in its words.
-            500 if message.contains("etcdserver: request is too large") => Self::TooLarge(message),
             500 => Self::Internal(message),
             504 => Self::TimedOut(message),
             code if code > 500 => Self::Unavailable(message),
@@ -251,8 +255,9 @@ mod tests {
 
     #[test]
     fn refusals_of_writes_become_decisions() {
+        type Error = fn(String) -> WriteError;
         let typed = "failed to create typed patch object (ns/a; v1, Kind=A): .spec.x: expected string, got &value.valueUnstructured{Value:1}";
-        let cases: [(u16, &str, &str, fn(String) -> WriteError); 15] = [
+        let cases: [(u16, &str, &str, Error); 15] = [
             (400, "BadRequest", "odd", WriteError::BadRequest),
             (401, "Unauthorized", "Unauthorized", WriteError::Unauthorized),
             (403, "Forbidden", "no", WriteError::Forbidden),
@@ -277,7 +282,8 @@ mod tests {
 
     #[test]
     fn refusals_of_reads_become_decisions() {
-        let cases: [(u16, &str, fn(String) -> ReadError); 8] = [
+        type Error = fn(String) -> ReadError;
+        let cases: [(u16, &str, Error); 8] = [
             (400, "BadRequest", ReadError::Malformed),
             (401, "Unauthorized", ReadError::Unauthorized),
             (403, "Forbidden", ReadError::Forbidden),

@@ -196,14 +196,12 @@ impl Hub {
         let gvk = &kind.gvk;
         let mut watches = self.watches();
         let of_kind = watches.entry((gvk.group.clone(), gvk.kind.clone())).or_default();
-        let watch = match of_kind.iter().find(|watch| watch.covers(gvk, query, form)) {
-            Some(watch) => Arc::clone(watch),
-            None => {
-                let watch = Arc::new(Watch::new(Arc::clone(kind), query.clone(), form));
-                of_kind.push(Arc::clone(&watch));
-                watch
-            }
-        };
+        let found = of_kind.iter().find(|watch| watch.covers(gvk, query, form)).cloned();
+        let watch = found.unwrap_or_else(|| {
+            let watch = Arc::new(Watch::new(Arc::clone(kind), query.clone(), form));
+            of_kind.push(Arc::clone(&watch));
+            watch
+        });
         watch.users.send_modify(|users| *users += 1);
         let mut task = watch.task.lock().unwrap_or_else(PoisonError::into_inner);
         if task.is_none() {

@@ -186,8 +186,12 @@ impl Kinds {
         for path in ["/api", "/apis"] {
             let mut call = Call::get("get", "discovery".into(), path.into());
             call.accept = AGGREGATED;
-            let answer = api.call(&call, by).await?;
-            self.known().extend(aggregated(&answer.body));
+            match api.call(&call, by).await {
+                Ok(answer) => self.known().extend(aggregated(&answer.body)),
+                // Not for us, or not in this form.
+                Err(Failure::Refused(refusal)) if matches!(refusal.code, 403 | 404 | 406) => {}
+                Err(failure) => return Err(failure),
+            }
         }
         *discovered = true;
         Ok(())

@@ -146,7 +146,11 @@ pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError
             Failure::Refused(refusal) => refusal.after,
             _ => Duration::ZERO,
         };
-        tracing::debug!(kind = %watch.kind.gvk, ?failure, "the watch failed and is tried again");
+        // The first failure in a row is worth a look.
+        if wait == FIRST_WAIT {
+            let error = ReadError::from(failure);
+            tracing::warn!(kind = %watch.kind.gvk, %error, "a watch failed and is tried again");
+        }
         sleep(wait.max(asked)).await;
         wait = (wait * 2).min(LONGEST_WAIT);
     }

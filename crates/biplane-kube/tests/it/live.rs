@@ -1,15 +1,18 @@
 //! What only a real API server shows: schemas, access, events, kubeconfigs, kinds that come and go.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use biplane_cluster::{
     Cluster, Delete, Event, EventType, Events, List, Query, ReadError, Recorder, Regarding, Source,
     Subscribe,
 };
-use biplane_kube::{EventSink, KubeCluster, Options};
+use biplane_kube::{Endpoint, EventSink, KubeCluster, Options};
 use biplane_model::{Gvk, ObjectId};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::soon;
@@ -48,6 +51,76 @@ async fn wrong_credentials_and_addresses_are_told_apart() {
     let cluster = KubeCluster::at(&wrong, &Options::default()).unwrap();
     let read = cluster.get(&id, Source::Live, soon()).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
+}
+
+/// Passes bytes on to the real server.
+#[derive(Clone, Default)]
+struct Relay {
+    accepted: Arc<AtomicUsize>,
+    open: Arc<Mutex<Vec<AbortHandle>>>,
+}
+
+impl Relay {
+    /// Begins to listen, and returns the port.
+    async fn start(&self) -> u16 {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let relay = self.clone();
+        tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                relay.accepted.fetch_add(1, Ordering::Relaxed);
+                let pass = async move {
+                    let address = server().url.strip_prefix("https://").unwrap();
+                    let mut far = TcpStream::connect(address).await.unwrap();
+                    // The test cuts connections.
+                    let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+                };
+                relay.open.lock().unwrap().push(tokio::spawn(pass).abort_handle());
+            }
+        });
+        port
+    }
+
+    fn cut(&self) {
+        self.open.lock().unwrap().drain(..).for_each(|connection| connection.abort());
+    }
+}
+
+#[tokio::test]
+async fn requests_share_a_connection_and_survive_its_end() {
+    let world = World::live("requests-share-a-connection").await;
+    let relay = Relay::default();
+    let url = format!("https://127.0.0.1:{}", relay.start().await);
+    let relayed = Endpoint { url, ..endpoint() };
+    let cluster = Arc::new(KubeCluster::at(&relayed, &Options::default()).unwrap());
+    let (namespaces, maps) = (Gvk::new("v1", "Namespace"), Gvk::new("v1", "ConfigMap"));
+    let id = ObjectId::new(namespaces.clone(), "", "default");
+    cluster.get(&id, Source::Live, soon()).await.unwrap();
+    let how = Subscribe::default();
+    let mut followed = cluster.subscribe(&maps, &world.here(), &how, soon()).await.unwrap();
+    let mut others = Vec::new();
+    for kind in [namespaces, definitions(), Gvk::new("v1", "Secret")] {
+        let query = Query::default();
+        others.push(cluster.subscribe(&kind, &query, &how, soon()).await.unwrap());
+    }
+    let reads: Vec<_> = (0..100)
+        .map(|_| {
+            let (cluster, id) = (Arc::clone(&cluster), id.clone());
+            tokio::spawn(async move { cluster.get(&id, Source::Live, soon()).await })
+        })
+        .collect();
+    for read in reads {
+        read.await.unwrap().unwrap();
+    }
+    assert_eq!(relay.accepted.load(Ordering::Relaxed), 2, "one for requests, one for watches");
+
+    read_until(&mut followed, "synced").await;
+    relay.cut();
+    cluster.get(&id, Source::Live, soon()).await.unwrap();
+    // Written by another client, so that the watch alone can bring it.
+    world.cluster.create(world.map("a", "", "1"), &by(), soon()).await.unwrap();
+    let said = read_until(&mut followed, "new a=1").await;
+    assert_eq!(said, ["new a=1"], "nothing was missed");
 }
 
 #[tokio::test]

@@ -8,8 +8,9 @@ use biplane_cluster::{
     Cluster, Effect, Part, Patch, Precondition, Query, ReadError, Source, Subscribe, Write,
     WriteError,
 };
-use biplane_kube::Options;
+use biplane_kube::{Options, metrics};
 use biplane_model::{Gvk, Object, ObjectId};
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -34,7 +35,9 @@ fn unavailable() -> Reply {
 async fn reads_and_fenced_writes_are_repeated_twice() {
     let failures = Arc::new(Mutex::new(0));
     let left = Arc::clone(&failures);
-    let (cluster, log) = cluster(&Options::default(), move |_| {
+    let options = Options::default();
+    let counters = options.counters.clone();
+    let (cluster, log) = cluster(&options, move |_| {
         let mut left = left.lock().unwrap();
         if *left == 0 {
             return Reply::Json(200, thing("a", 5));
@@ -68,6 +71,22 @@ async fn reads_and_fenced_writes_are_repeated_twice() {
     let created = cluster.create(object, &Write::by("t"), soon()).await;
     assert_eq!(created, Err(WriteError::Unavailable("not now".into())));
     assert_eq!(attempts(), 1);
+
+    let count = |verb, code: &str| {
+        let resource = "things.example.org".to_owned();
+        let labels = metrics::Request { verb, resource, code: code.to_owned() };
+        counters.requests.get_or_create(&labels).get()
+    };
+    let reads = (count("get", "200"), count("get", "503"), count("get", "error"));
+    assert_eq!(reads, (1, 3, 2));
+    assert_eq!((count("patch", "200"), count("patch", "503")), (1, 2));
+    assert_eq!(count("create", "503"), 1);
+    let mut registry = Registry::default();
+    counters.register(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let line = "rest_client_requests_total{verb=\"create\",resource=\"things.example.org\",code=\"503\"} 1\n";
+    assert!(text.contains(line), "{text}");
 }
 
 #[tokio::test]
