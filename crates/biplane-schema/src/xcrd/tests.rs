@@ -1,5 +1,6 @@
 //! Tests that generated CRDs are those of Crossplane, and that bad definitions are refused in its
 //! words.
+#![allow(clippy::needless_pass_by_value)] // literals read better
 
 use biplane_model::yaml::parse_documents;
 use biplane_testkit::Recording;
