@@ -125,6 +125,7 @@ impl Plane {
     }
 
     /// Patches an object as a user.
+    #[allow(clippy::needless_pass_by_value)] // literals read better
     pub(crate) async fn patch(&self, id: &ObjectId, patch: Value) {
         let patch = Patch::Merge(patch);
         self.server.patch(id, Part::Main, &patch, &Write::by("user"), soon()).await.unwrap();
