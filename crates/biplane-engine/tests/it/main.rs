@@ -9,6 +9,7 @@ mod claim_world;
 mod claiming;
 mod composing;
 mod crashing;
+mod disturbed;
 mod indexing;
 mod operations;
 mod reconciling;
