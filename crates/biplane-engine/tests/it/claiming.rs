@@ -1,15 +1,17 @@
 //! Tests of the claim reconciler: binding, syncing in both directions, secrets, pausing, deletion.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::memory::{Answer, Fault, When};
-use biplane_cluster::{Cluster as _, Delete, Part, Patch, Write};
+use biplane_cluster::{Cluster as _, Delete, Part, Patch, ReadError, Write};
 use biplane_engine::Requeue;
 use biplane_engine::claim::Syncing;
 use biplane_model::{Object, Value};
 use serde_json::json;
 
 use crate::claim_world::{Plane, object, shown, soon};
+use crate::disturbed::{Disturbed, Reads};
 
 const WAITING: &str = "Ready=False/Waiting Claim is waiting for composite resource to become Ready";
 
@@ -536,4 +538,42 @@ async fn an_existing_composite_resource_can_be_claimed() {
     let bound = "Successfully bound composite resource";
     assert!(plane.claim_events().iter().any(|event| event.message == bound));
     plane.is_quiet("claimed").await;
+}
+
+#[tokio::test]
+async fn a_stale_cache_leaks_nothing() {
+    // SYN-1, SYN-5: the claim is known to be bound, so no second composite resource is made.
+    let mut plane = ready(json!({"size": 1})).await;
+    let uncached = Disturbed::uncached(plane.server.clone(), "XWidget");
+    plane.claims.context.cluster = uncached;
+    plane.patch(&plane.claim(), json!({"spec": {"size": 2}})).await;
+    plane.reconcile_claim().await.unwrap();
+    assert_eq!(plane.xr().at(&["spec", "size"]), Some(&json!(2)));
+    // The claim does not go before the server has said that the composite resource is gone.
+    plane.server.delete(&plane.claim().id(), &Delete::default(), soon()).await.unwrap();
+    plane.reconcile_claim().await.unwrap();
+    assert!(plane.xr().is_being_deleted());
+    assert_eq!(plane.all("Widget"), []);
+}
+
+#[tokio::test]
+async fn a_claim_can_go_after_the_kind_of_its_composite_resource() {
+    for (crd_exists, goes) in [(false, true), (true, false)] {
+        let mut plane = ready(json!({})).await;
+        plane.server.delete(&plane.xr().id(), &Delete::default(), soon()).await.unwrap();
+        plane.reconcile_xrs().await;
+        plane.server.delete(&plane.claim().id(), &Delete::default(), soon()).await.unwrap();
+        let unknown = || ReadError::UnknownKind("no matches for kind".into());
+        let reads: Reads = Box::new(move |gvk, _| (gvk.kind == "XWidget").then(unknown));
+        plane.claims.context.cluster = Arc::new(Disturbed { inner: plane.server.clone(), reads });
+        if crd_exists {
+            let crd = json!({"apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": plane.claims.behaviour.xrd}});
+            plane.server.seed([object(crd)]);
+        }
+        let reconciled = plane.reconcile_claim().await;
+        assert_eq!(reconciled.is_ok(), goes, "{reconciled:?}");
+        assert_eq!(plane.all("Widget").is_empty(), goes);
+    }
 }
