@@ -10,7 +10,7 @@
 //! status is patched, and fields that the functions set earlier stay.
 
 use biplane_cluster::{Apply, Optional, Part, Patch, Precondition, Write};
-use biplane_model::condition::{conditions, replace_conditions};
+use biplane_model::condition::{conditions, merge, replace_conditions};
 use biplane_model::{Object, Value};
 use serde_json::json;
 use tokio::time::Instant;
@@ -110,6 +110,17 @@ pub(super) async fn write_status(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Fai
             let (part, known) = (Part::Status, Some(&xr.stored));
             let applied = cluster.apply(&intent, part, known, &how, pass.status_by).await;
             xr.stored = applied.attempted(WHAT)?.object;
+            // What a patch has added to a condition, such as the message of a failure, an apply
+            // cannot remove.
+            let mut all = conditions(&xr.stored);
+            merge(&mut all, conditions(&xr.object));
+            if all != conditions(&xr.stored) {
+                let how = Write::by(MANAGER).only_if(Precondition::unchanged(&xr.stored));
+                let patch = Patch::Merge(json!({"status": {"conditions": all}}));
+                let id = xr.stored.id();
+                let written = cluster.patch(&id, Part::Status, &patch, &how, pass.status_by).await;
+                xr.stored = written.attempted(WHAT)?;
+            }
         }
         Writing::AtOnce { .. } => {
             let changes = difference(xr.stored.get("status"), xr.object.get("status"));
