@@ -44,7 +44,10 @@ Examples:
 const CORE_EXAMPLES: &str = "\
 Examples:
   # Prepare a cluster for the control plane
-  biplane core init";
+  biplane core init
+
+  # Run the control plane, with the functions in the box in the same process
+  biplane core start --package-runtime=Function=InProcess";
 const FUNCTION_EXAMPLES: &str = "\
 Examples:
   # Serve a function of the box to whoever asks at port 9443
