@@ -64,7 +64,7 @@ impl Defining {
         let Some(mut definition) = found else {
             // Whoever removed the finalizer by hand left the controller running.
             let stopped = self.controllers.stop(&pass.words().controller(name)).await;
-            stopped.map_err(|error| failed_controller(pass.words(), error))?;
+            stopped.map_err(|error| failed_controller(pass.words(), &error))?;
             return Ok(Requeue::No);
         };
         match attempt(&pass, &mut definition).await {
@@ -134,7 +134,7 @@ async fn attempt(pass: &Pass<'_>, definition: &mut Object) -> Result<Requeue, Pr
         Kind::Claim => Controller::Claim(ClaimController::of(definition)),
     };
     let running = pass.defining.controllers.ensure(controller).await;
-    running.map_err(|error| Problem::told(words.establish, failed_controller(words, error)))?;
+    running.map_err(|error| Problem::told(words.establish, failed_controller(words, &error)))?;
 
     let stored = definition.get("status").cloned();
     let (gvk, field) = match kind {

@@ -24,13 +24,10 @@ pub fn default(crd: &mut Object) {
     if crd.at(&["spec", "conversion"]).is_none_or(Value::is_null) {
         crd.set_at_or_ignore(&["spec", "conversion"], json!({"strategy": "None"}));
     }
-    let service = ["spec", "conversion", "webhook", "clientConfig", "service"];
-    if crd.at(&service).is_some_and(Value::is_object) {
-        let [a, b, c, d, e] = service;
-        let port = [a, b, c, d, e, "port"];
-        if crd.at(&port).is_none_or(Value::is_null) {
-            crd.set_at_or_ignore(&port, 443);
-        }
+    let port = ["spec", "conversion", "webhook", "clientConfig", "service", "port"];
+    if crd.at(&port[..5]).is_some_and(Value::is_object) && crd.at(&port).is_none_or(Value::is_null)
+    {
+        crd.set_at_or_ignore(&port, 443);
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use shape::Shape;
 
 /// A kind with all of its versions.
-struct Kind {
+struct Definition {
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
@@ -103,7 +103,7 @@ impl Version {
     }
 }
 
-impl Kind {
+impl Definition {
     fn to_object(&self) -> Object {
         let Self { group, kind, plural, short_names, categories, .. } = self;
         let mut names = json!({
@@ -138,7 +138,7 @@ impl Kind {
 pub fn definitions() -> Vec<Object> {
     let kinds =
         [apiextensions::kinds(), packages::kinds(), protection::kinds(), operations::kinds()];
-    let mut all: Vec<_> = kinds.iter().flatten().map(Kind::to_object).collect();
+    let mut all: Vec<_> = kinds.iter().flatten().map(Definition::to_object).collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all
 }

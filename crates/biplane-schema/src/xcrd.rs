@@ -11,7 +11,7 @@ mod tests;
 
 use biplane_go::fmt::quote;
 use biplane_model::layout::Layout;
-use biplane_model::owner::OwnerReference;
+use biplane_model::owner::{OwnerReference, controller_of};
 use biplane_model::{Gvk, Map, Object, Value};
 use serde_json::json;
 
@@ -157,6 +157,15 @@ pub fn claim_crd_name(definition: &Object) -> String {
         "" => String::new(),
         plural => format!("{plural}.{}", definition.str_at(&["spec", "group"])),
     }
+}
+
+/// The name of the definition to which a CRD belongs, if it belongs to one. The metadata of the CRD
+/// is enough.
+pub fn definition_of(crd: &Object) -> Option<String> {
+    let owner = controller_of(crd)?;
+    let group = Gvk::new(&owner.api_version, &owner.kind).group;
+    let ours = owner.kind == KIND && group == Gvk::new(API_VERSION, KIND).group;
+    ours.then_some(owner.name)
 }
 
 /// Generates the CRD of the composite resources.

@@ -36,7 +36,7 @@ fn kind() -> Gvk {
     Gvk::new("example.org/v1", "Box")
 }
 
-fn new_box(finalizers: Value) -> Object {
+fn new_box(finalizers: &[&str]) -> Object {
     object(json!({
         "apiVersion": "example.org/v1", "kind": "Box",
         "metadata": {"name": "b", "namespace": "n", "finalizers": finalizers},
@@ -63,7 +63,7 @@ async fn a_created_definition_is_established_and_its_kind_is_served() {
     assert_eq!(stored.at(&["status", "acceptedNames"]), Some(&names));
 
     assert_eq!(server.is_namespaced(&kind(), soon()).await, Ok(true));
-    let made = server.create(new_box(json!([])), &Write::by("us"), soon()).await.unwrap();
+    let made = server.create(new_box(&[]), &Write::by("us"), soon()).await.unwrap();
     assert_eq!(made.at(&["spec"]), Some(&json!({"size": 3})), "pruned and defaulted");
 }
 
@@ -92,9 +92,9 @@ async fn objects_go_with_their_definition_and_are_waited_for() {
     let server = ApiServer::default();
     let by = Write::by("us");
     let id = server.create(definition(), &by, soon()).await.unwrap().id();
-    let held = server.create(new_box(json!(["held"])), &by, soon()).await.unwrap().id();
+    let held = server.create(new_box(&["held"]), &by, soon()).await.unwrap().id();
     let free = ObjectId { name: "free".into(), ..held.clone() };
-    let mut another = new_box(json!([]));
+    let mut another = new_box(&[]);
     another.set_meta("name", "free");
     server.create(another, &by, soon()).await.unwrap();
 

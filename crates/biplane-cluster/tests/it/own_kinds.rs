@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use biplane_devenv::ApiServer;
 use biplane_model::Object;
 use biplane_model::yaml::parse_documents;
-use biplane_schema::own_kinds;
+use biplane_schema::{own_kinds, xcrd};
 use biplane_testkit::Recording;
 use serde_json::{Value, json};
 
@@ -170,4 +170,86 @@ fn keeps_what_users_write(client: &Client) {
         &stored["spec"]["deploymentTemplate"]["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["resources"]["limits"], json!({"cpu": 2, "memory": "100Mi"}));
     assert_eq!(container["ports"], json!([{"containerPort": 8080, "protocol": "TCP"}]));
+}
+
+/// A definition whose schema has everything that a server could store in another form.
+fn odd_definition() -> Object {
+    let field = json!({
+        "type": "object", "title": "t", "nullable": false, "unknown": 1,
+        "properties": {
+            "whole": {"type": "integer", "minimum": 1.0, "maximum": 1e3, "default": 5.0, "multipleOf": 1},
+            "part": {"type": "number", "minimum": 0.5, "exclusiveMinimum": true, "default": 1.5e0},
+            "text": {"type": "string", "pattern": "^a+$", "minLength": 0, "maxLength": 10.0, "enum": ["a", "aa"], "example": null},
+            "any": {"x-kubernetes-preserve-unknown-fields": true, "nullable": true, "default": null},
+            "either": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "map": {"type": "object", "additionalProperties": {"type": "string", "format": ""}, "default": {"k": "v"}},
+            "free": {"type": "object", "maxProperties": 5},
+            "list": {
+                "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+                "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}}},
+                "maxItems": 3,
+            },
+            "rule": {"type": "string", "x-kubernetes-validations": [
+                {"rule": "self == oldSelf", "message": "", "messageExpression": "'no'", "optionalOldSelf": false, "reason": "FieldValueForbidden"},
+            ], "maxLength": 5},
+        },
+        "required": [], "externalDocs": {"url": "https://example.org"},
+    });
+    let mut columns = json!([{"name": "A", "type": "integer", "jsonPath": ".spec.odd.whole", "priority": 0, "description": ""}]);
+    columns.as_array_mut().unwrap().push(json!({"name": "B", "type": "string", "jsonPath": ".spec.odd.text", "format": "byte", "priority": 2}));
+    let version = json!({
+        "name": "v1", "served": true, "referenceable": true, "deprecated": false,
+        "additionalPrinterColumns": columns,
+        "subresources": {"scale": {"specReplicasPath": ".spec.odd.whole", "statusReplicasPath": ".status.n", "labelSelectorPath": ".status.s"}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {"odd": field}},
+            "status": {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}},
+        }}},
+    });
+    Object::from_value(json!({
+        "apiVersion": xcrd::API_VERSION, "kind": xcrd::KIND,
+        "metadata": {"name": "odds.example.org", "uid": "11111111-1111-4111-8111-111111111111"},
+        "spec": {
+            "group": "example.org",
+            "names": {"kind": "Odd", "plural": "odds", "shortNames": [], "singular": ""},
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"service": {"name": "n", "namespace": "s"}},
+            }},
+            "versions": [version],
+        },
+    }))
+    .unwrap()
+}
+
+/// CRD-4, CRD-5: a reconciler compares what it renders with what is stored. They must be equal, or
+/// it would write for ever.
+#[test]
+fn a_server_stores_generated_crds_as_they_are_rendered() {
+    let server = ApiServer::start().unwrap();
+    let client = Client::new(&server);
+    let mut generated = vec![xcrd::composite(&odd_definition()).unwrap()];
+    for case in Recording::load_area("definitions") {
+        let mut stages: Vec<_> =
+            case.files.keys().filter_map(|file| file.strip_suffix("/xrd.yaml")).collect();
+        stages.sort_unstable();
+        let text = case.text(&format!("{}/xrd.yaml", stages[0])).unwrap();
+        let document = parse_documents(&case.name, text).unwrap().remove(0);
+        let definition = Object::from_value(document.value).unwrap();
+        generated.push(xcrd::composite(&definition).unwrap());
+        if xcrd::offers_claim(&definition) {
+            generated.push(xcrd::claim(&definition).unwrap());
+        }
+    }
+    assert!(generated.len() > 15);
+    for mut crd in generated {
+        let body = crd.to_value().to_string();
+        let path = format!("{CRDS}?fieldValidation=Strict");
+        let (status, stored) = client.ask("POST", &path, JSON, &body);
+        assert_eq!(status, 201, "{}: {stored}", crd.name());
+        biplane_schema::crd::default(&mut crd);
+        let (rendered, stored) = (crd.get("spec").unwrap(), &stored["spec"]);
+        let same = biplane_schema::value::equal(rendered, stored);
+        assert!(same, "{}\n{rendered}\n{stored}", crd.name());
+    }
 }

@@ -101,8 +101,8 @@ impl Problem {
 }
 
 /// The failure of a controller that could not be started or stopped.
-pub(super) fn failed_controller(words: &Words, error: ControllerError) -> Failure {
-    let what = match &error {
+pub(super) fn failed_controller(words: &Words, error: &ControllerError) -> Failure {
+    let what = match error {
         ControllerError::Start(_) => format!("cannot start {} controller", words.what),
         ControllerError::Watch(_) => format!("cannot start {} controller watches", words.what),
         ControllerError::Stop(_) => format!("cannot stop {} controller", words.what),

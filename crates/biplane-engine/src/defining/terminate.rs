@@ -75,7 +75,7 @@ pub(super) async fn terminate(
 async fn stop(pass: &Pass<'_>, definition: &Object) -> Result<(), Problem> {
     let words = pass.words();
     let stopped = pass.defining.controllers.stop(&words.controller(definition.name())).await;
-    stopped.map_err(|error| Problem::told(words.terminate, failed_controller(words, error)))
+    stopped.map_err(|error| Problem::told(words.terminate, failed_controller(words, &error)))
 }
 
 /// The CRD of the definition. Claim names can be taken away from a definition, so a CRD of claims

@@ -60,10 +60,12 @@ fn compared(object: &Object) -> Value {
         owner["uid"] = "masked".into();
     }
     let mut status = object.get("status").cloned().unwrap_or_default();
-    for condition in
-        status.pointer_mut("/conditions").and_then(Value::as_array_mut).into_iter().flatten()
-    {
-        condition["lastTransitionTime"] = "masked".into();
+    if let Some(conditions) = status.pointer_mut("/conditions").and_then(Value::as_array_mut) {
+        for condition in conditions.iter_mut() {
+            condition["lastTransitionTime"] = "masked".into();
+        }
+        // Which reconciler comes first is left to chance.
+        conditions.sort_by_key(|condition| condition["type"].to_string());
     }
     json!({
         "labels": object.at(&["metadata", "labels"]),

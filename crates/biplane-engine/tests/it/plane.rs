@@ -2,7 +2,7 @@
 //! and a control plane that only remembers which controllers run.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -87,10 +87,12 @@ pub(crate) struct Plane {
 
 /// An API server that knows definitions.
 pub(crate) fn server() -> Arc<ApiServer> {
+    static DEFINITIONS: LazyLock<Object> = LazyLock::new(|| {
+        let mut all = own_kinds::definitions().into_iter();
+        all.find(|crd| crd.name().starts_with("compositeresourcedefinitions")).unwrap()
+    });
     let server = ApiServer::default();
-    let all = own_kinds::definitions();
-    let kind = all.iter().find(|crd| crd.name().starts_with("compositeresourcedefinitions"));
-    server.register(kind.unwrap()).unwrap();
+    server.register(&DEFINITIONS).unwrap();
     Arc::new(server)
 }
 
@@ -123,6 +125,7 @@ impl Plane {
     }
 
     /// Patches an object as a user.
+    #[allow(clippy::needless_pass_by_value)] // literals read better
     pub(crate) async fn patch(&self, id: &ObjectId, patch: Value) {
         let patch = Patch::Merge(patch);
         self.server.patch(id, Part::Main, &patch, &Write::by("user"), soon()).await.unwrap();

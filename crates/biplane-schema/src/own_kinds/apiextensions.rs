@@ -6,11 +6,11 @@ use super::shape::{
     Shape, any_object, anything, choice, conditions, empty_object, flag, int32, int64, kind,
     label_selector, list, map, named, object, object_of_texts, text, texts, type_ref,
 };
-use super::{Column, Kind, Version, protection};
+use super::{Column, Definition, Version, protection};
 
 const GROUP: &str = "apiextensions.crossplane.io";
 
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<Definition> {
     vec![
         definition(),
         composition(),
@@ -22,8 +22,12 @@ pub(super) fn kinds() -> Vec<Kind> {
     ]
 }
 
-fn cluster(kind: &'static str, plural: &'static str, short_names: &'static [&'static str]) -> Kind {
-    Kind {
+fn cluster(
+    kind: &'static str,
+    plural: &'static str,
+    short_names: &'static [&'static str],
+) -> Definition {
+    Definition {
         group: GROUP,
         kind,
         plural,
@@ -90,7 +94,7 @@ fn users_schema() -> Shape {
     object([("openAPIV3Schema", any_object())])
 }
 
-fn definition() -> Kind {
+fn definition() -> Definition {
     let columns = vec![
         Column::condition("ESTABLISHED", "Established"),
         Column::condition("OFFERED", "Offered"),
@@ -140,7 +144,7 @@ fn definition() -> Kind {
         Version::new(name, columns.clone(), true, schema)
     };
     let warning = "CompositeResourceDefinition v1 is deprecated and will be removed in a future release; consider migrating to v2";
-    Kind {
+    Definition {
         versions: vec![
             Version { deprecated: Some(warning), ..version("v1", first) },
             version("v2", second),
@@ -208,43 +212,43 @@ fn composition_spec(steps: Shape) -> Shape {
     ])
 }
 
-fn composition() -> Kind {
+fn composition() -> Definition {
     let spec = composition_spec(pipeline::some_steps(true)).rule(
         "self.mode == 'Pipeline' && has(self.pipeline)",
         "an array of pipeline steps is required in Pipeline mode",
     );
     let schema = kind("Says what a kind of composite resources is composed of.", [("spec", spec)]);
-    Kind {
+    Definition {
         versions: vec![Version::new("v1", composition_columns(), false, schema)],
         ..cluster("Composition", "compositions", &["comp"])
     }
 }
 
-fn revision() -> Kind {
+fn revision() -> Definition {
     let spec = composition_spec(pipeline::steps(true)).and([("revision*", int64())]);
     let status = object([("conditions", conditions())]);
     let schema = kind("One state of a Composition.", [("spec", spec), ("status", status)]);
     let mut columns = composition_columns();
     columns.insert(0, Column::text("REVISION", ".spec.revision"));
-    Kind {
+    Definition {
         versions: vec![Version::new("v1", columns, true, schema)],
         ..cluster("CompositionRevision", "compositionrevisions", &["comprev"])
     }
 }
 
-fn environment_config() -> Kind {
+fn environment_config() -> Definition {
     let version = |name| {
         let schema = kind("Data that pipelines can use.", [("data", map(anything()))]);
         Version::new(name, vec![Column::age()], false, schema)
     };
-    Kind {
+    Definition {
         // Manifests of the first version are still around.
         versions: vec![version("v1beta1"), version("v1alpha1")],
         ..cluster("EnvironmentConfig", "environmentconfigs", &["envcfg"])
     }
 }
 
-fn managed_definition() -> Kind {
+fn managed_definition() -> Definition {
     let version = object([
         ("name*", text()),
         ("served*", flag()),
@@ -277,20 +281,20 @@ fn managed_definition() -> Kind {
         Column::condition("ESTABLISHED", "Established"),
         Column::age(),
     ];
-    Kind {
+    Definition {
         versions: vec![Version::new("v1alpha1", columns, true, schema)],
         ..cluster("ManagedResourceDefinition", "managedresourcedefinitions", &["mrd", "mrds"])
     }
 }
 
-fn activation_policy() -> Kind {
+fn activation_policy() -> Definition {
     let activate = list(text()).with("minItems", 1);
     let status = object([("activated", list(text())), ("conditions", conditions())]);
     let schema = kind(
         "Says which kinds of managed resources are served.",
         [("spec", object([("activate*", activate)])), ("status", status)],
     );
-    Kind {
+    Definition {
         versions: vec![Version::new("v1alpha1", vec![Column::age()], true, schema)],
         ..cluster("ManagedResourceActivationPolicy", "managedresourceactivationpolicies", &["mrap"])
     }

@@ -5,9 +5,9 @@ use super::shape::{
     Shape, any_object, choice, conditions, empty_object, int32, int64, kind, list, named, object,
     text, texts, time,
 };
-use super::{Column, Kind, Version};
+use super::{Column, Definition, Version};
 
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<Definition> {
     vec![operation(), cron_operation(), watch_operation()]
 }
 
@@ -17,8 +17,8 @@ fn alpha(
     short_names: &'static [&'static str],
     columns: Vec<Column>,
     schema: Shape,
-) -> Kind {
-    Kind {
+) -> Definition {
+    Definition {
         group: "ops.crossplane.io",
         kind,
         plural,
@@ -37,7 +37,7 @@ fn operation_spec() -> Shape {
     ])
 }
 
-fn operation() -> Kind {
+fn operation() -> Definition {
     let applied = object([
         ("apiVersion*", text()),
         ("kind*", text()),
@@ -90,7 +90,7 @@ fn maker_columns<const N: usize>(first: [Column; N]) -> Vec<Column> {
     columns
 }
 
-fn cron_operation() -> Kind {
+fn cron_operation() -> Definition {
     let spec = maker_spec().and([("schedule*", text()), ("startingDeadlineSeconds", int64())]);
     let columns = maker_columns([
         Column::text("SCHEDULE", ".spec.schedule"),
@@ -102,7 +102,7 @@ fn cron_operation() -> Kind {
     alpha("CronOperation", "cronoperations", &["cronops"], columns, schema)
 }
 
-fn watch_operation() -> Kind {
+fn watch_operation() -> Definition {
     let fixed = |message: &str| text().rule("self == oldSelf", message);
     let watch = object([
         ("apiVersion*", fixed("apiVersion is immutable")),

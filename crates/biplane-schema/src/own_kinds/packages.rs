@@ -7,7 +7,7 @@ use super::shape::{
     Shape, choice, conditions, flag, int64, kind, list, local_reference, object, object_of_texts,
     text, texts,
 };
-use super::{Column, Kind, Version};
+use super::{Column, Definition, Version};
 
 const GROUP: &str = "pkg.crossplane.io";
 /// What the name of a package's image looks like.
@@ -15,7 +15,7 @@ const IMAGE: &str =
     r"self.matches('^[^\\.\\/]+(\\.[^\\.\\/]+)+(\\/[^\\/:@]+)+(:[^:@]+(@sha256.+)?|@sha256.+)$')";
 const NOT_AN_IMAGE: &str = "must be a fully qualified image name, including the registry, repository, and tag or digest. For example, 'registry.example.com/repo/package:tag' or 'registry.example.com/repo/package[:tag]@sha256:1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef'.";
 
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<Definition> {
     vec![
         package(Type::Function, "Function", "functions", "A package with a function."),
         package(Type::Provider, "Provider", "providers", "A package with a provider."),
@@ -28,7 +28,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         revision(Type::Function, "FunctionRevision", "functionrevisions"),
         revision(Type::Provider, "ProviderRevision", "providerrevisions"),
         revision(Type::Configuration, "ConfigurationRevision", "configurationrevisions"),
-        Kind {
+        Definition {
             versions: vec![Version::new(
                 "v1beta1",
                 vec![Column::age()],
@@ -37,11 +37,11 @@ pub(super) fn kinds() -> Vec<Kind> {
             )],
             ..cluster("DeploymentRuntimeConfig", "deploymentruntimeconfigs", &["crossplane"])
         },
-        Kind {
+        Definition {
             versions: vec![Version::new("v1beta1", vec![Column::age()], false, image_config())],
             ..cluster("ImageConfig", "imageconfigs", &["crossplane"])
         },
-        Kind {
+        Definition {
             versions: vec![Version::new("v1beta1", vec![Column::age()], true, lock())],
             ..cluster("Lock", "locks", &[])
         },
@@ -68,8 +68,12 @@ impl Type {
     }
 }
 
-fn cluster(kind: &'static str, plural: &'static str, categories: &'static [&'static str]) -> Kind {
-    Kind {
+fn cluster(
+    kind: &'static str,
+    plural: &'static str,
+    categories: &'static [&'static str],
+) -> Definition {
+    Definition {
         group: GROUP,
         kind,
         plural,
@@ -113,7 +117,12 @@ fn common_status() -> Shape {
     ])
 }
 
-fn package(r#type: Type, kind_name: &'static str, plural: &'static str, description: &str) -> Kind {
+fn package(
+    r#type: Type,
+    kind_name: &'static str,
+    plural: &'static str,
+    description: &str,
+) -> Definition {
     let spec = common_spec(r#type).and([
         ("package*", text().rule(IMAGE, NOT_AN_IMAGE)),
         ("revisionActivationPolicy", text().default("Automatic")),
@@ -132,13 +141,13 @@ fn package(r#type: Type, kind_name: &'static str, plural: &'static str, descript
         Column::age(),
     ];
     let version = |name: &&'static str| Version::new(name, columns.clone(), true, schema.clone());
-    Kind {
+    Definition {
         versions: r#type.versions().iter().map(version).collect(),
         ..cluster(kind_name, plural, &["crossplane", "pkg"])
     }
 }
 
-fn revision(r#type: Type, kind_name: &'static str, plural: &'static str) -> Kind {
+fn revision(r#type: Type, kind_name: &'static str, plural: &'static str) -> Definition {
     let mut spec = common_spec(r#type).and([
         ("desiredState*", text()),
         ("image*", text()),
@@ -174,7 +183,7 @@ fn revision(r#type: Type, kind_name: &'static str, plural: &'static str) -> Kind
     ]);
     let schema = kind("One version of a package.", [("spec", spec), ("status", status)]);
     let version = |name: &&'static str| Version::new(name, columns.clone(), true, schema.clone());
-    Kind {
+    Definition {
         versions: r#type.versions().iter().map(version).collect(),
         ..cluster(kind_name, plural, &["crossplane", "pkgrev"])
     }

@@ -1,17 +1,17 @@
 //! The kinds that protect objects from deletion.
 
 use super::shape::{Shape, conditions, flag, kind, named, object, object_of_texts, text, texts};
-use super::{Column, Kind, Version};
+use super::{Column, Definition, Version};
 
 const GROUP: &str = "protection.crossplane.io";
 
-pub(super) fn kinds() -> Vec<Kind> {
+pub(super) fn kinds() -> Vec<Definition> {
     vec![
-        Kind {
+        Definition {
             versions: vec![version("v1beta1", false)],
             ..usage(GROUP, "ClusterUsage", "clusterusages")
         },
-        Kind {
+        Definition {
             namespaced: true,
             versions: vec![version("v1beta1", true)],
             ..usage(GROUP, "Usage", "usages")
@@ -20,17 +20,17 @@ pub(super) fn kinds() -> Vec<Kind> {
 }
 
 /// The kind from which the others come.
-pub(super) fn legacy_usage() -> Kind {
+pub(super) fn legacy_usage() -> Definition {
     let warning = "apiextensions.crossplane.io Usage is deprecated; migrate to protection.crossplane.io Usage or ClusterUsage";
     let version = |name| Version { deprecated: Some(warning), ..version(name, false) };
-    Kind {
+    Definition {
         versions: vec![version("v1alpha1"), version("v1beta1")],
         ..usage("apiextensions.crossplane.io", "Usage", "usages")
     }
 }
 
-fn usage(group: &'static str, kind: &'static str, plural: &'static str) -> Kind {
-    Kind {
+fn usage(group: &'static str, kind: &'static str, plural: &'static str) -> Definition {
+    Definition {
         group,
         kind,
         plural,

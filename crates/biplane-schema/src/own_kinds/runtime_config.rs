@@ -48,6 +48,8 @@ fn deployment() -> Shape {
 #[derive(Default)]
 struct Notes {
     atomic: bool,
+    /// Maps that are written as a whole.
+    atomic_maps: Vec<&'static str>,
     required: Vec<&'static str>,
     /// The keys of lists. A set has none.
     keys: BTreeMap<&'static str, Vec<&'static str>>,
@@ -64,6 +66,8 @@ fn notes() -> BTreeMap<&'static str, Notes> {
                 notes.atomic = true;
             } else if let Some(field) = word.strip_prefix('*') {
                 notes.required.push(field);
+            } else if let Some(map) = word.strip_suffix('!') {
+                notes.atomic_maps.push(map);
             } else if let Some(list) = word.strip_suffix("{}") {
                 notes.keys.insert(list, Vec::new());
             } else if let Some((list, keys)) = word.trim_end_matches(']').split_once('[') {
@@ -104,6 +108,9 @@ impl Pods {
                     Some([]) => inner.with("x-kubernetes-list-type", "set"),
                     Some(keys) => inner.keyed(keys),
                 };
+            }
+            if notes.atomic_maps.contains(&field) {
+                inner = inner.atomic();
             }
             if let Some(default) = notes.defaults.get(field) {
                 let default = match r#type {

@@ -137,17 +137,18 @@ fn normal(value: &Value, is: Is, path: &str) -> Read<Option<Value>> {
     let kept = |value: Value, keep: bool| Ok(keep.then_some(value));
     match (is, value) {
         (_, Value::Null) => Ok(None),
-        (Is::Anything, value) => Ok(Some(value.clone())),
+        (Is::Anything, _)
+        | (Is::Choice | Is::SchemaOrFlag, Value::Bool(_))
+        | (Is::Number, Value::Number(_))
+        | (Is::Docs, Value::Object(_)) => Ok(Some(value.clone())),
         (Is::Text, Value::String(text)) => kept(value.clone(), !text.is_empty()),
         (Is::Text, _) => wrong("string"),
         (Is::Flag, Value::Bool(flag)) => kept(value.clone(), *flag),
-        (Is::Choice, Value::Bool(_)) => Ok(Some(value.clone())),
         (Is::Flag | Is::Choice, _) => wrong("bool"),
         (Is::Whole, Value::Number(_)) if biplane_model::object::integer(value).is_some() => {
             Ok(biplane_model::object::integer(value).map(Value::from))
         }
         (Is::Whole, _) => wrong("int64"),
-        (Is::Number, Value::Number(_)) => Ok(Some(value.clone())),
         (Is::Number, _) => wrong("float64"),
         (Is::Texts, Value::Array(items)) => {
             if let Some(item) = items.iter().find(|item| !item.is_string()) {
@@ -161,7 +162,6 @@ fn normal(value: &Value, is: Is, path: &str) -> Read<Option<Value>> {
         (Is::Schema | Is::SchemaOrList | Is::SchemaOrFlag, Value::Object(inner)) => {
             Ok(Some(object(inner, path)?.into()))
         }
-        (Is::SchemaOrFlag, Value::Bool(_)) => Ok(Some(value.clone())),
         (Is::Schemas | Is::SchemaOrList, Value::Array(items)) => {
             let items: Read<Vec<_>> = items.iter().map(|item| schema(item, path)).collect();
             let items = items?;
@@ -190,7 +190,6 @@ fn normal(value: &Value, is: Is, path: &str) -> Read<Option<Value>> {
             kept(rules.into(), any)
         }
         (Is::Rules, _) => wrong("v1.ValidationRules"),
-        (Is::Docs, Value::Object(_)) => Ok(Some(value.clone())),
         (Is::Docs, _) => wrong("v1.ExternalDocumentation"),
     }
 }

@@ -1,5 +1,6 @@
 //! Tests that generated CRDs are those of Crossplane, and that bad definitions are refused in its
 //! words.
+#![allow(clippy::needless_pass_by_value)] // literals read better
 
 use biplane_model::yaml::parse_documents;
 use biplane_testkit::Recording;
@@ -169,6 +170,22 @@ fn metadata_is_what_the_definition_has_for_its_crds() {
         );
     }
     assert_eq!(claim(&given).unwrap().name(), "queues.example.org");
+}
+
+#[test]
+fn a_crd_leads_back_to_its_definition() {
+    let mut crd = composite(&definition(&json!({}), json!({}))).unwrap();
+    crd.make_mut().remove("spec");
+    assert_eq!(definition_of(&crd).as_deref(), Some("xqueues.example.org"));
+    for (field, other) in [("kind", "ConfigMap"), ("apiVersion", "example.org/v1")] {
+        let mut foreign = crd.clone();
+        let mut owners = foreign.at(&["metadata", "ownerReferences"]).cloned().unwrap();
+        owners[0][field] = other.into();
+        foreign.set_at_or_ignore(&["metadata", "ownerReferences"], owners);
+        assert_eq!(definition_of(&foreign), None);
+    }
+    crd.remove_at(&["metadata", "ownerReferences"]);
+    assert_eq!(definition_of(&crd), None);
 }
 
 /// CRD-4
