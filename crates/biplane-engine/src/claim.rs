@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use biplane_cluster::{
-    Cluster, Delete, Deleted, EventType, Optional, Precondition, Propagation, Source,
+    Cluster, Delete, Deleted, EventType, Optional, Precondition, Propagation, ReadError, Source,
 };
 use biplane_go::fmt::quote;
 use biplane_go::time::{Instant as GoInstant, instant};
@@ -261,11 +261,19 @@ async fn composite(pass: &Pass<'_>, claim: &Draft) -> Result<Option<Object>, Pro
         Problem::new(BIND, Failure::from(error).wrap("cannot get bound composite resource"))
     };
     let get = |source| pass.cluster().get(&id, source, pass.by);
-    let mut xr = get(Source::Cache).await.optional().map_err(failed)?;
-    if xr.is_none() && claim.object.is_being_deleted() {
+    let mut found = get(Source::Cache).await.optional();
+    if claim.object.is_being_deleted() {
         // Without its finalizer the claim is gone, and nothing else knows the composite resource.
-        xr = get(Source::Live).await.optional().map_err(failed)?;
+        if let Ok(None) = found {
+            found = get(Source::Live).await.optional();
+        }
+        if let Err(ReadError::UnknownKind(_)) = found
+            && !is_defined(pass).await.map_err(failed)?
+        {
+            found = Ok(None);
+        }
     }
+    let xr = found.map_err(failed)?;
     let other = xr.as_ref().and_then(claim_of).filter(|other| *other != reference(&claim.object));
     match other {
         None => Ok(xr),
@@ -279,6 +287,13 @@ async fn composite(pass: &Pass<'_>, claim: &Draft) -> Result<Option<Object>, Pro
             needs_change: true,
         }),
     }
+}
+
+/// Whether the server has a definition of the kind of composite resource.
+async fn is_defined(pass: &Pass<'_>) -> Result<bool, ReadError> {
+    let kind = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let id = ObjectId::new(kind, "", &pass.behaviour().xrd);
+    Ok(pass.cluster().get(&id, Source::Live, pass.by).await.optional()?.is_some())
 }
 
 /// How much longer a new composite resource may take until the claim shows how it is.

@@ -142,7 +142,11 @@ mod tests {
             (installed("f", "Inactive", &[]), true),
             (installed("other", "Active", &[]), true),
         ] {
-            assert_eq!(incapable(&functions, &[revision.clone()]).is_none(), fine, "{revision:?}");
+            assert_eq!(
+                incapable(&functions, std::slice::from_ref(&revision)).is_none(),
+                fine,
+                "{revision:?}"
+            );
         }
         assert_eq!(incapable(&functions, &[]), None);
         assert_eq!(

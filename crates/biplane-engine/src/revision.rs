@@ -162,6 +162,10 @@ async fn create(
     let revision = composition::revision(composition, hash, number);
     let created = pass.context.cluster.create(revision, &Write::by(MANAGER), pass.by).await;
     let created = created.map_err(|error| pass.failed(composition, CREATE, WHAT, error.into()))?;
-    pass.event(composition, EventType::Normal, CREATE, "Created new revision");
+    // The number makes every creation an event of its own.
+    let annotations = [("revision".to_owned(), number.to_string())].into();
+    let from = Reporter { component: CONTROLLER.to_owned(), annotations };
+    let (r#type, text) = (EventType::Normal, "Created new revision");
+    pass.context.event(&from, composition, r#type, CREATE, text);
     Ok(created)
 }

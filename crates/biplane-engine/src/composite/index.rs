@@ -1,6 +1,10 @@
 //! An index of Compositions and of their decoded revisions, fed by subscriptions, so that composite
 //! resources do not list and decode them in every reconcile.
 //!
+//! It has to be told of a change before anybody reconciles because of it. So whoever maps changes of
+//! revisions to composite resources also feeds the index, and first. Several may feed one index:
+//! what it has heard before, and what is older, changes nothing.
+//!
 //! Of a Composition, it keeps what selects it. Of a revision, it keeps the decoded spec, which all
 //! reconciles share, and what selects it; not the object.
 
@@ -67,11 +71,17 @@ impl CompositionIndex {
         let mut state = self.state();
         match change {
             Change::Changed { object, .. } => {
-                let kept = Composition(kept(object, &["compositeTypeRef"]));
-                state.compositions.insert(object.name().to_owned(), kept);
+                let known = state.compositions.get(object.name());
+                if known.is_none_or(|known| is_newer(object, &known.0)) {
+                    let kept = Composition(kept(object, &["compositeTypeRef"]));
+                    state.compositions.insert(object.name().to_owned(), kept);
+                }
             }
             Change::Gone { last } => {
-                state.compositions.remove(last.name());
+                let known = state.compositions.get(last.name());
+                if known.is_some_and(|known| known.0.uid() == last.uid()) {
+                    state.compositions.remove(last.name());
+                }
             }
             Change::Synced => state.compositions_synced = true,
             Change::Missed => state.compositions_synced = false,
@@ -82,7 +92,13 @@ impl CompositionIndex {
     pub fn revision_changed(&self, change: &Change) {
         match change {
             Change::Changed { object, .. } => self.set_revision(object),
-            Change::Gone { last } => self.state().remove_revision(last.name()),
+            Change::Gone { last } => {
+                let mut state = self.state();
+                let known = state.revisions.get(last.name());
+                if known.is_some_and(|known| known.object.uid() == last.uid()) {
+                    state.remove_revision(last.name());
+                }
+            }
             Change::Synced => self.state().revisions_synced = true,
             Change::Missed => self.state().revisions_synced = false,
         }
@@ -90,11 +106,19 @@ impl CompositionIndex {
 
     fn set_revision(&self, object: &Object) {
         let (name, generation) = (object.name(), object.generation());
-        let known = self.state().revisions.get(name).and_then(|entry| {
-            let same = entry.object.uid() == object.uid() && entry.generation == generation;
+        let known = {
+            let state = self.state();
+            let entry = state.revisions.get(name);
+            if entry.is_some_and(|entry| !is_newer(object, &entry.object)) {
+                return;
+            }
             // The generation counts changes of the spec.
-            (same && generation > 0).then(|| (entry.spec.clone(), entry.functions.clone()))
-        });
+            let same = |entry: &&Entry| {
+                entry.object.uid() == object.uid() && entry.generation == generation
+            };
+            let known = entry.filter(same).filter(|_| generation > 0);
+            known.map(|entry| (entry.spec.clone(), entry.functions.clone()))
+        };
         // Decoding takes long, so it happens without the lock.
         let (spec, functions) = known.unwrap_or_else(|| {
             let spec = composition_spec(object).map(Arc::new).map_err(|e| e.to_string());
@@ -108,8 +132,11 @@ impl CompositionIndex {
             spec,
         };
         let mut state = self.state();
-        state.remove_revision(name);
-        state.add_revision(entry);
+        // Somebody else may have been faster.
+        if state.revisions.get(name).is_none_or(|known| is_newer(&entry.object, &known.object)) {
+            state.remove_revision(name);
+            state.add_revision(entry);
+        }
     }
 
     /// Whether both subscriptions have reported everything that exists.
@@ -205,6 +232,16 @@ fn remove(index: &mut BTreeMap<String, BTreeSet<String>>, key: &str, name: &str)
     }
 }
 
+/// Whether an object is another one or a later state of the same. Versions that are no numbers cannot
+/// be compared.
+fn is_newer(object: &Object, known: &Object) -> bool {
+    let version = |object: &Object| object.resource_version().parse::<u64>().ok();
+    match (version(object), version(known)) {
+        (Some(new), Some(old)) if object.uid() == known.uid() => new > old,
+        _ => true,
+    }
+}
+
 /// An object without its annotations, its managers and all of its spec but these fields.
 fn kept(object: &Object, fields: &[&str]) -> Object {
     let pick = |from: Option<&Value>, keys: &[&str]| -> Map<String, Value> {
@@ -269,6 +306,31 @@ mod tests {
 
         index.revision_changed(&Change::Missed);
         assert!(index.revision("c-1").is_none(), "something was missed");
+    }
+
+    #[test]
+    fn an_older_state_changes_nothing() {
+        let index = CompositionIndex::default();
+        let at = |version: &str, number| {
+            let mut revision = revision(number, number);
+            revision.set_meta("resourceVersion", version);
+            changed(revision)
+        };
+        index.revision_changed(&Change::Synced);
+        for (version, number, want) in [("9", 2, 2), ("10", 3, 3), ("9", 2, 3), ("x", 4, 4)] {
+            index.revision_changed(&at(version, number));
+            let known = index.revision("c-1").unwrap().unwrap();
+            assert_eq!(super::number(&known.object), want, "{version}");
+        }
+        // Another object of the same name is another object, whatever its version.
+        let mut other = revision(1, 1);
+        other.set_meta("uid", "v");
+        other.set_meta("resourceVersion", "2");
+        index.revision_changed(&changed(other.clone()));
+        index.revision_changed(&Change::Gone { last: revision(4, 4) });
+        assert_eq!(index.revision("c-1").unwrap().unwrap().object.uid(), "v");
+        index.revision_changed(&Change::Gone { last: other });
+        assert!(index.revision("c-1").is_none());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use biplane_cluster::memory::{Answer, Fault, When};
 use biplane_cluster::{Cluster as _, Delete};
 use biplane_engine::claim::Syncing;
-use biplane_model::Value;
+use biplane_model::{Object, Value};
 use serde_json::json;
 
 use crate::claim_world::{Plane, soon};
@@ -88,7 +88,7 @@ fn state(plane: &Plane) -> Vec<Value> {
             object.set_at_or_ignore(&["metadata", "managedFields"], managers);
         }
     }
-    objects.into_iter().map(|object| object.into_value()).collect()
+    objects.into_iter().map(Object::into_value).collect()
 }
 
 /// Reconciles with a crash at `fault`, and then until nothing changes. Also returns the number of

@@ -202,3 +202,19 @@ async fn a_foreground_deletion_is_as_recorded() {
     assert_eq!(plane.all("Widget"), []);
     assert_eq!(events(&plane, &words), recorded_events(&recording, "3-gone", &recorded));
 }
+
+#[tokio::test]
+async fn what_an_older_controller_left_is_taken_over_without_a_write() {
+    let recording = Recording::load("live-claims", "v1-20c-pipeline-claim");
+    let plane = Plane::of(&recording).await;
+    for file in ["claim", "xr"] {
+        plane.server.seed(objects(&recording, &format!("1-ready/{file}.json")));
+    }
+    plane.is_quiet("taken over").await;
+    // From then on it is ours.
+    plane.patch(&plane.claim(), json!({"spec": {"size": 2}})).await;
+    assert_eq!(plane.reconcile_claim().await, Ok(Requeue::No));
+    assert_eq!(plane.xr().at(&["spec", "size"]), Some(&json!(2)));
+    assert_eq!(plane.xr().name(), recorded(&recording, "1-ready", "xr").name());
+    plane.is_quiet("changed").await;
+}

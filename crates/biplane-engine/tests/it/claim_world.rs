@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use biplane_cluster::memory::{ApiServer, Counted, Entry};
-use biplane_cluster::{Cluster, Quiet, Recorder, Skipping, Source, Write};
+use biplane_cluster::{Cluster, Quiet, Recorder, Skipping, Write};
 use biplane_engine::claim::{self, Syncing};
 use biplane_engine::composite::{self, Layout};
 use biplane_engine::requirements::ClusterRequirements;
@@ -14,8 +14,9 @@ use biplane_engine::sources::{Clock, CountingIds};
 use biplane_engine::{Context, ReconcileError, Requeue, pipeline_check, revision};
 use biplane_functions::registry;
 use biplane_model::condition::{Condition, conditions};
-use biplane_model::{Gvk, Object, ObjectId, Value};
+use biplane_model::{Gvk, Object, Value};
 use biplane_runner::InProcess;
+use biplane_schema::structural::Schema;
 use biplane_testkit::Recording;
 use jiff::Timestamp;
 use serde_json::json;
@@ -86,21 +87,22 @@ impl Plane {
     pub(crate) async fn of(recording: &Recording) -> Self {
         let server = Arc::new(ApiServer::new(Counted::default()));
         let stage = "1-ready";
+        let mut schema = None;
         for crd in objects(recording, &format!("{stage}/crd.json")) {
             server.register(&crd).unwrap();
+            if crd.str_at(&["spec", "names", "kind"]) == "XWidget" {
+                let versions = crd.at(&["spec", "versions"]).unwrap();
+                let declared = Schema::parse(&versions[0]["schema"]["openAPIV3Schema"]);
+                schema = Some(Arc::new(declared.unwrap()));
+            }
         }
         server.seed(objects(recording, &format!("{stage}/xrd.json")));
-        let compositions = objects(recording, &format!("{stage}/composition.json"));
-        server.seed(compositions.iter().cloned());
+        server.seed(objects(recording, &format!("{stage}/composition.json")));
         let group = format!("{}.golden.example.org", recording.name);
         let clock = clock();
-        let plane = Self::start(server, clock, &group, &format!("g-{}", recording.name));
-        for composition in &compositions {
-            plane.compositions.reconcile("", composition.name()).await.unwrap();
-        }
-        for revision in plane.all("CompositionRevision") {
-            plane.checks.reconcile("", revision.name()).await.unwrap();
-        }
+        let mut plane = Self::start(server, clock, &group, &format!("g-{}", recording.name));
+        plane.xrs.behaviour.schema = schema;
+        plane.revise().await;
         plane
     }
 
@@ -137,10 +139,12 @@ impl Plane {
     pub(crate) fn restart(&mut self) {
         self.server.restart();
         let syncing = self.claims.behaviour.syncing;
+        let schema = self.xrs.behaviour.schema.clone();
         let group = self.claims.behaviour.claim.group.clone();
         let (server, clock) = (self.server.clone(), self.clock.clone());
         *self = Self::start(server, clock, &group, &self.namespace.clone());
         self.claims.behaviour.syncing = syncing;
+        self.xrs.behaviour.schema = schema;
     }
 
     pub(crate) fn client_side(mut self) -> Self {
@@ -171,8 +175,24 @@ impl Plane {
         self.server.patch(&id, part, &patch, &how, soon()).await.unwrap()
     }
 
-    pub(crate) async fn get(&self, id: &ObjectId) -> Option<Object> {
-        self.server.get(id, Source::Live, soon()).await.ok()
+    /// Changes the Composition so that composite resources never become ready.
+    pub(crate) async fn never_ready(&self) {
+        let composition = self.only("Composition");
+        let mut pipeline = composition.at(&["spec", "pipeline"]).cloned().unwrap();
+        pipeline[0]["input"]["response"]["desired"]["resources"]["settings"]["ready"] =
+            json!("READY_FALSE");
+        self.patch(&composition, json!({"spec": {"pipeline": pipeline}})).await;
+        self.revise().await;
+    }
+
+    /// Makes revisions and checks them.
+    async fn revise(&self) {
+        for composition in self.all("Composition") {
+            self.compositions.reconcile("", composition.name()).await.unwrap();
+        }
+        for revision in self.all("CompositionRevision") {
+            self.checks.reconcile("", revision.name()).await.unwrap();
+        }
     }
 
     pub(crate) fn all(&self, kind: &str) -> Vec<Object> {

@@ -1,15 +1,17 @@
 //! Tests of the claim reconciler: binding, syncing in both directions, secrets, pausing, deletion.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::memory::{Answer, Fault, When};
-use biplane_cluster::{Apply, Cluster as _, Delete, Part, Write};
+use biplane_cluster::{Cluster as _, Delete, Part, Patch, ReadError, Write};
 use biplane_engine::Requeue;
 use biplane_engine::claim::Syncing;
 use biplane_model::{Object, Value};
 use serde_json::json;
 
 use crate::claim_world::{Plane, object, shown, soon};
+use crate::disturbed::{Disturbed, Reads};
 
 const WAITING: &str = "Ready=False/Waiting Claim is waiting for composite resource to become Ready";
 
@@ -40,8 +42,7 @@ async fn a_claim_needs_five_writes_to_be_ready() {
     assert_eq!(events, [bound, unready]);
     assert_eq!(shown(&plane.claim()), ["Synced=True/ReconcileSuccess", WAITING]);
 
-    // The composite resource selects its Composition and is being created: the claim waits.
-    assert_eq!(plane.xrs.reconcile("", plane.xr().name()).await, Ok(Requeue::Again));
+    // The composite resource is being created: the claim waits.
     before = plane.server.journal_len();
     assert_eq!(plane.reconcile_claim().await, Ok(Requeue::After(Duration::from_secs(2))));
     assert_eq!(plane.since(&mut before), (vec![], vec![]));
@@ -62,9 +63,10 @@ async fn a_claim_needs_five_writes_to_be_ready() {
 async fn an_unready_composite_resource_is_shown_once_it_had_time() {
     // CLM-8, and the claim sees what is selected even if nothing ever becomes ready.
     let plane = Plane::legacy().await;
+    plane.never_ready().await;
     plane.claim_it(json!({"size": 1})).await;
     plane.reconcile_claim().await.unwrap();
-    assert_eq!(plane.xrs.reconcile("", plane.xr().name()).await, Ok(Requeue::Again));
+    plane.reconcile_xrs().await;
     plane.clock.advance(Duration::from_secs(1));
     assert_eq!(plane.reconcile_claim().await, Ok(Requeue::After(Duration::from_secs(1))));
     plane.clock.advance(Duration::from_secs(1));
@@ -163,12 +165,9 @@ async fn what_is_removed_from_a_claim_is_removed_from_its_composite_resource() {
     assert_eq!((xr.label("team"), xr.label("stage"), xr.annotation("a/b")), ("", "dev", ""));
     assert_eq!(xr.at(&["spec", "color"]), None);
     // A status field that the composite resource loses is lost on the claim.
-    let mut intent =
-        object(json!({"apiVersion": xr.api_version(), "kind": xr.kind(), "status": {}}));
-    intent.set_meta("name", xr.name());
-    let how = Apply::forced("apiextensions.crossplane.io/composite");
     assert_eq!(plane.claim().str_at(&["status", "note"]), "made");
-    plane.server.apply(&intent, Part::Status, None, &how, soon()).await.unwrap();
+    let (how, patch) = (Write::by("other"), Patch::Merge(json!({"status": {"note": null}})));
+    plane.server.patch(&xr.id(), Part::Status, &patch, &how, soon()).await.unwrap();
     plane.reconcile_claim().await.unwrap();
     assert_eq!(plane.claim().at(&["status", "note"]), None);
 }
@@ -341,8 +340,6 @@ async fn a_claim_goes_at_once_or_after_its_composite_resource() {
             assert_eq!((again, events), (Requeue::Now, vec![]));
             assert!(shown(&plane.claim()).contains(&"Ready=False/Deleting".to_owned()));
             plane.is_quiet("deleting").await;
-            let finalizers = plane.xr().at(&["metadata", "finalizers"]).cloned();
-            assert!(finalizers.unwrap().as_array().unwrap().contains(&"foregroundDeletion".into()));
             plane.patch(&plane.xr(), json!({"metadata": {"finalizers": null}})).await;
             before = plane.server.journal_len();
             assert_eq!(plane.reconcile_claim().await, Ok(Requeue::No));
@@ -541,4 +538,42 @@ async fn an_existing_composite_resource_can_be_claimed() {
     let bound = "Successfully bound composite resource";
     assert!(plane.claim_events().iter().any(|event| event.message == bound));
     plane.is_quiet("claimed").await;
+}
+
+#[tokio::test]
+async fn a_stale_cache_leaks_nothing() {
+    // SYN-1, SYN-5: the claim is known to be bound, so no second composite resource is made.
+    let mut plane = ready(json!({"size": 1})).await;
+    let uncached = Disturbed::uncached(plane.server.clone(), "XWidget");
+    plane.claims.context.cluster = uncached;
+    plane.patch(&plane.claim(), json!({"spec": {"size": 2}})).await;
+    plane.reconcile_claim().await.unwrap();
+    assert_eq!(plane.xr().at(&["spec", "size"]), Some(&json!(2)));
+    // The claim does not go before the server has said that the composite resource is gone.
+    plane.server.delete(&plane.claim().id(), &Delete::default(), soon()).await.unwrap();
+    plane.reconcile_claim().await.unwrap();
+    assert!(plane.xr().is_being_deleted());
+    assert_eq!(plane.all("Widget"), []);
+}
+
+#[tokio::test]
+async fn a_claim_can_go_after_the_kind_of_its_composite_resource() {
+    for (crd_exists, goes) in [(false, true), (true, false)] {
+        let mut plane = ready(json!({})).await;
+        plane.server.delete(&plane.xr().id(), &Delete::default(), soon()).await.unwrap();
+        plane.reconcile_xrs().await;
+        plane.server.delete(&plane.claim().id(), &Delete::default(), soon()).await.unwrap();
+        let unknown = || ReadError::UnknownKind("no matches for kind".into());
+        let reads: Reads = Box::new(move |gvk, _| (gvk.kind == "XWidget").then(unknown));
+        plane.claims.context.cluster = Arc::new(Disturbed { inner: plane.server.clone(), reads });
+        if crd_exists {
+            let crd = json!({"apiVersion": "apiextensions.k8s.io/v1",
+                "kind": "CustomResourceDefinition",
+                "metadata": {"name": plane.claims.behaviour.xrd}});
+            plane.server.seed([object(crd)]);
+        }
+        let reconciled = plane.reconcile_claim().await;
+        assert_eq!(reconciled.is_ok(), goes, "{reconciled:?}");
+        assert_eq!(plane.all("Widget").is_empty(), goes);
+    }
 }

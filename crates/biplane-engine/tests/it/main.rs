@@ -12,6 +12,7 @@ mod crashing;
 mod defining;
 mod defining_crashes;
 mod defining_recorded;
+mod disturbed;
 mod indexing;
 mod operations;
 mod plane;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use biplane_cluster::memory::{Answer, ApiServer, Entry, Fault, When};
-use biplane_cluster::{Cluster as _, Delete, Part, Patch, Write};
+use biplane_cluster::{Cluster as _, Delete, Part, Patch, ReadError, Write};
 use biplane_engine::failure::Class;
 use biplane_engine::{Requeue, pipeline_check, revision};
 use biplane_model::{Object, Value, composition};
@@ -12,6 +12,7 @@ use biplane_testkit::Recording;
 use serde_json::json;
 
 use crate::claim_world::{TestClock, clock, context, object, objects, shown, soon};
+use crate::disturbed::{Disturbed, Reads};
 
 /// The reconcilers of Compositions and of their revisions.
 struct Plane {
@@ -198,7 +199,7 @@ async fn a_state_that_comes_back_gets_a_new_number() {
     }
     assert_eq!(plane.numbers(), [(2, "b".into()), (3, "a".into())]);
     let created = "Normal CreateRevision: Created new revision";
-    assert_eq!(plane.events(), [created], "told again only if something else was told");
+    assert_eq!(plane.events(), [created; 2], "once for each revision");
     plane.check().await;
     plane.is_quiet().await;
     // Each revision can be told by its labels and belongs to the Composition.
@@ -392,6 +393,35 @@ async fn old_revisions_that_nothing_uses_are_deleted_if_asked_for() {
     // An old state that comes back is the newest one, and is kept.
     plane.becomes("d").await;
     assert_eq!(left(&plane), "aed");
+}
+
+#[tokio::test]
+async fn a_revision_is_kept_if_only_the_server_knows_its_user() {
+    for (kind, kept) in [("Thing", true), ("Other", false)] {
+        let mut plane = Plane::new();
+        for mode in ["a", "b", "c"] {
+            plane.becomes(mode).await;
+        }
+        let mut user = xr(&plane, "one", "a");
+        user.set_at_or_ignore(&["kind"], kind);
+        plane.server.seed([user]);
+        plane.compositions.history_limit = 1;
+        plane.compositions.context.cluster = Disturbed::uncached(plane.server.clone(), "Thing");
+        plane.reconcile().await.unwrap();
+        assert_eq!(plane.numbers().len(), if kept { 3 } else { 2 });
+    }
+    // While the kind is not served, nothing is known about its users.
+    let mut plane = Plane::new();
+    for mode in ["a", "b", "c"] {
+        plane.becomes(mode).await;
+    }
+    plane.compositions.history_limit = 1;
+    let unknown = || ReadError::UnknownKind("no matches for kind".into());
+    let reads: Reads = Box::new(move |gvk, _| (gvk.kind == "Thing").then(unknown));
+    let inner = plane.server.clone();
+    plane.compositions.context.cluster = Arc::new(Disturbed { inner, reads });
+    assert_eq!(plane.reconcile().await, Ok(Requeue::After(Duration::from_mins(10))));
+    assert_eq!(plane.numbers().len(), 3);
 }
 
 /// What may happen to a Composition and its revisions.
