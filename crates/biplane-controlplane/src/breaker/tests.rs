@@ -1,3 +1,5 @@
+//! Tests of the circuit breaker: when it opens, what it holds back, and when it closes.
+
 use biplane_engine::composite::breaker::Breaker as _;
 use biplane_function::metrics::Metrics;
 use biplane_model::Gvk;

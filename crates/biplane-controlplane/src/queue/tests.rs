@@ -1,3 +1,5 @@
+//! Tests of the queue: turns, back-off, pauses, and what holds whatever happens.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,5 +1,7 @@
 //! Tests of the whole control plane on an in-memory API server, in paused time.
 
+#![allow(clippy::unwrap_used)]
+
 mod breaker;
 mod controllers;
 mod init;
