@@ -4,8 +4,8 @@
 //! Everything that is there already is kept, so a second run writes nothing.
 
 pub mod certificates;
-mod definitions;
 mod defaults;
+mod definitions;
 mod secrets;
 mod stored_versions;
 #[cfg(test)]

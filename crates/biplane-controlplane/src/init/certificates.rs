@@ -184,7 +184,12 @@ impl Authority {
     /// Why a certificate must be replaced, or `None` if it can be kept.
     ///
     /// A certificate of another authority is kept, as long as it is valid.
-    pub fn objection(&self, certificate: &[u8], key: &[u8], now: Timestamp) -> Option<&'static str> {
+    pub fn objection(
+        &self,
+        certificate: &[u8],
+        key: &[u8],
+        now: Timestamp,
+    ) -> Option<&'static str> {
         let Ok(der) = CertificateDer::from_pem_slice(certificate) else {
             return Some("its certificate cannot be read");
         };
