@@ -166,11 +166,10 @@ impl Target<'_> {
         }));
         let attempted = || format!("cannot create namespace {name}");
         match self.find(&namespace.id()).await {
-            Ok(Some(_)) => Ok(()),
             Ok(None) => self.create(namespace).await.map(drop).with_context(attempted),
             // In a pod, the namespace exists, and the service account may know nothing about
             // namespaces.
-            Err(ReadError::Forbidden(_)) => Ok(()),
+            Ok(Some(_)) | Err(ReadError::Forbidden(_)) => Ok(()),
             Err(error) => Err(error).with_context(attempted),
         }
     }

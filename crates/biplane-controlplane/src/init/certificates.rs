@@ -44,8 +44,8 @@ pub enum CertificateError {
 }
 
 impl CertificateError {
-    fn generate(error: impl ToString) -> Self {
-        Self::Generate(error.to_string())
+    fn generate(error: impl Into<anyhow::Error>) -> Self {
+        Self::Generate(error.into().to_string())
     }
 }
 
