@@ -4,8 +4,8 @@
 //! Everything that is there already is kept, so a second run writes nothing.
 
 pub mod certificates;
-mod definitions;
 mod defaults;
+mod definitions;
 mod secrets;
 mod stored_versions;
 #[cfg(test)]
@@ -166,11 +166,10 @@ impl Target<'_> {
         }));
         let attempted = || format!("cannot create namespace {name}");
         match self.find(&namespace.id()).await {
-            Ok(Some(_)) => Ok(()),
             Ok(None) => self.create(namespace).await.map(drop).with_context(attempted),
             // In a pod, the namespace exists, and the service account may know nothing about
             // namespaces.
-            Err(ReadError::Forbidden(_)) => Ok(()),
+            Ok(Some(_)) | Err(ReadError::Forbidden(_)) => Ok(()),
             Err(error) => Err(error).with_context(attempted),
         }
     }

@@ -150,7 +150,8 @@ impl Candidate {
             let how = Write::by(MANAGER);
             return won(self.cluster.create(lease, &how, self.soon()).await);
         };
-        let changed = observed.as_ref().is_none_or(|seen| seen.lease.get("spec") != live.get("spec"));
+        let changed =
+            observed.as_ref().is_none_or(|seen| seen.lease.get("spec") != live.get("spec"));
         if changed {
             *observed = Some(Observed { lease: live.clone(), since: Instant::now() });
         }

@@ -44,8 +44,8 @@ pub enum CertificateError {
 }
 
 impl CertificateError {
-    fn generate(error: impl ToString) -> Self {
-        Self::Generate(error.to_string())
+    fn generate(error: impl Into<anyhow::Error>) -> Self {
+        Self::Generate(error.into().to_string())
     }
 }
 
@@ -184,7 +184,12 @@ impl Authority {
     /// Why a certificate must be replaced, or `None` if it can be kept.
     ///
     /// A certificate of another authority is kept, as long as it is valid.
-    pub fn objection(&self, certificate: &[u8], key: &[u8], now: Timestamp) -> Option<&'static str> {
+    pub fn objection(
+        &self,
+        certificate: &[u8],
+        key: &[u8],
+        now: Timestamp,
+    ) -> Option<&'static str> {
         let Ok(der) = CertificateDer::from_pem_slice(certificate) else {
             return Some("its certificate cannot be read");
         };

@@ -1,7 +1,9 @@
 //! The objects that every control plane begins with, and the packages to begin with.
 
 use anyhow::{Context as _, Result};
-use biplane_cluster::{Delete, List, Optional as _, Part, Patch, Precondition, Query, Source, Write};
+use biplane_cluster::{
+    Delete, List, Optional as _, Part, Patch, Precondition, Query, Source, Write,
+};
 use biplane_model::{Gvk, Object, Value};
 use biplane_package::reference::{Reference, dns_label, repository_path};
 use serde_json::json;

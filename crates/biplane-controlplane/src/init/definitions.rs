@@ -112,7 +112,9 @@ async fn missing(target: &Target<'_>, crd: &Object) -> Result<Option<String>> {
         let field = |name: &str| condition.and_then(|c| c.get(name)?.as_str()).unwrap_or_default();
         if field("status") != "True" {
             let message = field("message");
-            return Ok(Some(format!("it is not {wanted}: {message}").trim_end_matches(": ").into()));
+            return Ok(Some(
+                format!("it is not {wanted}: {message}").trim_end_matches(": ").into(),
+            ));
         }
     }
     for gvk in served_kinds(&live) {
@@ -130,7 +132,9 @@ async fn missing(target: &Target<'_>, crd: &Object) -> Result<Option<String>> {
 
 fn condition<'a>(crd: &'a Object, r#type: &str) -> Option<&'a Value> {
     let conditions = crd.at(&["status", "conditions"])?.as_array()?;
-    conditions.iter().find(|condition| condition.get("type").and_then(Value::as_str) == Some(r#type))
+    conditions
+        .iter()
+        .find(|condition| condition.get("type").and_then(Value::as_str) == Some(r#type))
 }
 
 /// The kinds that a CRD serves, one for each version.

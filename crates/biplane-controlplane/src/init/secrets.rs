@@ -138,11 +138,7 @@ fn id(namespace: &str, name: &str) -> ObjectId {
     ObjectId::new(Gvk::new("v1", "Secret"), namespace, name)
 }
 
-async fn read(
-    target: &Target<'_>,
-    namespace: &str,
-    name: &str,
-) -> Result<(Option<Object>, Data)> {
+async fn read(target: &Target<'_>, namespace: &str, name: &str) -> Result<(Option<Object>, Data)> {
     let attempted = || format!("cannot get TLS secret: {name}");
     let secret = target.find(&id(namespace, name)).await.with_context(attempted)?;
     let data = match &secret {
@@ -160,8 +156,10 @@ async fn write(
     before: Option<&Object>,
     data: &[(&str, &[u8])],
 ) -> Result<bool> {
-    let data: serde_json::Map<_, _> =
-        data.iter().map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into())).collect();
+    let data: serde_json::Map<_, _> = data
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into()))
+        .collect();
     let written = match before {
         None => {
             let secret = super::object(json!({

@@ -140,11 +140,8 @@ fn keys_are_pkcs1_and_belong_to_their_certificates() {
         assert!(pair.key.starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
         assert!(matches!(key, PrivateKeyDer::Pkcs1(_)));
-        let objection = parsed(authority()).objection(
-            pair.certificate.as_bytes(),
-            pair.key.as_bytes(),
-            now(),
-        );
+        let objection =
+            parsed(authority()).objection(pair.certificate.as_bytes(), pair.key.as_bytes(), now());
         assert_eq!(objection, None);
     }
 }
@@ -171,10 +168,8 @@ fn a_handshake_with_both_leaves_succeeds() {
     };
     let key = |pair: &Pair| PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
     let (server, client) = (leaf(Purpose::Server), leaf(Purpose::Client));
-    let clients = rustls::server::WebPkiClientVerifier::builder_with_provider(
-        roots(),
-        Arc::clone(&provider),
-    );
+    let clients =
+        rustls::server::WebPkiClientVerifier::builder_with_provider(roots(), Arc::clone(&provider));
     let server = rustls::ServerConfig::builder_with_details(Arc::clone(&provider), Arc::new(Then))
         .with_safe_default_protocol_versions()
         .unwrap()
@@ -218,12 +213,7 @@ fn leaves_are_replaced_for_a_reason() {
         (&own, leaf, end - days(89), soon),
         (&own, leaf, end + days(1), soon),
         (&own, client, now(), Some("its key does not belong to its certificate")),
-        (
-            &parsed(&other),
-            leaf,
-            now(),
-            Some("its certificate was signed by an earlier authority"),
-        ),
+        (&parsed(&other), leaf, now(), Some("its certificate was signed by an earlier authority")),
     ] {
         assert_eq!(authority.objection(certificate, key.key.as_bytes(), at), want);
     }
@@ -238,8 +228,11 @@ fn leaves_of_others_are_kept() {
     let mut certificate = rcgen::CertificateParams::new(vec!["a".to_owned()]).unwrap();
     certificate.not_after = rcgen::date_time_ymd(2040, 1, 1);
     let certificate = certificate.self_signed(&key).unwrap().pem();
-    let objection =
-        parsed(authority()).objection(certificate.as_bytes(), key.serialize_pem().as_bytes(), now());
+    let objection = parsed(authority()).objection(
+        certificate.as_bytes(),
+        key.serialize_pem().as_bytes(),
+        now(),
+    );
     assert_eq!(objection, None);
 }
 
@@ -419,10 +412,7 @@ async fn packages(functions: &[&str], installed: &[(&str, &str)]) -> Result<Vec<
 async fn packages_get_the_name_of_their_repository_or_keep_their_own() {
     let pair = |name: &str, package: &str| (name.to_owned(), package.to_owned());
     let image = "xpkg.example.org/org/function-auto-ready:v0.6.0";
-    assert_eq!(
-        packages(&[image], &[]).await.unwrap(),
-        [pair("org-function-auto-ready", image)]
-    );
+    assert_eq!(packages(&[image], &[]).await.unwrap(), [pair("org-function-auto-ready", image)]);
     let earlier = "xpkg.example.org/org/function-auto-ready:v0.5.0";
     assert_eq!(
         packages(&[image], &[("mine", earlier), ("other", "xpkg.example.org/o/f:v1")])
@@ -432,5 +422,8 @@ async fn packages_get_the_name_of_their_repository_or_keep_their_own() {
     );
     let refused = packages(&["function-auto-ready"], &[]).await.unwrap_err();
     let text = format!("{refused:#}");
-    assert!(text.starts_with("cannot install packages: cannot parse package function-auto"), "{text}");
+    assert!(
+        text.starts_with("cannot install packages: cannot parse package function-auto"),
+        "{text}"
+    );
 }

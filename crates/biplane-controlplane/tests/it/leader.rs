@@ -170,7 +170,7 @@ async fn a_conflict_is_no_loss_while_the_holder_is_the_same() {
     let world = World::new();
     let holding = hold(world.candidate("a").lead().await);
     world.patch(json!({"metadata": {"annotations": {"note": "kept"}}})).await;
-    tokio::time::sleep(Duration::from_secs(100)).await;
+    tokio::time::sleep(Duration::from_secs(105)).await;
     assert!(!holding.is_finished());
     let lease = world.lease().await;
     assert_eq!(lease.annotation("note"), "kept");
@@ -190,7 +190,8 @@ async fn renewing_goes_on_after_every_kind_of_failure() {
             tokio::time::sleep(Duration::from_secs(31)).await;
             assert!(!holding.is_finished(), "{when:?} {answer:?}");
             let lease = world.lease().await;
-            assert!(lease.str_at(&["spec", "renewTime"]) >= "2024-01-01T00:00:30", "{lease:?}");
+            let renewed = lease.str_at(&["spec", "renewTime"]);
+            assert!(renewed > "2024-01-01T00:00:20", "{when:?} {answer:?}: {renewed}");
             holding.abort();
         }
     }

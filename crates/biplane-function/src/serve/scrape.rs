@@ -5,11 +5,8 @@ use crate::server::{Page, PlainHttp};
 
 /// Serves the metrics until the server is dropped. Returns `None` if binding fails.
 pub(super) async fn serve(address: &str, metrics: Metrics) -> Option<PlainHttp> {
-    let page = move |_: &str| Page {
-        status: 200,
-        content_type: CONTENT_TYPE,
-        body: metrics.text(),
-    };
+    let page =
+        move |_: &str| Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() };
     match PlainHttp::start(address, page).await {
         Ok(server) => Some(server),
         Err(error) => {

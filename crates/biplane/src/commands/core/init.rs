@@ -61,8 +61,12 @@ pub struct Init {
         value_parser = BoolishValueParser::new())]
     webhook_enabled: Option<bool>,
     /// The Service of the webhooks
-    #[arg(long, env = "WEBHOOK_SERVICE_NAME", value_name = "NAME",
-        default_value = "crossplane-webhooks")]
+    #[arg(
+        long,
+        env = "WEBHOOK_SERVICE_NAME",
+        value_name = "NAME",
+        default_value = "crossplane-webhooks"
+    )]
     webhook_service_name: String,
     /// The namespace of this Service, if it is not that of the control plane
     #[arg(long, env = "WEBHOOK_SERVICE_NAMESPACE", value_name = "NAMESPACE")]
@@ -71,16 +75,28 @@ pub struct Init {
     #[arg(long, env = "WEBHOOK_SERVICE_PORT", value_name = "PORT")]
     webhook_service_port: Option<u16>,
     /// The Secret of the certificate authority
-    #[arg(long, env = "TLS_CA_SECRET_NAME", value_name = "NAME",
-        default_value = "crossplane-root-ca")]
+    #[arg(
+        long,
+        env = "TLS_CA_SECRET_NAME",
+        value_name = "NAME",
+        default_value = "crossplane-root-ca"
+    )]
     tls_ca_secret_name: String,
     /// The Secret of the webhook server's certificate
-    #[arg(long, env = "TLS_SERVER_SECRET_NAME", value_name = "NAME",
-        default_value = "crossplane-tls-server")]
+    #[arg(
+        long,
+        env = "TLS_SERVER_SECRET_NAME",
+        value_name = "NAME",
+        default_value = "crossplane-tls-server"
+    )]
     tls_server_secret_name: String,
     /// The Secret of the certificate that functions get to see
-    #[arg(long, env = "TLS_CLIENT_SECRET_NAME", value_name = "NAME",
-        default_value = "crossplane-tls-client")]
+    #[arg(
+        long,
+        env = "TLS_CLIENT_SECRET_NAME",
+        value_name = "NAME",
+        default_value = "crossplane-tls-client"
+    )]
     tls_client_secret_name: String,
     /// The kubeconfig file, instead of KUBECONFIG, ~/.kube/config or the service account of the pod
     #[arg(long, value_name = "PATH")]
@@ -183,7 +199,9 @@ mod tests {
         let other = options(&["-n", "other", "--function=a,b", "--function=c"]);
         assert_eq!(other.packages.functions, ["a", "b", "c"]);
         let service = other.webhooks.unwrap();
-        assert_eq!((service.name.as_str(), service.namespace.as_str()),
-            ("crossplane-webhooks", "other"));
+        assert_eq!(
+            (service.name.as_str(), service.namespace.as_str()),
+            ("crossplane-webhooks", "other")
+        );
     }
 }
