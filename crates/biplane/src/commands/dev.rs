@@ -54,8 +54,7 @@ pub struct Dev {
 impl Dev {
     /// Lines are for people. Without `--debug` there are only warnings.
     pub fn log(&self, verbose: bool) -> Log {
-        let level =
-            if verbose || self.debug { LevelFilter::DEBUG } else { LevelFilter::WARN };
+        let level = if verbose || self.debug { LevelFilter::DEBUG } else { LevelFilter::WARN };
         Log { level, format: Format::Text }
     }
 
@@ -95,8 +94,7 @@ impl Dev {
         };
         let metrics = Metrics::default();
         let options = biplane_kube::Options::default();
-        let (cluster, counters) =
-            start::connect(&Server::At(endpoint), options, &metrics).await?;
+        let (cluster, counters) = start::connect(&Server::At(endpoint), options, &metrics).await?;
         let cluster: Arc<dyn Cluster> = Arc::new(cluster);
         streams.say("Installing the kinds of the control plane...");
         let wanted = init::Options { webhooks: None, ..init::Options::default() };

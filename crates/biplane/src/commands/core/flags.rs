@@ -11,106 +11,106 @@ use crate::values;
 
 /// Who the control plane is, and where it finds its cluster.
 #[derive(Clone, Debug, Args)]
-pub struct Identity {
+pub(super) struct Identity {
     /// Kubeconfig of the cluster; else KUBECONFIG, the pod's service account, ~/.kube/config
     #[arg(long, value_name = "FILE", value_parser = values::path)]
-    pub kubeconfig: Option<PathBuf>,
+    pub(super) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
+    pub(super) context: Option<String>,
     /// Namespace of the control plane: of its Secrets and its Lease
     #[arg(short, long, env = "POD_NAMESPACE", default_value = "crossplane-system")]
-    pub namespace: String,
+    pub(super) namespace: String,
     /// Name of the control plane's service account, to explain refused requests
     #[arg(long, env = "POD_SERVICE_ACCOUNT", default_value = "crossplane")]
-    pub service_account: String,
+    pub(super) service_account: String,
     /// How requests to the API server introduce themselves
     #[arg(long, env = "USER_AGENT", value_name = "TEXT")]
-    pub user_agent: Option<String>,
+    pub(super) user_agent: Option<String>,
 }
 
 /// How often, how much and how many at a time.
 #[derive(Clone, Debug, Args)]
-pub struct Pace {
+pub(super) struct Pace {
     /// How often everything is looked at again, whatever happens
     #[arg(short, long, value_name = "DURATION", default_value = "1h", value_parser = values::duration)]
-    pub sync_interval: Duration,
+    pub(super) sync_interval: Duration,
     /// How often composite resources are reconciled if nothing they depend on is watched
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
-    pub poll_interval: Duration,
+    pub(super) poll_interval: Duration,
     /// The shortest interval that a composite resource's annotation can ask for
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
-    pub min_poll_interval: Duration,
+    pub(super) min_poll_interval: Duration,
     /// How many objects of a kind are reconciled at a time
     #[arg(long, alias = "max-reconcile-rate", value_name = "COUNT", default_value_t = 100, value_parser = values::count::<usize>)]
-    pub max_concurrent_reconciles: usize,
+    pub(super) max_concurrent_reconciles: usize,
     /// How many changes of what a composite resource depends on may reconcile it at once
     #[arg(long, value_name = "COUNT", default_value_t = 100.0)]
-    pub circuit_breaker_burst: f64,
+    pub(super) circuit_breaker_burst: f64,
     /// How many more each second
     #[arg(long, value_name = "RATE", default_value_t = 1.0)]
-    pub circuit_breaker_refill_rate: f64,
+    pub(super) circuit_breaker_refill_rate: f64,
     /// How long a composite resource that changes too often is left alone
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = values::duration)]
-    pub circuit_breaker_cooldown: Duration,
+    pub(super) circuit_breaker_cooldown: Duration,
     /// How long one step of a pipeline may take; 0 for as long as the reconcile may
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = values::duration)]
-    pub function_timeout: Duration,
+    pub(super) function_timeout: Duration,
     /// How many revisions of a Composition that nothing uses are kept; 0 for all
     #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = values::count::<usize>)]
-    pub composition_revision_history_limit: usize,
+    pub(super) composition_revision_history_limit: usize,
 }
 
 /// Where the process listens, and which certificates it shows.
 #[derive(Clone, Debug, Args)]
-pub struct Network {
+pub(super) struct Network {
     /// Port of Prometheus metrics; 0 for none
     #[arg(long, env = "METRICS_PORT", value_name = "PORT", default_value_t = 8080)]
-    pub metrics_port: u16,
+    pub(super) metrics_port: u16,
     /// Port of /healthz and /readyz; 0 for none
     #[arg(long, env = "HEALTH_PROBE_PORT", value_name = "PORT", default_value_t = 8081)]
-    pub health_probe_port: u16,
+    pub(super) health_probe_port: u16,
     /// Folder with the certificates that functions are called with: tls.crt, tls.key, ca.crt
     #[arg(long, env = "TLS_CLIENT_CERTS_DIR", value_name = "FOLDER")]
-    pub tls_client_certs_dir: Option<OsString>,
+    pub(super) tls_client_certs_dir: Option<OsString>,
     /// Secret with these certificates, used if there is no folder
     #[arg(long, env = "TLS_CLIENT_SECRET_NAME", value_name = "NAME")]
-    pub tls_client_secret_name: Option<String>,
+    pub(super) tls_client_secret_name: Option<String>,
 }
 
 /// What can be turned on or off.
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // one for each flag
-pub struct Features {
+pub(super) struct Features {
     /// Reconcile composite resources as soon as something they depend on changes
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
-    pub enable_realtime_compositions: bool,
+    pub(super) enable_realtime_compositions: bool,
     /// Sync claims with server-side apply
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
-    pub enable_ssa_claims: bool,
+    pub(super) enable_ssa_claims: bool,
     /// Keep answers of functions for as long as they allow
     #[arg(long)]
-    pub enable_function_response_cache: bool,
+    pub(super) enable_function_response_cache: bool,
     /// Where answers of functions are kept
     #[arg(long, env = "XFN_CACHE_DIR", value_name = "FOLDER", default_value = "/cache/xfn")]
-    pub xfn_cache_dir: PathBuf,
+    pub(super) xfn_cache_dir: PathBuf,
     /// The longest time that an answer is kept
     #[arg(long, env = "XFN_CACHE_MAX_TTL", value_name = "DURATION", default_value = "24h", value_parser = values::duration)]
-    pub xfn_cache_max_ttl: Duration,
+    pub(super) xfn_cache_max_ttl: Duration,
     /// Do not send applies that would change nothing
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
-    pub skip_unchanged: bool,
+    pub(super) skip_unchanged: bool,
     /// Send such applies as dry runs, and log and count those that would have changed something
     #[arg(long)]
-    pub verify_skips: bool,
+    pub(super) verify_skips: bool,
 }
 
 /// Flags that are accepted because scripts and charts set them, and do nothing yet.
 #[derive(Clone, Debug, Args)]
-pub struct Ignored {
+pub(super) struct Ignored {
     #[arg(long, hide = true)]
     profile: Option<String>,
     #[arg(long, hide = true, env = "CA_BUNDLE_PATH")]
@@ -155,7 +155,7 @@ pub struct Ignored {
 
 impl Ignored {
     /// The flags that were given and ask for something that is not done.
-    pub fn given(&self) -> Vec<&'static str> {
+    pub(super) fn given(&self) -> Vec<&'static str> {
         let says_no = |text: &String| matches!(text.as_str(), "false" | "0" | "no");
         let given = |value: &Option<String>| value.as_ref().is_some_and(|text| !says_no(text));
         [
@@ -192,7 +192,7 @@ impl Ignored {
 
 /// Flags that Crossplane refuses.
 #[derive(Clone, Debug, Args)]
-pub struct Refused {
+pub(super) struct Refused {
     #[arg(long, hide = true)]
     enable_composition_webhook_schema_validation: bool,
     #[arg(long, hide = true)]
@@ -203,7 +203,7 @@ pub struct Refused {
 
 impl Refused {
     /// Why the control plane does not start with these flags, in Crossplane's words.
-    pub fn check(&self) -> anyhow::Result<()> {
+    pub(super) fn check(&self) -> anyhow::Result<()> {
         if self.enable_composition_webhook_schema_validation {
             anyhow::bail!(
                 "Crossplane now uses CEL to validate Compositions. The --enable-composition-webhook-schema-validation flag will be removed in a future release."

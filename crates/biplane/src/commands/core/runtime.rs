@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Where packages of each kind run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Runtimes(BTreeMap<Kind, Runtime>);
+pub(super) struct Runtimes(BTreeMap<Kind, Runtime>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -23,7 +23,7 @@ enum Runtime {
 
 impl Runtimes {
     /// Whether functions run in this process where it has them.
-    pub fn functions_in_process(&self) -> bool {
+    pub(super) fn functions_in_process(&self) -> bool {
         self.0.get(&Kind::Function) == Some(&Runtime::InProcess)
     }
 }

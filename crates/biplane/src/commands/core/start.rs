@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use biplane_cluster::Skipping;
 use biplane_console::logging;
 use biplane_console::signals;
-use biplane_cluster::Skipping;
 use biplane_controlplane::functions::{self, Cache, CertificateSource};
 use biplane_controlplane::start::{self, Process, Server, Settings};
 use biplane_controlplane::{BreakerLimits, composite, definitions};
@@ -125,12 +125,10 @@ impl Start {
             }
             (None, None) => None,
         };
-        let cache = features.enable_function_response_cache.then(|| {
-            Cache {
-                folder: features.xfn_cache_dir.clone(),
-                max_ttl: features.xfn_cache_max_ttl,
-                now: Arc::new(|| SystemClock.now().into()),
-            }
+        let cache = features.enable_function_response_cache.then(|| Cache {
+            folder: features.xfn_cache_dir.clone(),
+            max_ttl: features.xfn_cache_max_ttl,
+            now: Arc::new(|| SystemClock.now().into()),
         });
         let user =
             format!("system:serviceaccount:{}:{}", identity.namespace, identity.service_account);
