@@ -137,17 +137,18 @@ fn condition<'a>(crd: &'a Object, r#type: &str) -> Option<&'a Value> {
         .find(|condition| condition.get("type").and_then(Value::as_str) == Some(r#type))
 }
 
-/// The kinds that a CRD serves, one for each version.
+/// The kinds that a CRD serves, one for each version. Deprecated versions are left out: the server
+/// serves them with the others, and would warn of every use.
 fn served_kinds(crd: &Object) -> impl Iterator<Item = Gvk> + '_ {
-    versions(crd).filter(|version| version.get("served") == Some(&Value::Bool(true))).filter_map(
-        |version| {
-            Some(Gvk {
-                group: crd.str_at(&["spec", "group"]).to_owned(),
-                version: version.get("name")?.as_str()?.to_owned(),
-                kind: crd.str_at(&["spec", "names", "kind"]).to_owned(),
-            })
-        },
-    )
+    let is = |version: &Value, field: &str| version.get(field) == Some(&Value::Bool(true));
+    let wanted = move |version: &&Value| is(version, "served") && !is(version, "deprecated");
+    versions(crd).filter(wanted).filter_map(|version| {
+        Some(Gvk {
+            group: crd.str_at(&["spec", "group"]).to_owned(),
+            version: version.get("name")?.as_str()?.to_owned(),
+            kind: crd.str_at(&["spec", "names", "kind"]).to_owned(),
+        })
+    })
 }
 
 /// The versions of a CRD.
