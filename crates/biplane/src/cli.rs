@@ -1,7 +1,7 @@
 //! The command tree, and how a command line is parsed, run and turned into an exit code.
 
 mod absent;
-pub(crate) mod booleans;
+mod booleans;
 mod maturity;
 pub mod usage;
 

@@ -1,8 +1,6 @@
 //! Tests of the whole control plane on an in-memory API server, in paused time.
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
-#![allow(clippy::unwrap_used)]
-
 mod breaker;
 mod controllers;
 mod init;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::cli::booleans;
 use crate::values;
 
 /// Who the control plane is, and where it finds its cluster.
@@ -84,11 +83,11 @@ pub(super) struct Network {
 pub(super) struct Features {
     /// Reconcile composite resources as soon as something they depend on changes
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
+        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = values::boolean)]
     pub(super) enable_realtime_compositions: bool,
     /// Sync claims with server-side apply
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
+        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = values::boolean)]
     pub(super) enable_ssa_claims: bool,
     /// Keep answers of functions for as long as they allow
     #[arg(long)]
@@ -101,7 +100,7 @@ pub(super) struct Features {
     pub(super) xfn_cache_max_ttl: Duration,
     /// Do not send applies that would change nothing
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = booleans::value)]
+        default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = values::boolean)]
     pub(super) skip_unchanged: bool,
     /// Send such applies as dry runs, and log and count those that would have changed something
     #[arg(long)]
