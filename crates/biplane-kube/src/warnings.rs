@@ -18,7 +18,7 @@ impl Warnings {
     /// Logs the warnings among the headers of an answer.
     pub(crate) fn log(&self, headers: &HeaderMap) {
         for text in self.news(headers) {
-            tracing::warn!("the API server warns: {text}");
+            tracing::info!("the API server warns: {text}");
         }
     }
 

@@ -20,6 +20,8 @@ use crate::kinds::{Kind, encoded, nullable};
 use crate::metrics;
 use crate::transport::reason;
 
+/// What a server says for a moment about a kind that was just defined.
+const NEW_KIND: &str = "storage is (re)initializing";
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// A server answers a watch at once.
@@ -149,7 +151,12 @@ pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError
         // The first failure in a row is worth a look.
         if wait == FIRST_WAIT {
             let error = ReadError::from(failure);
-            tracing::warn!(kind = %watch.kind.gvk, %error, "a watch failed and is tried again");
+            let (kind, text) = (&watch.kind.gvk, "a watch failed and is tried again");
+            if error.to_string().contains(NEW_KIND) {
+                tracing::debug!(%kind, %error, "{text}");
+            } else {
+                tracing::warn!(%kind, %error, "{text}");
+            }
         }
         sleep(wait.max(asked)).await;
         wait = (wait * 2).min(LONGEST_WAIT);
