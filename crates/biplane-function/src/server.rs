@@ -5,6 +5,7 @@ mod authority;
 mod certificates;
 mod connection;
 mod listen;
+mod words;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -21,7 +22,8 @@ pub(crate) use accept::each_connection;
 pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
 pub(crate) use listen::bind_tcp;
-pub use listen::{ListenError, Listener, Network};
+pub use listen::{ListenError, Listener, Network, ReplaceError};
+pub use words::Words;
 
 /// What one peer, and all of them together, may take of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
