@@ -193,16 +193,9 @@ impl OperationRender {
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Operation;
         let inspection = self.function.inspection.as_ref();
-        let response = engine::render(
-            &self.engine,
-            subject,
-            request,
-            &runners,
-            deadline,
-            &timing,
-            inspection,
-        )
-        .await;
+        let response =
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+                .await;
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));
         let response = response.map_err(|error| {

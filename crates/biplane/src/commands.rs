@@ -1,9 +1,12 @@
 //! The commands, one module each.
 
+pub mod changelogs;
 pub mod completions;
 pub mod config;
 pub mod function;
+pub mod inspector;
 pub mod internal;
 pub mod man;
 pub mod render;
+mod sidecar;
 pub mod version;

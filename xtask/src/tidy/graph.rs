@@ -18,6 +18,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-functions", 2),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
+    ("biplane-recorder", 3),
     ("biplane-render", 3),
     ("biplane-runtime", 3),
     ("biplane", 4),

@@ -5,6 +5,7 @@ mod at_once;
 mod bad_input;
 mod composing;
 mod crashing;
+mod emissions;
 mod operations;
 mod reconciling;
 mod refusals;

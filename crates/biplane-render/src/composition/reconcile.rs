@@ -104,16 +104,9 @@ impl CompositionRender {
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Composite;
         let inspection = self.function.inspection.as_ref();
-        let response = engine::render(
-            &self.engine,
-            subject,
-            request,
-            &runners,
-            deadline,
-            &timing,
-            inspection,
-        )
-        .await;
+        let response =
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+                .await;
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }

@@ -1,0 +1,8 @@
+//! Tests of the sidecars over their sockets.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
+
+mod life_cycle;
+mod planted;
+mod recordings;
+mod world;
