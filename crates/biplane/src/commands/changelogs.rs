@@ -74,7 +74,9 @@ impl Serve {
             max_message: self.max_recv_msg_size,
             shutdown: self.shutdown_timeout,
         };
-        sidecar::serve(printer, |printer| serve::change_logs(printer, options), || {}, explain)
+        let socket = options.socket.display().to_string();
+        let bound = || tracing::debug!(socket, "Change Logs listening");
+        sidecar::serve(printer, |printer| serve::change_logs(printer, options), bound, explain)
     }
 }
 
