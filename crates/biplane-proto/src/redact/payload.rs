@@ -13,7 +13,13 @@ use crate::json::{self, Error};
 
 /// The encoded `observed` of the last request. Clones share it, so that the requests of a run can.
 #[derive(Clone, Default)]
-pub struct EncodedObserved(Arc<Mutex<Option<(State, Arc<Redacted<String>>)>>>);
+pub struct EncodedObserved(Arc<Mutex<Option<Last>>>);
+
+/// A state and its JSON.
+struct Last {
+    state: State,
+    encoded: Arc<Redacted<String>>,
+}
 
 impl EncodedObserved {
     pub(super) fn get(
@@ -22,10 +28,8 @@ impl EncodedObserved {
         redactor: &Redactor,
     ) -> Result<Arc<Redacted<String>>, Error> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, encoded)) = last.as_ref()
-            && is_same(of, state)
-        {
-            return Ok(Arc::clone(encoded));
+        if let Some(last) = last.as_ref().filter(|last| is_same(&last.state, state)) {
+            return Ok(Arc::clone(&last.encoded));
         }
         let mut redacted = state.clone();
         let mut found = Found::default();
@@ -33,7 +37,7 @@ impl EncodedObserved {
             message::state(Some(&mut redacted), redactor.mode, &At::root("observed"), &mut found);
         }
         let encoded = Arc::new(found.of(json::to_string(&redacted)?));
-        *last = Some((state.clone(), Arc::clone(&encoded)));
+        *last = Some(Last { state: state.clone(), encoded: Arc::clone(&encoded) });
         Ok(encoded)
     }
 }
