@@ -46,13 +46,12 @@ impl TakeEmission for EmissionPrinter {
     /// Answers success whatever was received and whether it could be printed: emitting is for
     /// debugging, and the emitter could not do anything about it.
     async fn take(&self, emission: Emission) -> Result<(), Status> {
-        match self.line(&emission) {
-            Some(line) => {
-                if let Err(error) = self.output.write(line).await {
-                    tracing::info!(%error, "cannot print an emission");
-                }
-            }
-            None => tracing::debug!("cannot print an emission: its metadata has no JSON form"),
+        let Some(line) = self.line(&emission) else {
+            tracing::debug!("cannot print an emission: its metadata has no JSON form");
+            return Ok(());
+        };
+        if let Err(error) = self.output.write(line).await {
+            tracing::info!(%error, "cannot print an emission");
         }
         Ok(())
     }

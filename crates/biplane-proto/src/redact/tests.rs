@@ -31,7 +31,7 @@ fn redacted(mode: Mode, value: Value) -> (Value, Vec<String>) {
     (json.get().clone(), json.paths().to_vec())
 }
 
-fn secret(values: Value) -> Value {
+fn secret(values: &Value) -> Value {
     let mut secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
     secret.as_object_mut().unwrap().extend(values.as_object().unwrap().clone());
     secret
@@ -42,7 +42,7 @@ fn everywhere() -> Value {
     let of = |name: &str| {
         json!({
             "connectionDetails": {"k": base64::prelude::BASE64_STANDARD.encode(format!("PLANTED-detail-{name}"))},
-            "resource": secret(json!({
+            "resource": secret(&json!({
                 "type": "Opaque",
                 "metadata": {"annotations": {
                     "kubectl.kubernetes.io/last-applied-configuration": format!("PLANTED-applied-{name}"),
@@ -157,7 +157,7 @@ fn only_the_secret_of_the_core_group_is_one() {
         }}}}});
         assert_eq!(redacted(Mode::Shipped, value.clone()), (value, vec![]));
     }
-    let odd = json!({"desired": {"resources": {"r": {"resource": secret(json!({
+    let odd = json!({"desired": {"resources": {"r": {"resource": secret(&json!({
         "data": {"null": null, "number": 1, "object": {"x": "y"}},
     }))}}}});
     let (odd, _) = redacted(Mode::Shipped, odd);
@@ -167,7 +167,7 @@ fn only_the_secret_of_the_core_group_is_one() {
 
 #[test]
 fn nested_secrets_are_found_in_deep_mode_alone() {
-    let nested = secret(json!({"data": {"k": "PLANTED"}, "stringData": {"l": "PLANTED"}}));
+    let nested = secret(&json!({"data": {"k": "PLANTED"}, "stringData": {"l": "PLANTED"}}));
     let applied = json!({"spec": {"manifest": nested}}).to_string();
     let value = json!({
         "observed": {
@@ -254,8 +254,8 @@ fn json_of_another_shape_is_redacted_as_a_whole() {
             json!({"observed": {"composite": {"connection_details": MARKER_BASE64}}}),
         ),
         (
-            json!({"required_resources": {"r": {"items": [{"resource": secret(json!({"data": {"k": "PLANTED"}}))}]}}}),
-            json!({"required_resources": {"r": {"items": [{"resource": secret(json!({"data": {"k": MARKER}}))}]}}}),
+            json!({"required_resources": {"r": {"items": [{"resource": secret(&json!({"data": {"k": "PLANTED"}}))}]}}}),
+            json!({"required_resources": {"r": {"items": [{"resource": secret(&json!({"data": {"k": MARKER}}))}]}}}),
         ),
         (json!("text"), json!("text")),
         (json!({"observed": 1, "desired": null}), json!({"observed": 1, "desired": null})),
@@ -280,7 +280,7 @@ fn payloads_are_read_as_the_reference_reads_them() {
 #[test]
 fn snapshots_of_change_logs_are_redacted_at_any_depth() {
     // CL-51, CL-52
-    let manifest = secret(json!({"data": {"k": "PLANTED"}}));
+    let manifest = secret(&json!({"data": {"k": "PLANTED"}}));
     let snapshot = json!({
         "metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration":
             json!({"spec": {"forProvider": {"manifest": manifest}}}).to_string()}},

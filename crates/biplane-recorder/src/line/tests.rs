@@ -5,7 +5,7 @@ use biplane_proto::redact::{Mode, Redactor, TagKey};
 
 use super::*;
 
-fn meta(context: Option<Context>) -> StepMeta {
+fn meta(context: Context) -> StepMeta {
     StepMeta {
         timestamp: Some(Timestamp { seconds: 1_768_473_000, nanos: 999_999 }),
         trace_id: "trace".into(),
@@ -14,7 +14,7 @@ fn meta(context: Option<Context>) -> StepMeta {
         step_name: "compose".into(),
         iteration: 2,
         function_name: "fn".into(),
-        context,
+        context: Some(context),
     }
 }
 
@@ -24,15 +24,15 @@ fn text(half: Half, meta: Option<&StepMeta>, payload: &[u8], error: &str) -> Str
     emission(Format::Text, half, meta, payload, error).unwrap()
 }
 
-fn composition(namespace: &str) -> Option<Context> {
-    Some(Context::CompositionMeta(CompositionMeta {
+fn composition(namespace: &str) -> Context {
+    Context::CompositionMeta(CompositionMeta {
         composition_name: "stores".into(),
         composite_resource_uid: "u-1".into(),
         composite_resource_name: "north".into(),
         composite_resource_namespace: namespace.into(),
         composite_resource_api_version: "example.org/v1".into(),
         composite_resource_kind: "Store".into(),
-    }))
+    })
 }
 
 /// INS-R5
@@ -92,8 +92,7 @@ fn an_error_without_a_payload_ends_with_one_empty_line() {
 #[test]
 fn operations_and_calls_of_nothing() {
     let operation = OperationMeta { operation_name: "rotate".into(), operation_uid: "u-2".into() };
-    let operation =
-        text(Half::Request, Some(&meta(Some(Context::OperationMeta(operation)))), b"{}", "");
+    let operation = text(Half::Request, Some(&meta(Context::OperationMeta(operation))), b"{}", "");
     assert!(operation.starts_with(
         "=== REQUEST ===\n  Operation:   rotate\n  Op UID:      u-2\n  Step:        compose"
     ));

@@ -235,9 +235,8 @@ fn is_timeout(status: &Status) -> bool {
 
 /// The metadata of a composition in the dialect of the design document.
 fn flat(meta: shipped::StepMeta) -> Option<design::StepMeta> {
-    let composition = match meta.context {
-        Some(shipped::step_meta::Context::CompositionMeta(composition)) => composition,
-        _ => return None,
+    let Some(shipped::step_meta::Context::CompositionMeta(composition)) = meta.context else {
+        return None;
     };
     Some(design::StepMeta {
         trace_id: meta.trace_id,
