@@ -213,6 +213,11 @@ impl Parts {
         if let Some(metrics) = &self.metrics {
             metrics.error(function, error.half());
         }
+        if error.is_pause() {
+            // Why it pauses was logged already.
+            tracing::debug!(function, %error, "skipping inspection");
+            return;
+        }
         let bytes = error.bytes();
         match error.half() {
             Half::Request => {

@@ -201,3 +201,61 @@ async fn a_sidecar_that_is_told_to_stop_ends_and_removes_its_socket() {
     assert!(!sidecar.socket.exists());
     assert_eq!(sidecar.printed.take().lines().count(), 1);
 }
+
+/// Standard output whose reader takes nothing until it is told to. It tells when it is written to.
+struct Gate {
+    closed: std::sync::mpsc::Receiver<()>,
+    reached: tokio::sync::mpsc::UnboundedSender<()>,
+}
+
+impl std::io::Write for Gate {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _ = self.reached.send(());
+        // It stays open once it was opened.
+        let _ = self.closed.recv();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// INS-R2: an open call may end, but not for ever.
+#[tokio::test]
+async fn open_calls_are_waited_for_within_the_shutdown_timeout() {
+    use biplane_proto::redact::{Redactor, TagKey};
+    use biplane_recorder::{EmissionPrinter, Output, serve};
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    for (shutdown, opens) in [(Duration::from_mins(10), true), (Duration::from_millis(20), false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(&folder.path().join("socket"));
+        options.shutdown = shutdown;
+        let socket = options.socket.clone();
+        let (gate, closed) = std::sync::mpsc::channel::<()>();
+        let redactor = Redactor::new(Mode::Deep, TagKey::new([0; 32]));
+        let (reached, mut arrived) = tokio::sync::mpsc::unbounded_channel();
+        let output = Output::new(Gate { closed, reached }).unwrap();
+        let printer = EmissionPrinter::new(Format::Json, redactor, output);
+        let bound = serve::inspector(Arc::new(printer), options).await.unwrap();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let running = tokio::spawn(bound.run(async { drop(stopped.await) }, pending()));
+
+        let mut client = PipelineInspectorServiceClient::new(channel(&socket).await);
+        let call = tokio::spawn(async move { client.emit_request(request("{}")).await });
+        arrived.recv().await.unwrap();
+        stop.send(()).unwrap();
+        if opens {
+            drop(gate);
+            call.await.unwrap().unwrap();
+            running.await.unwrap().unwrap();
+        } else {
+            running.await.unwrap().unwrap();
+            assert!(call.await.unwrap().is_err());
+            drop(gate);
+        }
+    }
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
 mod life_cycle;
+mod peers;
 mod planted;
 mod recordings;
 mod world;

@@ -14,7 +14,7 @@ use tonic::Code;
 
 use crate::world::Sidecar;
 
-fn recorded(name: &str) -> Vec<Value> {
+pub(crate) fn recorded(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let mut text = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap())
@@ -32,7 +32,7 @@ fn code(recorded: &Value) -> Code {
 }
 
 /// The recorded lines, each with its line break.
-fn lines(recorded: &Value) -> String {
+pub(crate) fn lines(recorded: &Value) -> String {
     let lines = recorded["lines"].as_array().unwrap();
     lines.iter().flat_map(|line| [line.as_str().unwrap(), "\n"]).collect()
 }
