@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use biplane_cluster::memory::RenderClient;
 use biplane_engine::composite::dependencies::DependencyIndex;
 use biplane_engine::composite::{Behaviour, Layout, Reconciler, Writing};
+use biplane_engine::render::{Settings, render};
 use biplane_engine::requirements::ClusterRequirements;
 use biplane_engine::sources::SystemIds;
 use biplane_engine::{Context, FixedClock};
@@ -18,6 +19,7 @@ use biplane_model::{Gvk, Object, Value};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::json::{from_value, to_value};
 use biplane_proto::redact::{Half, MARKER, Mode, Redactor, TagKey};
+use biplane_proto::render::v1alpha1::RenderRequest;
 use biplane_runner::inspected::{Emission, EmitError, Inspector, Options, Sources};
 use biplane_runner::{Call, FunctionRunner, InProcess, Inspection, Named, RunError, stack};
 use biplane_testkit::Recording;
@@ -32,6 +34,17 @@ impl Inspector for Kept {
         self.0.lock().unwrap().push(emission);
         Ok(())
     }
+}
+
+fn inspection() -> (Arc<Kept>, Inspection) {
+    let kept = Arc::new(Kept::default());
+    let sources = Sources {
+        now: Arc::new(|| SystemTime::UNIX_EPOCH),
+        uuid: Arc::new(|| "span".to_owned()),
+        tag_key: TagKey::new([0; 32]),
+    };
+    let inspection = Inspection::new(kept.clone(), &Options::default(), sources, None);
+    (kept, inspection)
 }
 
 /// Requires something else in each answer, as the recorded template does with random names.
@@ -131,13 +144,7 @@ impl World {
         cluster.seed(given.iter().cloned().map(stored));
         cluster.seed([definition.clone(), composition.clone()]);
 
-        let kept = Arc::new(Kept::default());
-        let sources = Sources {
-            now: Arc::new(|| SystemTime::UNIX_EPOCH),
-            uuid: Arc::new(|| "span".to_owned()),
-            tag_key: TagKey::new([0; 32]),
-        };
-        let inspection = Inspection::new(kept.clone(), &Options::default(), sources, None);
+        let (kept, inspection) = inspection();
         let requirements = Arc::new(ClusterRequirements(cluster.clone()));
         let functions = Named::default()
             .with("function-dummy", Arc::new(InProcess::new(biplane_functions::registry())))
@@ -285,4 +292,33 @@ async fn no_planted_secret_is_emitted() {
             }
         }
     }
+}
+
+/// INS-E4, INS-M2
+#[tokio::test]
+async fn operations_are_emitted_with_their_name_and_uid() {
+    let (kept, inspection) = inspection();
+    let settings = Settings { inspection: Some(inspection), ..Settings::default() };
+    let step = |name: &str| {
+        json!({
+            "step": name, "functionRef": {"name": "function-dummy"},
+            "input": {
+                "apiVersion": "dummy.fn.crossplane.io/v1beta1", "kind": "Response", "response": {},
+            },
+        })
+    };
+    let request: RenderRequest = from_value(json!({"operation": {"operation": {
+        "apiVersion": "ops.crossplane.io/v1alpha1", "kind": "Operation",
+        "metadata": {"name": "rotate", "uid": "u-2"},
+        "spec": {"mode": "Pipeline", "pipeline": [step("first"), step("second")]},
+    }}}))
+    .unwrap();
+    let functions = Arc::new(InProcess::new(biplane_functions::registry()));
+    render(request, functions, &settings).await.unwrap();
+    let emissions = kept.0.lock().unwrap();
+    let meta = |index: usize| to_value(&emissions[index].meta).unwrap();
+    assert_eq!(emissions.len(), 4);
+    assert_eq!(meta(0)["operationMeta"], json!({"operationName": "rotate", "operationUid": "u-2"}));
+    assert_eq!((&meta(2)["stepIndex"], &meta(2)["stepName"]), (&json!(1), &json!("second")));
+    assert_eq!(meta(0)["traceId"], meta(3)["traceId"]);
 }
