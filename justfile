@@ -37,7 +37,7 @@ torture *args:
 bench *args:
     cargo bench --workspace {{args}}
 
-# What inspection adds to a function call
+# Measure what inspection adds to a function call.
 bench-recorder:
     cargo bench --package biplane-runner --bench inspected
 

@@ -47,20 +47,20 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The path is taken.
-    #[error("cannot remove existing socket: {source}")]
+    #[error("cannot remove existing socket: {reason}")]
     Remove {
         /// The path.
         socket: PathBuf,
         /// The reason.
-        source: ListenError,
+        reason: ListenError,
     },
     /// The socket cannot be made.
-    #[error("cannot listen on socket: listen unix {}: {source}", socket.display())]
+    #[error("cannot listen on socket: listen unix {}: {reason}", socket.display())]
     Listen {
         /// The path.
         socket: PathBuf,
         /// The reason.
-        source: ListenError,
+        reason: ListenError,
     },
     /// The server failed later.
     #[error("server error: {0}")]
@@ -109,8 +109,8 @@ async fn bind(
     let socket = options.socket.clone();
     let listener = Listener::replace(&options.socket, SOCKET_MODE).await;
     let listener = listener.map_err(|error| match error {
-        ReplaceError::Remove(source) => ServeError::Remove { socket, source },
-        ReplaceError::Listen(source) => ServeError::Listen { socket, source },
+        ReplaceError::Remove(reason) => ServeError::Remove { socket, reason },
+        ReplaceError::Listen(reason) => ServeError::Listen { socket, reason },
     })?;
     let (health, service) = tonic_health::server::health_reporter();
     for service in &services {

@@ -9,10 +9,10 @@ use biplane_runner::Inspection;
 use biplane_runner::inspected::{Options, Sources};
 
 /// Emits to a socket, or to the one where inspectors listen.
-pub(crate) fn to_socket(socket: Option<&PathBuf>) -> Inspection {
+pub(crate) fn to_socket(socket: Option<PathBuf>) -> Inspection {
     let mut options = Options::default();
     if let Some(socket) = socket {
-        options.socket.clone_from(socket);
+        options.socket = socket;
     }
     Inspection::over_socket(&options, sources(), None)
 }

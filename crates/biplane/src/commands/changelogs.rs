@@ -83,14 +83,14 @@ impl Serve {
 /// The words of the reference.
 fn explain(error: ServeError) -> anyhow::Error {
     match error {
-        ServeError::Remove { socket, source } => {
+        ServeError::Remove { socket, reason } => {
             let socket = socket.display();
-            anyhow!("failed to remove any existing unix domain socket at {socket}: {source}")
+            anyhow!("failed to remove any existing unix domain socket at {socket}: {reason}")
         }
-        ServeError::Listen { socket, source } => {
+        ServeError::Listen { socket, reason } => {
             let socket = socket.display();
             anyhow!(
-                "failed to listen to unix domain socket at {socket}: listen unix {socket}: {source}"
+                "failed to listen to unix domain socket at {socket}: listen unix {socket}: {reason}"
             )
         }
         ServeError::Serve(reason) => anyhow!("failed to serve: {reason}"),

@@ -125,7 +125,7 @@ pub(super) struct FunctionFlags {
     /// without secrets
     #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
         default_missing_value = "", hide_default_value = true)]
-    pub inspect: Option<PathBuf>,
+    pub inspect: Option<String>,
 }
 
 impl FunctionFlags {
@@ -157,8 +157,9 @@ impl FunctionFlags {
             required_resources: values::paths(&self.required_resources),
             required_schemas: required_schemas.cloned(),
             inspection: self.inspect.as_ref().map(|socket| {
-                let given = Some(socket).filter(|socket| !socket.as_os_str().is_empty());
-                inspection::to_socket(given.or(environment.inspector_socket.as_ref()))
+                let given = Some(socket).filter(|socket| !socket.is_empty());
+                let given = given.map(|socket| values::at_home(socket));
+                inspection::to_socket(given.or_else(|| environment.inspector_socket.clone()))
             }),
         }
     }
