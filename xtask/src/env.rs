@@ -1,28 +1,24 @@
-//! Provides the programs that tests start: etcd, kube-apiserver and kubectl.
+//! Provides the programs that tests start: etcd, kube-apiserver, kube-controller-manager and kubectl.
 
 use std::time::Instant;
 
 use anyhow::Result;
 use biplane_devenv::{Places, Tool, provision};
 
-/// The programs that every test run needs.
-const FOR_TESTS: [Tool; 3] = [Tool::Etcd, Tool::KubeApiserver, Tool::Kubectl];
-
-pub(crate) fn run(all: bool) -> Result<()> {
-    let tools = if all { Tool::ALL.as_slice() } else { FOR_TESTS.as_slice() };
+pub(crate) fn run() -> Result<()> {
     let start = Instant::now();
-    let found = provision(&Places::from_env()?, tools, &mut |line| println!("{line}"))?;
-    for &tool in tools {
+    let found = provision(&Places::from_env()?, &Tool::ALL, &mut |line| println!("{line}"))?;
+    for tool in Tool::ALL {
         println!("{}: {}", tool.name(), found.path(tool)?.display());
     }
     println!("environment ready in {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Whether all programs for tests exist, so that nothing must be built.
+/// Whether all programs exist, so that nothing must be built.
 pub(crate) fn is_provided(places: &Places) -> bool {
     let folders = || places.assets.iter().chain([&places.cache]);
-    FOR_TESTS.iter().all(|tool| folders().any(|folder| folder.join(tool.name()).is_file()))
+    Tool::ALL.iter().all(|tool| folders().any(|folder| folder.join(tool.name()).is_file()))
 }
 
 #[cfg(test)]
@@ -40,6 +36,8 @@ mod tests {
         std::fs::write(assets.join("kubectl"), "").unwrap();
         assert!(!is_provided(&places));
         std::fs::write(cache.join("kube-apiserver"), "").unwrap();
+        assert!(!is_provided(&places));
+        std::fs::write(cache.join("kube-controller-manager"), "").unwrap();
         assert!(is_provided(&places));
     }
 }

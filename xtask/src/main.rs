@@ -40,12 +40,8 @@ enum Task {
         #[arg(long)]
         program: Option<PathBuf>,
     },
-    /// Provide etcd, kube-apiserver and kubectl for tests: found, cached or built.
-    Env {
-        /// Also provide kube-controller-manager, which no test needs yet.
-        #[arg(long)]
-        all: bool,
-    },
+    /// Provide etcd, kube-apiserver, kube-controller-manager and kubectl: found, cached or built.
+    Env,
     /// Build packages of the built-in functions, for a registry or for Docker.
     Package {
         /// A static program to pack instead of building one.
@@ -125,7 +121,7 @@ fn main() -> ExitCode {
     let outcome = match Args::parse().task {
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::Dist { program } => dist::run(&root(), program),
-        Task::Env { all } => env::run(all),
+        Task::Env => env::run(),
         Task::Package { program, out } => package::run(&root(), program, &out),
         Task::Tidy { check } => tidy::run(&root(), check),
         Task::Test { args } => test::run(&root(), &args),

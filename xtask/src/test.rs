@@ -23,7 +23,7 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
         ("fmt", Box::new(|| run_cargo(&["fmt", "--all", "--check"]))),
         ("clippy", Box::new(clippy)),
         ("tidy", Box::new(|| tidy::run(root, true))),
-        ("env", Box::new(|| env::run(false))),
+        ("env", Box::new(env::run)),
         ("test", Box::new(|| cargo_test(args))),
     ])
 }

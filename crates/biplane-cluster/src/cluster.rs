@@ -10,6 +10,7 @@ use biplane_model::{Gvk, Object, ObjectId, Value};
 use tokio::time::Instant;
 
 use crate::error::{ReadError, WriteError};
+pub use crate::form::Form;
 use crate::watch::Subscription;
 
 /// Where a read is served from.
@@ -21,16 +22,6 @@ pub enum Source {
     Cache,
     /// From the API server.
     Live,
-}
-
-/// How much of an object to read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// All of it.
-    #[default]
-    Whole,
-    /// Its `apiVersion`, `kind` and `metadata`.
-    Metadata,
 }
 
 /// Which objects of a kind to list or watch. The default matches all.

@@ -32,6 +32,9 @@ pub enum ReadError {
     /// The answer makes no sense, for example a schema whose references lead nowhere.
     #[error("{0}")]
     Malformed(String),
+    /// The server failed on this request. A retry may succeed, and other requests may too.
+    #[error("{0}")]
+    Internal(String),
     /// The deadline of the call passed.
     #[error("{0}")]
     TimedOut(String),
@@ -82,6 +85,10 @@ pub enum WriteError {
         /// How long it asks to wait. Zero if it does not say.
         after: Duration,
     },
+    /// The server failed on this request, for example because a webhook did. A retry may succeed,
+    /// and other requests may too.
+    #[error("{0}")]
+    Internal(String),
     /// The deadline of the call passed. The write may have happened.
     #[error("{0}")]
     TimedOut(String),

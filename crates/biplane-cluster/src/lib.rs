@@ -6,6 +6,7 @@
 pub mod cluster;
 pub mod error;
 pub mod events;
+mod form;
 pub mod memory;
 pub mod quiet;
 pub mod watch;

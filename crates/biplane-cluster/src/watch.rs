@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use biplane_model::{Object, ObjectId};
 use tokio::sync::Notify;
 
+use crate::form::Form;
+
 /// A report of a subscription.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -34,14 +36,77 @@ pub enum Change {
     Missed,
 }
 
+/// An object as a subscription holds it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State(Held);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Held {
+    Parsed(Object),
+    Text { text: Arc<[u8]>, uid: Arc<str>, form: Form },
+}
+
+impl State {
+    /// An object as JSON text, of which `form` is reported. It is parsed when it is read: text takes
+    /// a tenth of the memory, and a cache can share it.
+    pub fn text(text: Arc<[u8]>, uid: Arc<str>, form: Form) -> Self {
+        Self(Held::Text { text, uid, form })
+    }
+
+    fn uid(&self) -> &str {
+        match &self.0 {
+            Held::Parsed(object) => object.uid(),
+            Held::Text { uid, .. } => uid,
+        }
+    }
+
+    /// Returns the object. `None` if the text is none.
+    fn object(self) -> Option<Object> {
+        match self.0 {
+            Held::Parsed(object) => Some(object),
+            Held::Text { text, form, .. } => {
+                let value = serde_json::from_slice(&text).ok()?;
+                Some(form.of(Object::from_value(value)?))
+            }
+        }
+    }
+}
+
+impl From<Object> for State {
+    fn from(object: Object) -> Self {
+        Self(Held::Parsed(object))
+    }
+}
+
+/// A [`Change`] that has not been read yet.
+enum Report {
+    Changed { object: State, before: Option<State> },
+    Gone { last: State },
+    Synced,
+    Missed,
+}
+
+impl Report {
+    fn change(self) -> Option<Change> {
+        Some(match self {
+            Self::Changed { object, before } => {
+                Change::Changed { object: object.object()?, before: before.and_then(State::object) }
+            }
+            Self::Gone { last } => Change::Gone { last: last.object()? },
+            Self::Synced => Change::Synced,
+            Self::Missed => Change::Missed,
+        })
+    }
+}
+
 /// A stream of changes. Dropping it ends the watch.
 pub struct Subscription {
     mailbox: Arc<Mailbox>,
     /// Lists all matching objects.
-    list: Box<dyn FnMut() -> Vec<Object> + Send>,
+    list: Box<dyn FnMut() -> Vec<(ObjectId, State)> + Send>,
     /// What the reader knows.
-    told: BTreeMap<ObjectId, Object>,
-    ready: VecDeque<Change>,
+    told: BTreeMap<ObjectId, State>,
+    ready: VecDeque<Report>,
 }
 
 impl fmt::Debug for Subscription {
@@ -62,12 +127,20 @@ struct Mailbox {
 struct Unread {
     order: VecDeque<ObjectId>,
     /// The newest state of each object in `order`. `None` if it is gone.
-    states: BTreeMap<ObjectId, Option<Object>>,
+    states: BTreeMap<ObjectId, Option<State>>,
     missed: bool,
     /// The watch has ended.
     ended: bool,
     /// Nobody reads any more.
     abandoned: bool,
+}
+
+impl Unread {
+    fn miss(&mut self) {
+        self.order.clear();
+        self.states.clear();
+        self.missed = true;
+    }
 }
 
 impl Mailbox {
@@ -78,11 +151,11 @@ impl Mailbox {
 
 /// The writing end of a subscription. Dropping it ends the subscription.
 #[derive(Debug)]
-pub(crate) struct Publisher(Arc<Mailbox>);
+pub struct Publisher(Arc<Mailbox>);
 
 impl Publisher {
     /// Reports the new state of an object, or that it is gone. Returns whether anybody still reads.
-    pub(crate) fn tell(&self, id: ObjectId, state: Option<Object>) -> bool {
+    pub fn tell(&self, id: ObjectId, state: Option<State>) -> bool {
         {
             let mut unread = self.0.unread();
             if unread.abandoned {
@@ -93,12 +166,23 @@ impl Publisher {
                     unread.order.push_back(id);
                 }
                 if unread.order.len() > self.0.capacity {
-                    unread.order.clear();
-                    unread.states.clear();
-                    unread.missed = true;
+                    unread.miss();
                 }
             }
         }
+        self.0.arrived.notify_one();
+        true
+    }
+
+    /// Reports that changes were lost. The reader gets what differs in a new list. Returns whether
+    /// anybody still reads.
+    pub fn missed(&self) -> bool {
+        let mut unread = self.0.unread();
+        if unread.abandoned {
+            return false;
+        }
+        unread.miss();
+        drop(unread);
         self.0.arrived.notify_one();
         true
     }
@@ -113,10 +197,10 @@ impl Drop for Publisher {
 
 /// Creates a subscription that begins with the objects in `initial`. `list` returns all matching
 /// objects, for a reader that missed something.
-pub(crate) fn subscription(
+pub fn subscription(
     capacity: usize,
-    list: impl FnMut() -> Vec<Object> + Send + 'static,
-    initial: Vec<Object>,
+    list: impl FnMut() -> Vec<(ObjectId, State)> + Send + 'static,
+    initial: Vec<(ObjectId, State)>,
 ) -> (Publisher, Subscription) {
     let mailbox = Arc::new(Mailbox { capacity, unread: Mutex::default(), arrived: Notify::new() });
     let mut subscription = Subscription {
@@ -146,14 +230,17 @@ impl Subscription {
     /// Returns the next change if there is one already.
     pub fn try_next(&mut self) -> Option<Change> {
         loop {
-            if let Some(change) = self.ready.pop_front() {
-                return Some(change);
+            while let Some(report) = self.ready.pop_front() {
+                if let Some(change) = report.change() {
+                    return Some(change);
+                }
+                tracing::error!("an object that was reported is not a JSON object");
             }
             let (id, state) = {
                 let mut unread = self.mailbox.unread();
                 if std::mem::take(&mut unread.missed) {
                     drop(unread);
-                    self.ready.push_back(Change::Missed);
+                    self.ready.push_back(Report::Missed);
                     let all = (self.list)();
                     self.catch_up(all);
                     continue;
@@ -167,8 +254,8 @@ impl Subscription {
     }
 
     /// Reports how a whole list differs from what the reader knows.
-    fn catch_up(&mut self, all: Vec<Object>) {
-        let all: BTreeMap<ObjectId, Object> = all.into_iter().map(|o| (o.id(), o)).collect();
+    fn catch_up(&mut self, all: Vec<(ObjectId, State)>) {
+        let all: BTreeMap<ObjectId, State> = all.into_iter().collect();
         let gone: Vec<_> = self.told.keys().filter(|id| !all.contains_key(id)).cloned().collect();
         for id in gone {
             self.report(id, None);
@@ -176,26 +263,26 @@ impl Subscription {
         for (id, object) in all {
             self.report(id, Some(object));
         }
-        self.ready.push_back(Change::Synced);
+        self.ready.push_back(Report::Synced);
     }
 
-    fn report(&mut self, id: ObjectId, state: Option<Object>) {
+    fn report(&mut self, id: ObjectId, state: Option<State>) {
         let before = self.told.remove(&id);
         let Some(object) = state else {
-            self.ready.extend(before.map(|last| Change::Gone { last }));
+            self.ready.extend(before.map(|last| Report::Gone { last }));
             return;
         };
         let before = match before {
             // An object of the same name that was made anew is another object.
             Some(last) if last.uid() != object.uid() => {
-                self.ready.push_back(Change::Gone { last });
+                self.ready.push_back(Report::Gone { last });
                 None
             }
             before => before,
         };
         self.told.insert(id, object.clone());
         if before.as_ref() != Some(&object) {
-            self.ready.push_back(Change::Changed { object, before });
+            self.ready.push_back(Report::Changed { object, before });
         }
     }
 }

@@ -34,7 +34,7 @@ impl Stderr {
     }
 
     /// Writes one or more lines while the progress line is erased.
-    pub(crate) fn say(&self, progress: &Progress, line: &str) {
+    pub fn say(&self, progress: &Progress, line: &str) {
         let line = terminal::harmless(line);
         self.write(progress, format!("{line}\n").as_bytes());
     }

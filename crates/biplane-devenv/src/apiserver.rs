@@ -1,223 +1,383 @@
 //! Starts a Kubernetes API server with its own etcd on the loopback address, for one test or
 //! developer.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use base64::Engine;
-use tempfile::TempDir;
+use crate::audit::AuditLog;
+use crate::client::Client;
+use crate::common::{Common, url};
+use crate::kube_apiserver::Place;
+use crate::options::Options;
+use crate::ports::with_port;
+use crate::process::Server;
+use crate::provision::{Places, Tool, provision};
+use crate::proxy::Proxy;
+use crate::users::{ADMIN, SELF};
+use crate::{EnvError, controllers, etcd, kube_apiserver, say};
 
-use crate::certificates::{Identity, token};
-use crate::probe::Probe;
-use crate::process::{Reaper, Server};
-use crate::provision::{Binaries, Places, Tool, provision};
-use crate::{EnvError, say};
+/// Time for etcd to end in order. It is killed then, which its data survives too.
+const FAREWELL: Duration = Duration::from_secs(10);
 
-/// etcd answers within a second on an idle machine, kube-apiserver within ten.
-const ETCD_PATIENCE: Duration = Duration::from_mins(1);
-const APISERVER_PATIENCE: Duration = Duration::from_mins(3);
-
-/// A port that was free can be taken before the server binds it; then another one is tried.
-const ATTEMPTS: usize = 5;
-
-/// The error message of both programs when a port is in use.
-const PORT_IS_TAKEN: &str = "address already in use";
-
-/// A running API server. Dropping it stops both programs and removes their files.
-#[derive(Debug)]
+/// A running API server with its etcd and, if asked for, its controller manager. Dropping it stops
+/// all programs and removes their files, unless they are kept.
 pub struct ApiServer {
     /// The URL of the server: `https://127.0.0.1:PORT`.
     pub url: String,
     /// The CA that signed the server's certificate.
     pub ca_pem: String,
-    /// Bearer token of a member of `system:masters`.
+    /// Bearer token of the user `admin`, a member of `system:masters`.
     pub token: String,
-    /// A self-contained kubeconfig.
+    /// A self-contained kubeconfig of the same user.
     pub kubeconfig: PathBuf,
-    // Fields are dropped in this order. Drop the reaper before the servers it would reap.
-    _reaper: Reaper,
-    _apiserver: Server,
-    _etcd: Server,
-    _dir: TempDir,
+    place: Place,
+    // Fields are dropped in this order.
+    programs: Mutex<Programs>,
+    common: Arc<Common>,
+}
+
+// The token does not belong into a log.
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A program of the control plane, which tests can stop, pause and start again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Etcd,
+    ApiServer,
+    Controllers,
+}
+
+impl Part {
+    const fn tool(self) -> Tool {
+        match self {
+            Self::Etcd => Tool::Etcd,
+            Self::ApiServer => Tool::KubeApiserver,
+            Self::Controllers => Tool::KubeControllerManager,
+        }
+    }
+
+    fn not_running(self) -> EnvError {
+        EnvError::NotRunning { program: self.tool().name() }
+    }
+}
+
+/// The programs that run now, dropped in this order.
+#[derive(Debug)]
+struct Programs {
+    controllers: Option<Server>,
+    api_server: Option<Server>,
+    etcd: Option<Server>,
+    /// Further API servers that were started.
+    replicas: usize,
+    /// Whether the data is kept.
+    kept: bool,
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        if self.kept {
+            // Nothing writes any more when etcd ends.
+            self.controllers = None;
+            self.api_server = None;
+            if let Some(etcd) = self.etcd.take() {
+                etcd.end(FAREWELL);
+            }
+        }
+    }
+}
+
+impl Programs {
+    fn new(kept: bool) -> Self {
+        Self { controllers: None, api_server: None, etcd: None, replicas: 0, kept }
+    }
+
+    fn slot(&mut self, part: Part) -> &mut Option<Server> {
+        match part {
+            Part::Etcd => &mut self.etcd,
+            Part::ApiServer => &mut self.api_server,
+            Part::Controllers => &mut self.controllers,
+        }
+    }
+
+    fn get(&mut self, part: Part) -> Result<&mut Server, EnvError> {
+        self.slot(part).as_mut().ok_or(part.not_running())
+    }
+}
+
+impl Options {
+    /// Starts a control plane, and says on standard error what takes long.
+    ///
+    /// Blocks until everything is ready: some seconds, or minutes if programs have to be built.
+    pub fn start(self) -> Result<ApiServer, EnvError> {
+        self.start_reporting(&mut |line| {
+            if !line.ends_with(STARTING) {
+                say(line);
+            }
+        })
+    }
+
+    /// Starts a control plane. `report` hears about each step before it is taken.
+    pub fn start_reporting(self, report: &mut dyn FnMut(&str)) -> Result<ApiServer, EnvError> {
+        let mut tools = vec![Tool::Etcd, Tool::KubeApiserver];
+        if self.controllers {
+            tools.push(Tool::KubeControllerManager);
+        }
+        let binaries = provision(&Places::from_env()?, &tools, report)?;
+        let (common, port) = Common::prepare(self, binaries)?;
+        ApiServer::launch(common, port, report)
+    }
 }
 
 impl ApiServer {
-    /// Starts a new, empty control plane. Missing programs are provided first.
+    /// Starts a new, empty API server. Missing programs are provided first.
     ///
     /// Blocks until the server is ready: some seconds, or minutes if programs have to be built.
     pub fn start() -> Result<Self, EnvError> {
-        let binaries =
-            provision(&Places::from_env()?, &[Tool::Etcd, Tool::KubeApiserver], &mut say)?;
-        Self::start_with(&binaries)
+        Options::default().start()
     }
 
-    /// Starts a new control plane from the given programs.
-    pub fn start_with(binaries: &Binaries) -> Result<Self, EnvError> {
-        let mut attempt = 1;
-        loop {
-            match Self::launch(binaries) {
-                Err(EnvError::Stopped { log, .. })
-                    if log.contains(PORT_IS_TAKEN) && attempt < ATTEMPTS =>
-                {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
+    /// Options for more than [`ApiServer::start`] does.
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    fn launch(
+        common: Common,
+        wanted: Option<u16>,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Self, EnvError> {
+        let mut programs = Programs::new(common.folder.is_kept());
+        report(&starting(Part::Etcd));
+        let (etcd_port, etcd) = with_port(None, |port| {
+            etcd::start(&common, port, report).map(|server| (port, server))
+        })?;
+        let etcd = programs.etcd.insert(etcd);
+
+        report(&starting(Part::ApiServer));
+        let (place, api_server) = with_port(wanted, |port| {
+            let place = Place { number: 1, port, etcd_port };
+            kube_apiserver::start(&common, place, report).map(|server| (place, server))
+        })?;
+        programs.api_server = Some(api_server);
+        // If our etcd lost its port to another etcd, the API server is now using the other one.
+        etcd.still_runs()?;
+        common.remember(place.port)?;
+        bind_cluster_admins(&common, place.port)?;
+
+        if common.controllers {
+            report(&starting(Part::Controllers));
+            programs.controllers = Some(controllers::start(&common, place.port, report)?);
         }
+        Ok(Self {
+            url: url(place.port),
+            ca_pem: common.identity.ca.clone(),
+            token: common.token_of(ADMIN)?.to_owned(),
+            kubeconfig: common.kubeconfig("", place.port, ADMIN)?,
+            place,
+            programs: Mutex::new(programs),
+            common: Arc::new(common),
+        })
+    }
+
+    /// The folder with the logs of all programs.
+    pub fn folder(&self) -> &Path {
+        self.common.folder.path()
+    }
+
+    /// The bearer token of a user.
+    pub fn token_of(&self, user: &str) -> Result<String, EnvError> {
+        self.common.token_of(user).map(str::to_owned)
+    }
+
+    /// Writes a kubeconfig of a user, which only the owner of the process can read.
+    pub fn kubeconfig_of(&self, user: &str) -> Result<PathBuf, EnvError> {
+        self.common.kubeconfig("", self.place.port, user)
+    }
+
+    /// A client that sends exactly one request for each call.
+    pub fn client(&self, user: &str) -> Result<Client, EnvError> {
+        self.common.client(self.place.port, user)
     }
 
     /// A `kubectl` command for this server. The program is provided first if it is missing.
     pub fn kubectl(&self) -> Result<Command, EnvError> {
+        self.kubectl_as(ADMIN)
+    }
+
+    /// A `kubectl` command for this server and a user.
+    pub fn kubectl_as(&self, user: &str) -> Result<Command, EnvError> {
         let binaries = provision(&Places::from_env()?, &[Tool::Kubectl], &mut say)?;
         let mut command = Command::new(binaries.path(Tool::Kubectl)?);
-        command.arg("--kubeconfig").arg(&self.kubeconfig);
+        command.arg("--kubeconfig").arg(self.kubeconfig_of(user)?);
         Ok(command)
     }
 
-    fn launch(binaries: &Binaries) -> Result<Self, EnvError> {
-        let dir = tempfile::Builder::new()
-            .prefix("biplane-devenv-")
-            .tempdir()
-            .map_err(EnvError::io("make a folder for the servers"))?;
-        let identity = Identity::generate()?;
-        let token = token()?;
+    /// The audit log, if it was asked for.
+    pub fn audit_log(&self) -> Result<AuditLog, EnvError> {
+        self.common.audit_log.clone().ok_or(EnvError::NoAuditLog)
+    }
 
-        let etcd_port = free_port()?;
-        let mut etcd = Server::spawn(
-            "etcd",
-            &mut etcd_command(&binaries.path(Tool::Etcd)?, dir.path(), etcd_port),
-            dir.path().join("etcd.log"),
-        )?;
-        etcd.wait_ready(&Probe::Plain { port: etcd_port, path: "/health" }, ETCD_PATIENCE)?;
+    /// The id of a program's process, for measuring.
+    pub fn process_id(&self, part: Part) -> Result<u32, EnvError> {
+        self.programs().get(part).map(|server| server.id())
+    }
 
-        let files = Files::write(dir.path(), &identity, &token)?;
-        let port = free_port()?;
-        let mut apiserver = Server::spawn(
-            "kube-apiserver",
-            &mut apiserver_command(&binaries.path(Tool::KubeApiserver)?, &files, port, etcd_port),
-            dir.path().join("kube-apiserver.log"),
-        )?;
-        let reaper = Reaper::watch(dir.path(), &[&apiserver, &etcd])?;
-        let probe = Probe::tls(port, "/readyz", &token, &identity)?;
-        apiserver.wait_ready(&probe, APISERVER_PATIENCE)?;
-        // If our etcd lost its port to another etcd, the API server is now using the other one.
-        etcd.still_runs()?;
+    /// Stops a program where it is, as if its machine hung. Its connections stay open.
+    pub fn pause(&self, part: Part) -> Result<(), EnvError> {
+        self.programs().get(part)?.pause()
+    }
 
-        let url = format!("https://127.0.0.1:{port}");
-        let kubeconfig = dir.path().join("kubeconfig.yaml");
-        write(&kubeconfig, &kubeconfig_text(&url, &identity.ca, &token))?;
-        Ok(Self {
-            url,
-            ca_pem: identity.ca,
-            token,
-            kubeconfig,
-            _reaper: reaper,
-            _apiserver: apiserver,
-            _etcd: etcd,
-            _dir: dir,
+    /// Lets a paused program go on.
+    pub fn resume(&self, part: Part) -> Result<(), EnvError> {
+        self.programs().get(part)?.resume()
+    }
+
+    /// Ends a program at once, as a crash does.
+    pub fn stop(&self, part: Part) -> Result<(), EnvError> {
+        self.programs().slot(part).take().map(drop).ok_or(part.not_running())
+    }
+
+    /// Starts a program that was stopped, on the same data and port, and waits until it is ready.
+    pub fn start_again(&self, part: Part) -> Result<(), EnvError> {
+        let mut programs = self.programs();
+        let slot = programs.slot(part);
+        if slot.is_none() {
+            let Place { port, etcd_port, .. } = self.place;
+            *slot = Some(match part {
+                Part::Etcd => etcd::start(&self.common, etcd_port, &mut say)?,
+                Part::ApiServer => kube_apiserver::start(&self.common, self.place, &mut say)?,
+                Part::Controllers => controllers::start(&self.common, port, &mut say)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Stops a program and starts it again.
+    ///
+    /// The garbage collector looks for new kinds when it starts, and then every 30 s. Restart
+    /// [`Part::Controllers`] after creating a CRD if its garbage has to be collected at once.
+    pub fn restart(&self, part: Part) -> Result<(), EnvError> {
+        self.stop(part)?;
+        self.start_again(part)
+    }
+
+    /// Starts another API server on the same etcd.
+    pub fn replica(&self) -> Result<Replica, EnvError> {
+        let mut programs = self.programs();
+        let number = programs.replicas + 2;
+        let (place, server) = with_port(None, |port| {
+            let place = Place { number, port, ..self.place };
+            kube_apiserver::start(&self.common, place, &mut say).map(|server| (place, server))
+        })?;
+        programs.replicas += 1;
+        if let Some(log) = &self.common.audit_log {
+            log.add(self.common.folder.join(&place.audit_log()));
+        }
+        Ok(Replica {
+            url: url(place.port),
+            kubeconfig: self.common.kubeconfig(&number.to_string(), place.port, ADMIN)?,
+            place,
+            server: Mutex::new(Some(server)),
+            common: Arc::clone(&self.common),
         })
     }
-}
 
-/// The files that kube-apiserver reads.
-struct Files {
-    certificate: PathBuf,
-    key: PathBuf,
-    account_key: PathBuf,
-    account_public_key: PathBuf,
-    tokens: PathBuf,
-}
+    /// Starts a proxy in front of the API server.
+    pub fn proxy(&self) -> Result<Proxy, EnvError> {
+        Proxy::start(Arc::clone(&self.common), self.place.port)
+    }
 
-impl Files {
-    fn write(dir: &Path, identity: &Identity, token: &str) -> Result<Self, EnvError> {
-        let files = Self {
-            certificate: dir.join("server.crt"),
-            key: dir.join("server.key"),
-            account_key: dir.join("accounts.key"),
-            account_public_key: dir.join("accounts.pub"),
-            tokens: dir.join("tokens.csv"),
-        };
-        write(&files.certificate, &identity.certificate)?;
-        write(&files.key, &identity.key)?;
-        write(&files.account_key, &identity.account_key)?;
-        write(&files.account_public_key, &identity.account_public_key)?;
-        write(&files.tokens, &format!("{token},admin,admin,\"system:masters\"\n"))?;
-        Ok(files)
+    fn programs(&self) -> MutexGuard<'_, Programs> {
+        self.programs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn etcd_command(program: &Path, dir: &Path, port: u16) -> Command {
-    let client = format!("http://127.0.0.1:{port}");
-    let mut command = Command::new(program);
-    command
-        .arg("--data-dir")
-        .arg(dir.join("etcd"))
-        .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
-        .args(["--listen-peer-urls", "http://127.0.0.1:0"])
-        // The data need not survive a power failure: it is removed with its owner.
-        .arg("--unsafe-no-fsync=true");
-    command
+/// Another API server on the etcd of an [`ApiServer`]. Dropping it stops it.
+#[derive(Debug)]
+pub struct Replica {
+    pub url: String,
+    /// A self-contained kubeconfig of the user `admin`.
+    pub kubeconfig: PathBuf,
+    place: Place,
+    // Fields are dropped in this order.
+    server: Mutex<Option<Server>>,
+    common: Arc<Common>,
 }
 
-fn apiserver_command(program: &Path, files: &Files, port: u16, etcd_port: u16) -> Command {
-    let flag = |name: &str, path: &Path| {
-        let mut flag = std::ffi::OsString::from(format!("--{name}="));
-        flag.push(path);
-        flag
-    };
-    let mut command = Command::new(program);
-    command
-        .arg(format!("--etcd-servers=http://127.0.0.1:{etcd_port}"))
-        .arg(format!("--secure-port={port}"))
-        .args(["--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"])
-        .args(["--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged=true"])
-        .args(["--authorization-mode=RBAC", "--profiling=false"])
-        // No controller creates service accounts here, so pods must not wait for one.
-        .arg("--disable-admission-plugins=ServiceAccount")
-        .arg("--service-account-issuer=https://kubernetes.default.svc.cluster.local")
-        .arg(flag("service-account-signing-key-file", &files.account_key))
-        .arg(flag("service-account-key-file", &files.account_public_key))
-        .arg(flag("tls-cert-file", &files.certificate))
-        .arg(flag("tls-private-key-file", &files.key))
-        .arg(flag("token-auth-file", &files.tokens));
-    command
+impl Replica {
+    /// Writes a kubeconfig of a user.
+    pub fn kubeconfig_of(&self, user: &str) -> Result<PathBuf, EnvError> {
+        self.common.kubeconfig(&self.place.number.to_string(), self.place.port, user)
+    }
+
+    /// A client that sends exactly one request for each call.
+    pub fn client(&self, user: &str) -> Result<Client, EnvError> {
+        self.common.client(self.place.port, user)
+    }
+
+    /// Stops the server where it is, as if its machine hung. Its connections stay open.
+    pub fn pause(&self) -> Result<(), EnvError> {
+        self.server().as_mut().ok_or(Part::ApiServer.not_running())?.pause()
+    }
+
+    /// Lets the paused server go on.
+    pub fn resume(&self) -> Result<(), EnvError> {
+        self.server().as_mut().ok_or(Part::ApiServer.not_running())?.resume()
+    }
+
+    /// Ends the server at once, as a crash does.
+    pub fn stop(&self) -> Result<(), EnvError> {
+        self.server().take().map(drop).ok_or(Part::ApiServer.not_running())
+    }
+
+    /// Starts the stopped server on the same port, and waits until it is ready.
+    pub fn start_again(&self) -> Result<(), EnvError> {
+        let mut server = self.server();
+        if server.is_none() {
+            *server = Some(kube_apiserver::start(&self.common, self.place, &mut say)?);
+        }
+        Ok(())
+    }
+
+    /// Starts a proxy in front of this server.
+    pub fn proxy(&self) -> Result<Proxy, EnvError> {
+        Proxy::start(Arc::clone(&self.common), self.place.port)
+    }
+
+    fn server(&self) -> MutexGuard<'_, Option<Server>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn kubeconfig_text(url: &str, ca: &str, token: &str) -> String {
-    let ca = base64::engine::general_purpose::STANDARD.encode(ca);
-    format!(
-        "apiVersion: v1
-kind: Config
-clusters:
-- name: biplane
-  cluster:
-    server: {url}
-    certificate-authority-data: {ca}
-users:
-- name: admin
-  user:
-    token: {token}
-contexts:
-- name: biplane
-  context:
-    cluster: biplane
-    user: admin
-current-context: biplane
-"
-    )
+/// The end of the lines that announce a start.
+const STARTING: &str = ": starting";
+
+fn starting(part: Part) -> String {
+    format!("{}{STARTING}", part.tool().name())
 }
 
-fn write(path: &Path, text: &str) -> Result<(), EnvError> {
-    std::fs::write(path, text).map_err(EnvError::io(format!("write {}", path.display())))
-}
-
-fn free_port() -> Result<u16, EnvError> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(EnvError::io("find a free port"))
+/// Creates the bindings of users that are cluster admins. With kept data they may exist already.
+fn bind_cluster_admins(common: &Common, port: u16) -> Result<(), EnvError> {
+    const PATH: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let client = common.client(port, SELF)?;
+    for user in &common.users {
+        let Some(binding) = user.binding() else { continue };
+        let answer = client.post(PATH, &binding)?;
+        if !matches!(answer.code, 201 | 409) {
+            return Err(EnvError::Refused {
+                action: format!("make {} a cluster admin", user.name()),
+                code: answer.code,
+                body: answer.body,
+            });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

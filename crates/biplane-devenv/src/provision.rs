@@ -1,12 +1,15 @@
 //! Finds the programs in a folder given by the user or in the cache, or builds them with Go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::EnvError;
+use crate::process::Group;
 
 /// A program that can be provided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -183,7 +186,7 @@ fn build_once(
         tool.minutes()
     ));
     let start = Instant::now();
-    let path = build(places, tool)?;
+    let path = build(places, tool, report)?;
     report(&format!("{name}: built in {} s", start.elapsed().as_secs()));
     Ok(path)
 }
@@ -199,7 +202,7 @@ fn lock(cache: &Path, report: &mut dyn FnMut(&str)) -> Result<File, EnvError> {
     Ok(file)
 }
 
-fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
+fn build(places: &Places, tool: Tool, report: &mut dyn FnMut(&str)) -> Result<PathBuf, EnvError> {
     let dir = tempfile::Builder::new()
         .prefix("biplane-env-build-")
         .tempdir()
@@ -212,8 +215,10 @@ fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
     // The file is renamed when it is complete, so that an interrupted build leaves no program
     // behind.
     let partial = places.cache.join(format!(".{}.partial", tool.name()));
-    let output = Command::new("go")
-        .args(["build", "-trimpath", "-buildvcs=false", "-mod=readonly"])
+    // The compilers end with this process too.
+    let group = Group::start(Some(dir.path()))?;
+    let mut go = Command::new("go")
+        .args(["build", "-v", "-trimpath", "-buildvcs=false", "-mod=readonly"])
         .arg(format!("-ldflags={}", link_flags(tool)))
         .arg("-o")
         .arg(&partial)
@@ -221,21 +226,51 @@ fn build(places: &Places, tool: Tool) -> Result<PathBuf, EnvError> {
         .current_dir(dir.path())
         .env("CGO_ENABLED", "0")
         .env("GOWORK", "off")
-        .output()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(group.id()?.as_raw())
+        .spawn()
         .map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => {
                 EnvError::NoGo { tool: tool.name(), cache: places.cache.clone() }
             }
             _ => EnvError::io("start go")(source),
         })?;
-    if !output.status.success() {
-        let output = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let output = go.stderr.take().map(|output| follow(output, tool, report)).unwrap_or_default();
+    let status = go.wait().map_err(EnvError::io("wait for go"))?;
+    if !status.success() {
         return Err(EnvError::Build { tool: tool.name(), output });
     }
     let path = places.cache.join(tool.name());
     std::fs::rename(&partial, &path)
         .map_err(EnvError::io(format!("move {} into place", tool.name())))?;
     Ok(path)
+}
+
+/// Reports how many packages Go has compiled, and returns the last lines that are not about that.
+fn follow(output: impl Read, tool: Tool, report: &mut dyn FnMut(&str)) -> String {
+    /// Go compiles some 1,500 packages for kube-apiserver.
+    const STEP: usize = 250;
+    const LAST_LINES: usize = 30;
+    let mut compiled = 0;
+    let mut last = VecDeque::new();
+    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        // With `-v`, a line that is nothing but a path is a package that is being compiled.
+        if !line.is_empty() && !line.contains([' ', '\t']) {
+            compiled += 1;
+            if compiled % STEP == 0 {
+                report(&format!("{}: {compiled} packages compiled", tool.name()));
+            }
+            continue;
+        }
+        last.push_back(line);
+        if last.len() > LAST_LINES {
+            last.pop_front();
+        }
+    }
+    Vec::from(last).join("\n").trim().to_owned()
 }
 
 /// Linker flags that set the version which Kubernetes programs report.

@@ -8,6 +8,7 @@ mod compose;
 mod configure;
 pub mod dependencies;
 pub mod desired;
+pub mod index;
 mod observe;
 mod outcome;
 mod pass;
@@ -16,7 +17,6 @@ mod publish;
 pub mod report;
 pub mod revision;
 mod select;
-mod upgrade;
 mod write;
 
 use std::sync::Arc;
@@ -27,23 +27,24 @@ use biplane_model::condition::{
     Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, set_conditions,
 };
 pub use biplane_model::layout::Layout;
-use biplane_model::{Object, ObjectId, Value};
+use biplane_model::{Object, ObjectId, Value, labels};
 use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::failure::{Attempted, Class, Failure, join};
+use crate::pipeline_check::VALID_PIPELINE;
 use crate::reconcile::{GRACE, ReconcileError, Requeue, TIMEOUT};
 pub use authorize::Authorizer;
 pub use behaviour::{Behaviour, Selection, Writing};
 use breaker::{AlwaysClosed, Breaker};
 use compose::Outcome;
 use dependencies::{Dependencies, Untracked};
+pub use index::CompositionIndex;
 use outcome::ComposeError;
 use pass::{Pass, XR};
 use report::{Missing, NotYet};
 pub use write::composed_manager;
 
-const PAUSED_ANNOTATION: &str = "crossplane.io/paused";
 const POLL_ANNOTATION: &str = "crossplane.io/poll-interval";
 const REQUEST_ANNOTATION: &str = "crossplane.io/reconcile-requested-at";
 const HANDLED_REQUEST: [&str; 2] = ["status", "lastHandledReconcileAt"];
@@ -60,6 +61,8 @@ pub struct Reconciler {
     pub breaker: Arc<dyn Breaker>,
     /// Explains refused writes.
     pub authorizer: Option<Authorizer>,
+    /// Knows Compositions and revisions. Without it, they are read from the cluster.
+    pub compositions: Option<Arc<CompositionIndex>>,
     specs: revision::Specs,
 }
 
@@ -78,6 +81,7 @@ impl Reconciler {
             dependencies: Arc::new(Untracked),
             breaker: Arc::new(AlwaysClosed),
             authorizer: None,
+            compositions: None,
             specs: revision::Specs::default(),
         }
     }
@@ -111,7 +115,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
     let mut xr = XR::new(object);
     pass.mark(&mut xr, [responsiveness(pass, &id)]);
 
-    if xr.object.annotation(PAUSED_ANNOTATION) == "true" {
+    if xr.object.annotation(labels::PAUSED) == "true" {
         let text = "Reconciliation is paused via the pause annotation";
         pass.event(&xr, EventType::Normal, "ReconciliationPaused", text);
         let text = "Reconciliation (including deletion) is paused via the pause annotation";
@@ -181,7 +185,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<revision::Revision, Pro
         pass.event(xr, EventType::Normal, RESOLVE, &text);
     }
     let revision::Revision { object: revision, spec } = revision;
-    let valid = condition(&revision, "ValidPipeline");
+    let valid = condition(&revision, VALID_PIPELINE);
     if valid.status != "True" {
         let why = if valid.message.is_empty() { "pipeline status unknown" } else { &valid.message };
         let failure = Failure::new(format!(
@@ -388,9 +392,14 @@ async fn finalize(pass: &Pass<'_>, mut xr: XR) -> Result<Requeue, ReconcileError
 fn responsiveness(pass: &Pass<'_>, id: &ObjectId) -> Condition {
     match pass.reconciler.breaker.triggered_by(id) {
         None => Condition::new(RESPONSIVE, "True", "WatchCircuitClosed"),
-        Some(source) => Condition::new(RESPONSIVE, "False", "WatchCircuitOpen").with_message(
-            format!("Too many watch events from {source}. Allowing events periodically."),
-        ),
+        Some(source) => {
+            let mut text =
+                format!("Too many watch events from {source}. Allowing events periodically.");
+            if let Some(more) = pass.reconciler.breaker.explanation(id) {
+                text = format!("{text} {more}");
+            }
+            Condition::new(RESPONSIVE, "False", "WatchCircuitOpen").with_message(text)
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! What every reconciler works with: the cluster, the events, the functions, and the sources of
 //! time and randomness.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use biplane_cluster::{Cluster, Events};
+use biplane_cluster::{Cluster, Event, EventType, Events};
+use biplane_model::Object;
 use biplane_runner::{FunctionRunner, Requirements};
 
 use crate::sources::{Clock, Ids};
@@ -23,6 +25,37 @@ pub struct Context {
     pub clock: Arc<dyn Clock>,
     /// The source of unique ids.
     pub ids: Arc<dyn Ids>,
+}
+
+/// Who reports an event, and the annotations that it gets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reporter {
+    /// The controller that reports it.
+    pub(crate) component: String,
+    /// Annotations on the event.
+    pub(crate) annotations: BTreeMap<String, String>,
+}
+
+impl Context {
+    /// Records an event about an object.
+    pub(crate) fn event(
+        &self,
+        from: &Reporter,
+        about: &Object,
+        r#type: EventType,
+        reason: &str,
+        message: &str,
+    ) {
+        self.events.record(Event {
+            regarding: about.into(),
+            r#type,
+            reason: reason.into(),
+            message: message.into(),
+            component: from.component.clone(),
+            annotations: from.annotations.clone(),
+            count: 1,
+        });
+    }
 }
 
 impl std::fmt::Debug for Context {

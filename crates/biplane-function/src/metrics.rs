@@ -47,6 +47,11 @@ impl Metrics {
         histograms
     }
 
+    /// Adds metrics that somebody else keeps.
+    pub fn add(&self, register: impl FnOnce(&mut Registry)) {
+        register(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     fn register(&self, name: &str, help: &str, metric: impl Metric) {
         let mut registry = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The encoder adds the full stop again.

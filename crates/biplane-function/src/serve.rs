@@ -232,7 +232,7 @@ pub async fn start(
         Some(address) => scrape::serve(address, config.metrics).await,
         None => None,
     };
-    let (metrics_address, scrapes) = scrapes.unzip();
+    let metrics_address = scrapes.as_ref().map(|server| server.address().to_owned());
     let services = SERVICES.into_iter().chain(REFLECTION).chain(config.health.then_some(HEALTH));
     let services: Arc<[&str]> = services.collect();
     let router = server::builder(&config.limits)
@@ -250,9 +250,7 @@ pub async fn start(
             router.serve_with_incoming_shutdown(incoming, stopping)
         });
         let served = served.await;
-        if let Some(scrapes) = scrapes {
-            scrapes.abort();
-        }
+        drop(scrapes);
         // A server that had to be given up was told to stop as well.
         served.unwrap_or(Ok(()))
     });

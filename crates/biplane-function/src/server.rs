@@ -5,6 +5,7 @@ mod authority;
 mod certificates;
 mod connection;
 mod listen;
+mod plain_http;
 mod words;
 
 use std::future::poll_fn;
@@ -18,11 +19,10 @@ use tower::layer::util::{Identity, Stack};
 
 use accept::Admission;
 
-pub(crate) use accept::each_connection;
 pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
-pub(crate) use listen::bind_tcp;
 pub use listen::{ListenError, Listener, Network, ReplaceError};
+pub use plain_http::{Page, PlainHttp};
 pub use words::Words;
 
 /// What one peer, and all of them together, may take of a server.

@@ -49,25 +49,44 @@ impl Certificates {
     pub fn read(folder: &Path) -> Result<Self, CertificateError> {
         let pair = |name: &str| bytes(&folder.join(name)).map_err(CertificateError::KeyPair);
         let (chain, key) = (pair("tls.crt")?, pair("tls.key")?);
-        let chain: Vec<_> = CertificateDer::pem_slice_iter(&chain)
-            .collect::<Result<_, _>>()
-            .map_err(|e| CertificateError::KeyPair(format!("tls.crt: {e}")))?;
-        if chain.is_empty() {
-            return Err(CertificateError::KeyPair("tls.crt: no certificate in it".to_owned()));
-        }
-        let key = PrivateKeyDer::from_pem_slice(&key)
-            .map_err(|e| CertificateError::KeyPair(format!("tls.key: {e}")))?;
+        // The pair is looked at first, whatever else is missing.
+        let (chain, key) = key_pair(&chain, &key)?;
         let authority = bytes(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(&authority) {
-            let certificate = certificate.map_err(|_| CertificateError::InvalidAuthority)?;
-            roots.add(certificate).map_err(|_| CertificateError::InvalidAuthority)?;
-        }
-        if roots.is_empty() {
-            return Err(CertificateError::InvalidAuthority);
-        }
-        Ok(Self { chain, key, roots })
+        Ok(Self { chain, key, roots: roots(&authority)? })
     }
+
+    /// Parses the contents of the three files.
+    pub fn parse(chain: &[u8], key: &[u8], authority: &[u8]) -> Result<Self, CertificateError> {
+        let (chain, key) = key_pair(chain, key)?;
+        Ok(Self { chain, key, roots: roots(authority)? })
+    }
+}
+
+/// A certificate with those that it is signed by, and its key.
+type KeyPair = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn key_pair(chain: &[u8], key: &[u8]) -> Result<KeyPair, CertificateError> {
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(chain)
+        .collect::<Result<_, _>>()
+        .map_err(|e| CertificateError::KeyPair(format!("tls.crt: {e}")))?;
+    if chain.is_empty() {
+        return Err(CertificateError::KeyPair("tls.crt: no certificate in it".to_owned()));
+    }
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|e| CertificateError::KeyPair(format!("tls.key: {e}")))?;
+    Ok((chain, key))
+}
+
+fn roots(authority: &[u8]) -> Result<RootCertStore, CertificateError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authority) {
+        let certificate = certificate.map_err(|_| CertificateError::InvalidAuthority)?;
+        roots.add(certificate).map_err(|_| CertificateError::InvalidAuthority)?;
+    }
+    if roots.is_empty() {
+        return Err(CertificateError::InvalidAuthority);
+    }
+    Ok(roots)
 }
 
 fn provider() -> Arc<rustls::crypto::CryptoProvider> {

@@ -41,21 +41,33 @@ pub enum Mismatch {
     Unknown { within: &'static str, name: String },
 }
 
+/// The type of a field.
 #[derive(Debug)]
-enum Type {
+pub enum Type {
     /// A string, and Go's name of its type.
     String(&'static str),
+    /// A boolean.
     Bool,
+    /// A signed integer.
     Int {
+        /// Its size.
         bits: u32,
     },
+    /// An unsigned integer.
     Uint,
+    /// Any value.
     Any,
+    /// A point in time.
     Time,
+    /// A quantity of a resource, such as `100Mi`.
     Quantity,
+    /// An integer or a string.
     IntOrString,
+    /// A list.
     List(Box<Type>),
+    /// A map from strings.
     Map(Box<Type>),
+    /// A struct of the tables.
     Struct(&'static str),
 }
 
@@ -90,6 +102,12 @@ impl Types {
             (name, Struct { text, fields: OnceLock::new() })
         });
         Self(structs.collect())
+    }
+
+    /// The fields of a struct, ordered by name. None if there is no such struct.
+    pub fn fields(&self, name: &str) -> impl Iterator<Item = (&'static str, &Type)> {
+        let fields = self.0.get(name).map(Struct::fields);
+        fields.into_iter().flatten().map(|(field, r#type)| (*field, r#type))
     }
 
     /// Whether the named struct can be decoded from the object.

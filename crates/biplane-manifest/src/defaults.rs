@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use biplane_go::fmt::quote;
 use biplane_model::Object;
-use biplane_schema::definition::{self, DefinitionError};
 use biplane_schema::structural::Schema;
+use biplane_schema::xcrd::{self, DefinitionError};
 
 use crate::misfit::Misfit;
 
@@ -46,18 +46,21 @@ impl<'a> Defaults<'a> {
 }
 
 fn schema(api_version: &str, definition: &Object) -> Result<Schema, Misfit> {
-    definition::schema(definition, api_version).map_err(|error| {
-        let text = error.to_string();
+    xcrd::schema(definition, api_version).map_err(|error| {
         let versions = ["spec", "versions"];
         match error {
-            DefinitionError::NoSchema { version, .. } => {
+            DefinitionError::Version { version, cause, .. } => {
+                let name = quote(definition.name());
+                let text = format!("cannot derive CRD from XRD {name}: {cause}");
                 let path = ["spec", "versions", &version.to_string(), "schema"];
                 Misfit::new(text, None, Some(&path))
             }
             DefinitionError::NoVersion(_) => {
-                Misfit::new(text, Some(&["apiVersion"]), Some(&versions))
+                Misfit::new(error.to_string(), Some(&["apiVersion"]), Some(&versions))
             }
-            DefinitionError::Schema(_) => Misfit::new(text, None, Some(&versions)),
+            DefinitionError::ClaimNames(_) | DefinitionError::Schema(_) => {
+                Misfit::new(error.to_string(), None, Some(&versions))
+            }
         }
     })
 }

@@ -4,6 +4,7 @@
 //! Everything here is a pure function of its arguments.
 
 pub mod claim;
+pub mod composition;
 pub mod condition;
 pub mod fieldpath;
 pub mod labels;

@@ -76,7 +76,7 @@ pub struct GarbageError(#[source] Cause);
 /// Runs installed functions.
 pub struct Packaged<E> {
     endpoints: E,
-    security: Security,
+    security: RwLock<Security>,
     clients: RwLock<BTreeMap<String, Client>>,
     metrics: CallMetrics,
 }
@@ -84,7 +84,13 @@ pub struct Packaged<E> {
 impl<E: Endpoints> Packaged<E> {
     /// Finds functions through `endpoints` and calls them all with the same credentials.
     pub fn new(endpoints: E, security: Security, metrics: CallMetrics) -> Self {
-        Self { endpoints, security, clients: RwLock::default(), metrics }
+        Self { endpoints, security: RwLock::new(security), clients: RwLock::default(), metrics }
+    }
+
+    /// Uses other credentials from now on. Calls that are under way end on their connections.
+    pub fn set_security(&self, security: Security) {
+        *self.security.write().unwrap_or_else(PoisonError::into_inner) = security;
+        self.clients.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     async fn client(&self, function: &str) -> Result<(Client, Endpoint), NoClient> {
@@ -105,7 +111,8 @@ impl<E: Endpoints> Packaged<E> {
         if let Some(client) = clients.get(function).filter(is_current) {
             return Ok((client.clone(), endpoint));
         }
-        let client = Client::new(&endpoint.target, self.security.clone()).map_err(|source| {
+        let security = self.security.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let client = Client::new(&endpoint.target, security).map_err(|source| {
             let Endpoint { target, revision, .. } = endpoint.clone();
             NoClient::Dial { target, revision, source }
         })?;

@@ -4,8 +4,10 @@
 //! Everything here is a pure function of its arguments.
 
 pub mod cel;
-pub mod definition;
+pub mod crd;
 pub mod merge;
 pub mod openapi;
+pub mod own_kinds;
 pub mod structural;
 pub mod value;
+pub mod xcrd;

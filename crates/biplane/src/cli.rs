@@ -19,6 +19,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::changelogs::ChangeLogs;
 use crate::commands::completions::Completions;
 use crate::commands::config::ConfigCommand;
+use crate::commands::core::Core;
+use crate::commands::dev::Dev;
 use crate::commands::function::{self, Function};
 use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
@@ -45,6 +47,13 @@ const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
   biplane composition render xr.yaml composition.yaml functions.yaml";
+const CORE_EXAMPLES: &str = "\
+Examples:
+  # Prepare a cluster for the control plane
+  biplane core init
+
+  # Run the control plane, with the functions in the box in the same process
+  biplane core start --package-runtime=Function=InProcess";
 const FUNCTION_EXAMPLES: &str = "\
 Examples:
   # Serve a function of the box to whoever asks at port 9443
@@ -83,6 +92,10 @@ enum Command {
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
     Config(ConfigCommand),
+    /// Work with the control plane
+    #[command(subcommand, after_help = CORE_EXAMPLES)]
+    Core(Core),
+    Dev(Dev),
     /// Work with the functions in the box
     #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
@@ -282,6 +295,8 @@ impl Command {
     fn log(&self, verbose: bool) -> Log {
         match self {
             Self::ChangeLogs(change_logs) => change_logs.log(verbose),
+            Self::Core(core) => core.log(verbose),
+            Self::Dev(dev) => dev.log(verbose),
             Self::Function(function) => function.log(verbose),
             Self::Inspector(inspector) => inspector.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
@@ -328,6 +343,8 @@ fn dispatch(
             completions.run(&whole(&environment.own), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
+        Command::Core(core) => core.run(&environment.own),
+        Command::Dev(dev) => dev.run(&environment.own, streams),
         Command::Render(render)
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))

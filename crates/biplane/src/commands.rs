@@ -3,6 +3,8 @@
 pub mod changelogs;
 pub mod completions;
 pub mod config;
+pub mod core;
+pub mod dev;
 pub mod function;
 pub mod inspector;
 pub mod internal;

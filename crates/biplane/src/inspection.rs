@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use biplane_controlplane::functions::Inspect;
 use biplane_proto::redact::TagKey;
 use biplane_runner::Inspection;
 use biplane_runner::inspected::{Options, Sources};
@@ -17,9 +18,15 @@ pub(crate) fn to_socket(socket: Option<PathBuf>) -> Inspection {
     Inspection::over_socket(&options, sources(), None)
 }
 
+/// How a control plane emits to a socket.
+pub(crate) fn of_control_plane(socket: PathBuf) -> Inspect {
+    let options = Options { socket, ..Options::default() };
+    Inspect { options, sources: sources() }
+}
+
 /// The clock and the random numbers of the process.
 #[allow(clippy::disallowed_methods)] // this is where they come in
-pub(crate) fn sources() -> Sources {
+fn sources() -> Sources {
     Sources {
         now: Arc::new(std::time::SystemTime::now),
         uuid: Arc::new(|| uuid::Uuid::new_v4().to_string()),

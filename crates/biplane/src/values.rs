@@ -20,6 +20,15 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
     Ok(clean(&absolute))
 }
 
+/// A boolean as flags take it.
+pub fn boolean(text: &str) -> Result<bool, String> {
+    match text.to_lowercase().as_str() {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" => Ok(false),
+        other => Err(format!("bool value must be true, 1, yes, false, 0 or no but got {other:?}")),
+    }
+}
+
 thread_local! {
     /// The home folder of the command line that this thread parses and runs. Value parsers are
     /// plain functions, so it cannot be passed to them as an argument.

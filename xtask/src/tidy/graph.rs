@@ -10,12 +10,14 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-schema", 0),
     ("biplane-template", 0),
     ("biplane-cluster", 1),
+    ("biplane-kube", 1),
     ("biplane-function", 1),
     ("biplane-console", 1),
     ("biplane-package", 1),
     ("biplane-runner", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
+    ("biplane-controlplane", 3),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
     ("biplane-recorder", 3),
@@ -38,6 +40,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-schema", "biplane-model"),
     ("biplane-template", "biplane-go"),
     ("biplane-template", "biplane-model"),
+    // `render` and the reconcilers use the port and compile no Kubernetes client.
+    ("biplane-kube", "biplane-cluster"),
     // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
     ("biplane-render", "biplane-manifest"),
@@ -47,7 +51,7 @@ const SAME_LEVEL: &[(&str, &str)] = &[
 /// Crates that only the listed crates may use directly. `deny.toml` has the same rules for
 /// cargo-deny.
 const BANS: &[(&str, &[&str])] = &[
-    ("kube", &["biplane-cluster"]),
+    ("kube", &["biplane-kube"]),
     ("bollard", &["biplane", "biplane-runtime"]),
     ("oci-client", &["biplane-package"]),
     // Libraries take values, not command-line flags.
@@ -65,6 +69,8 @@ const BANS: &[(&str, &[&str])] = &[
     ),
     // TLS is always rustls.
     ("openssl-sys", &[]),
+    // It makes keys. Whatever else needs a key is ring's.
+    ("rsa", &["biplane-controlplane"]),
     // Unmaintained, and does not read YAML like Go.
     ("serde_yaml", &[]),
 ];
@@ -197,10 +203,11 @@ mod tests {
 
     #[test]
     fn bans_hold_for_all_but_the_named() {
-        assert_eq!(check("biplane-cluster", "kube", None), [""; 0]);
+        assert_eq!(check("biplane-kube", "kube", None), [""; 0]);
+        assert_eq!(check("biplane-cluster", "kube", None).len(), 1);
         assert_eq!(
             check("biplane-engine", "kube", Some("dev")),
-            ["biplane-engine: uses kube, which only biplane-cluster may"]
+            ["biplane-engine: uses kube, which only biplane-kube may"]
         );
         assert_eq!(
             check("biplane-engine", "bollard", None),

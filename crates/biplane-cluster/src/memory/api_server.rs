@@ -3,6 +3,7 @@
 
 mod answers;
 mod cluster;
+mod definitions;
 mod garbage;
 mod json_patch;
 mod kinds;
@@ -186,7 +187,9 @@ fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, Wri
         return Err(answers::already_exists(kind, &present));
     }
     new.set_meta("resourceVersion", &store.server.next_revision());
-    Ok(keep(store, &new))
+    let new = keep(store, &new);
+    definitions::accept(store, &new);
+    Ok(new)
 }
 
 fn update(
@@ -338,6 +341,9 @@ fn start_deletion(store: &mut Store, id: &ObjectId, propagation: Propagation) {
         Propagation::Foreground => finalizers.push(garbage::FOREGROUND.into()),
         Propagation::Orphan => finalizers.push(garbage::ORPHAN.into()),
     }
+    if kinds::is_definition(&live) && !finalizers.iter().any(|f| f == definitions::CLEANUP) {
+        finalizers.push(definitions::CLEANUP.into());
+    }
     if finalizers.is_empty() {
         garbage::remove(store, id);
         return;
@@ -416,6 +422,7 @@ fn replace(
     }
     new.set_meta("resourceVersion", &store.server.next_revision());
     let new = keep(store, &new);
+    definitions::accept(store, &new);
     garbage::collect(store);
     Ok(new)
 }

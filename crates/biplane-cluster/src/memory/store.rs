@@ -14,7 +14,7 @@ use super::objects::Objects;
 use crate::cluster::{Form, Query, Subscribe};
 use crate::error::{ReadError, WriteError};
 use crate::events::{Event, Events};
-use crate::watch::{Publisher, Subscription, subscription};
+use crate::watch::{Publisher, State, Subscription, subscription};
 
 /// The objects of a cluster, with `S`, what its server knows besides them.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl<S: Presentation> Store<S> {
             .filter(|(_, object)| query.matches(object))
             .collect();
         found.sort_by_key(|(id, _)| (&id.namespace, &id.name));
-        found.into_iter().map(|(_, object)| shown(self.server.convert(object, gvk), form)).collect()
+        found.into_iter().map(|(_, object)| form.of(self.server.convert(object, gvk))).collect()
     }
 
     /// Stores an object at its key and tells subscribers. Returns what was stored there before.
@@ -100,7 +100,7 @@ impl<S: Presentation> Store<S> {
             if after.is_none() && !before.is_some_and(|object| matches(&object)) {
                 return true;
             }
-            let state = after.map(|object| shown(server.convert(object, &s.gvk), s.form));
+            let state = after.map(|object| s.form.of(server.convert(object, &s.gvk)).into());
             let id = ObjectId { gvk: s.gvk.clone(), ..id.clone() };
             s.publisher.tell(id, state)
         });
@@ -125,18 +125,6 @@ impl<S: Presentation> Store<S> {
         self.journal.truncate(journal);
         (self.objects, self.server, self.subscribers) = (objects, server, subscribers);
         answer
-    }
-}
-
-/// The part of an object that a form has.
-pub(super) fn shown(object: Object, form: Form) -> Object {
-    match form {
-        Form::Whole => object,
-        Form::Metadata => {
-            let mut map = object.into_map();
-            map.retain(|key, _| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"));
-            map.into()
-        }
     }
 }
 
@@ -239,11 +227,12 @@ impl<S: Presentation> Memory<S> {
         let list = move || {
             let store = weak.upgrade();
             let store = store.as_ref().map(|s| s.lock().unwrap_or_else(PoisonError::into_inner));
-            store.map(|store| store.list(&kind, &matching, form)).unwrap_or_default()
+            let all = store.map(|store| store.list(&kind, &matching, form)).unwrap_or_default();
+            states(all)
         };
         self.read(|store| {
             let initial = store.list(gvk, query, how.form);
-            let (publisher, subscription) = subscription(how.capacity, list, initial);
+            let (publisher, subscription) = subscription(how.capacity, list, states(initial));
             store.subscribers.push(Subscriber {
                 gvk: gvk.clone(),
                 query: query.clone(),
@@ -253,6 +242,10 @@ impl<S: Presentation> Memory<S> {
             Ok(subscription)
         })
     }
+}
+
+fn states(objects: Vec<Object>) -> Vec<(ObjectId, State)> {
+    objects.into_iter().map(|object| (object.id(), object.into())).collect()
 }
 
 impl<S: Send> Events for Memory<S> {

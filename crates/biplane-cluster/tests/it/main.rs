@@ -1,9 +1,11 @@
 //! Tests of the public API of the clusters.
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
+mod definitions;
 mod events;
 mod garbage;
 mod http;
+mod own_kinds;
 mod port;
 mod quiet;
 mod sequences;

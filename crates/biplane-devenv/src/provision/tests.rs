@@ -60,3 +60,13 @@ fn waits_for_whoever_builds_already() {
     assert_eq!(found.path(Tool::Etcd).unwrap(), places.cache.join("etcd"));
     assert!(has_waited.recv().is_err(), "nothing was built");
 }
+
+#[test]
+fn the_output_of_go_is_progress_or_an_explanation() {
+    let mut output = "example.org/package\n".repeat(600);
+    output += "# example.org/package/7\n./main.go:3:5: undefined: x\n";
+    let mut said = Vec::new();
+    let left = follow(output.as_bytes(), Tool::Etcd, &mut |line| said.push(line.to_owned()));
+    assert_eq!(said, ["etcd: 250 packages compiled", "etcd: 500 packages compiled"]);
+    assert_eq!(left, "# example.org/package/7\n./main.go:3:5: undefined: x");
+}

@@ -6,6 +6,10 @@ use biplane_model::ObjectId;
 pub trait Breaker: Send + Sync {
     /// Returns the source of most events while events are held back.
     fn triggered_by(&self, xr: &ObjectId) -> Option<String>;
+    /// Says more about it, in a sentence that does not change while events are held back.
+    fn explanation(&self, _xr: &ObjectId) -> Option<String> {
+        None
+    }
 }
 
 /// A breaker that never holds events back.

@@ -18,8 +18,9 @@ use super::pass::{Pass, XR};
 use super::persist::COMPOSITE_MANAGER;
 use super::report::Report;
 use super::revision::Revision;
-use super::{Layout, desired, observe, upgrade, write};
+use super::{Layout, desired, observe, write};
 use crate::failure::{Attempted, Failure};
+use crate::managed_fields;
 use crate::pipeline::{self, Flow, Run};
 use crate::requirements::selector;
 
@@ -76,7 +77,9 @@ pub(super) async fn compose(
         .attempted("cannot update composed resource references")?;
     if pass.behaviour().upgrade {
         for existing in observed.values() {
-            upgrade::upgrade(pass, &existing.object).await.attempted(
+            let is_ours = |manager: &str| manager.starts_with(write::COMPOSED_MANAGER);
+            let object = &existing.object;
+            managed_fields::upgrade(pass.cluster(), object, is_ours, pass.by).await.attempted(
                 "cannot upgrade composed resource's managed fields from client-side to server-side apply",
             )?;
         }

@@ -9,8 +9,13 @@ use biplane_model::condition::{Condition, set_conditions};
 use biplane_model::layout::Layout;
 use tokio::time::Instant;
 
+use super::index::CompositionIndex;
 use super::{Behaviour, Reconciler};
 use crate::context::Context;
+
+/// The component that reports events. The controller is an annotation.
+pub(super) const COMPONENT: &str =
+    "defined/compositeresourcedefinition.apiextensions.crossplane.io";
 
 /// One pass over one composite resource.
 #[derive(Clone, Copy)]
@@ -39,6 +44,11 @@ impl<'a> Pass<'a> {
         self.behaviour().layout
     }
 
+    /// The index of Compositions, if there is one.
+    pub(super) fn index(&self) -> Option<&'a CompositionIndex> {
+        self.reconciler.compositions.as_deref()
+    }
+
     /// The annotations of every event.
     pub(super) fn annotations(&self) -> BTreeMap<String, String> {
         [("controller".to_owned(), self.behaviour().controller.clone())].into()
@@ -63,7 +73,7 @@ impl<'a> Pass<'a> {
             r#type,
             reason: reason.into(),
             message: message.into(),
-            component: self.behaviour().controller.clone(),
+            component: COMPONENT.into(),
             annotations,
             count: 1,
         });

@@ -10,18 +10,18 @@
 //! status is patched, and fields that the functions set earlier stay.
 
 use biplane_cluster::{Apply, Optional, Part, Patch, Precondition, Write};
-use biplane_model::condition::{conditions, replace_conditions};
-use biplane_model::{Map, Object, Value};
+use biplane_model::condition::{conditions, merge, replace_conditions};
+use biplane_model::{Object, Value};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::behaviour::Writing;
 use super::pass::{Pass, XR};
 use super::{HANDLED_REQUEST, responsiveness};
+pub(super) use crate::draft::MANAGER;
+use crate::draft::{difference, difference_but_status, finalizers};
 use crate::failure::{Attempted, Failure};
 
-/// The field manager of plain writes.
-pub(super) const MANAGER: &str = "crossplane";
 /// The field manager of the references and the status of composite resources.
 pub(super) const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";
@@ -89,39 +89,6 @@ pub(super) fn without_desired_status(xr: &mut XR) {
     xr.whole_status = false;
 }
 
-/// The merge patch between two objects, their status aside. `None` if they are equal.
-fn difference_but_status(from: &Object, to: &Object) -> Option<Value> {
-    if from.same(to) {
-        return None;
-    }
-    let mut changes = Map::new();
-    for key in from.keys().chain(to.keys()).filter(|key| *key != "status") {
-        if let Some(change) = difference(from.get(key), to.get(key)) {
-            changes.insert(key.clone(), change);
-        }
-    }
-    (!changes.is_empty()).then_some(Value::Object(changes))
-}
-
-/// The merge patch between two values. `None` if they are equal.
-fn difference(from: Option<&Value>, to: Option<&Value>) -> Option<Value> {
-    match (from, to) {
-        (None, None) => None,
-        (Some(from), Some(to)) if from == to => None,
-        (Some(_), None) => Some(Value::Null),
-        (Some(Value::Object(from)), Some(Value::Object(to))) => {
-            let mut changes = Map::new();
-            for key in from.keys().chain(to.keys()) {
-                if let Some(change) = difference(from.get(key), to.get(key)) {
-                    changes.insert(key.clone(), change);
-                }
-            }
-            Some(Value::Object(changes))
-        }
-        (_, Some(to)) => Some(to.clone()),
-    }
-}
-
 /// Writes the status.
 pub(super) async fn write_status(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Failure> {
     const WHAT: &str = "cannot update composite resource status";
@@ -143,6 +110,17 @@ pub(super) async fn write_status(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Fai
             let (part, known) = (Part::Status, Some(&xr.stored));
             let applied = cluster.apply(&intent, part, known, &how, pass.status_by).await;
             xr.stored = applied.attempted(WHAT)?.object;
+            // What a patch has added to a condition, such as the message of a failure, an apply
+            // cannot remove.
+            let mut all = conditions(&xr.stored);
+            merge(&mut all, conditions(&xr.object));
+            if all != conditions(&xr.stored) {
+                let how = Write::by(MANAGER).only_if(Precondition::unchanged(&xr.stored));
+                let patch = Patch::Merge(json!({"status": {"conditions": all}}));
+                let id = xr.stored.id();
+                let written = cluster.patch(&id, Part::Status, &patch, &how, pass.status_by).await;
+                xr.stored = written.attempted(WHAT)?;
+            }
         }
         Writing::AtOnce { .. } => {
             let changes = difference(xr.stored.get("status"), xr.object.get("status"));
@@ -165,11 +143,6 @@ pub(super) fn identity(xr: &Object) -> Object {
     intent.set_meta("namespace", xr.namespace());
     intent.set_meta("name", xr.name());
     intent
-}
-
-fn finalizers(xr: &Object) -> Vec<Value> {
-    let all = xr.at(&["metadata", "finalizers"]).and_then(Value::as_array);
-    all.cloned().unwrap_or_default()
 }
 
 /// Adds the finalizer if it is missing. It is written with the other changes.

@@ -8,7 +8,7 @@ use biplane_model::condition::{Condition, SYSTEM_TYPES, set_conditions};
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{self as fnv1, Severity, Status, Target};
 
-use super::pass::{Pass, XR};
+use super::pass::{COMPONENT, Pass, XR};
 
 /// An event to record, collected while composing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +119,7 @@ pub(super) async fn deliver(pass: &Pass<'_>, xr: &mut XR, report: &Report) -> BT
                 r#type: event.r#type,
                 reason: event.reason.clone(),
                 message,
-                component: pass.behaviour().controller.clone(),
+                component: COMPONENT.into(),
                 annotations: pass.annotations(),
                 count: 1,
             });

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use biplane_cluster::{EventType, List, Query, Source};
-use biplane_model::owner::controller_of;
+use biplane_model::composition::{API_VERSION as GROUP, is_revision_of, number};
 use biplane_model::selection::{Selection as Preference, composes};
-use biplane_model::{Gvk, Object, ObjectId, Value, labels};
+use biplane_model::{Gvk, Object, ObjectId, labels};
 
 use super::behaviour::Selection;
 use super::pass::{Pass, XR};
 use super::revision::Revision;
 use crate::failure::{Attempted, Failure};
 
-const GROUP: &str = "apiextensions.crossplane.io/v1";
 const AUTOMATIC: &str = "Automatic";
 const MANUAL: &str = "Manual";
 
@@ -60,18 +59,32 @@ pub(super) async fn composition(
         }
         Preference::Labels(labels) => labels,
     };
-    let kind = Gvk::new(GROUP, "Composition");
-    let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
-    let mut fitting = all.attempted("cannot list Compositions")?.objects;
-    fitting.retain(|composition| composes(composition, &xr.object));
+    let indexed = pass.index().and_then(|index| index.compositions(&labels, &xr.object));
+    let mut fitting = match indexed {
+        Some(names) => names,
+        None => list_compositions(pass, &xr.object, labels).await?,
+    };
     if fitting.is_empty() {
         return Err(Failure::new("no compatible Compositions found"));
     }
     let number = pass.context().ids.number();
     let chosen = fitting.swap_remove((number % fitting.len() as u64) as usize);
-    layout.set_composition(&mut xr.object, chosen.name())?;
+    layout.set_composition(&mut xr.object, &chosen)?;
     xr.changed();
     Ok(())
+}
+
+/// The names of the Compositions with these labels for this kind of composite resource.
+async fn list_compositions(
+    pass: &Pass<'_>,
+    xr: &Object,
+    labels: BTreeMap<String, String>,
+) -> Result<Vec<String>, Failure> {
+    let kind = Gvk::new(GROUP, "Composition");
+    let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
+    let all = all.attempted("cannot list Compositions")?.objects;
+    let fitting = all.iter().filter(|composition| composes(composition, xr));
+    Ok(fitting.map(|composition| composition.name().to_owned()).collect())
 }
 
 /// Sets the definition's default revision selector and default update policy, if the composite
@@ -115,37 +128,50 @@ pub(super) async fn revision(pass: &Pass<'_>, xr: &mut XR) -> Result<Revision, F
     let current = layout.revision(&xr.object).map(|r| r.name);
     let policy = layout.update_policy(&xr.object).to_owned();
     if let (Some(name), MANUAL) = (&current, policy.as_str()) {
+        if let Some(revision) = pass.index().and_then(|index| index.revision(name)) {
+            return revision;
+        }
         let id = ObjectId::new(kind, "", name);
         let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
         return specs.revision(found.attempted("cannot get CompositionRevision")?);
     }
     let name = layout.composition(&xr.object).unwrap_or_default().name;
-    let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", &name);
-    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
-    let composition = found.attempted("cannot get Composition")?;
-    let mut labels = BTreeMap::from([(labels::COMPOSITION_NAME.to_owned(), name)]);
+    let mut labels = BTreeMap::from([(labels::COMPOSITION_NAME.to_owned(), name.clone())]);
     // Only an automatic policy uses the selector.
     if policy == AUTOMATIC {
         labels.extend(layout.revision_selector(&xr.object).unwrap_or_default());
     }
+    let indexed = pass.index().and_then(|index| {
+        let uid = index.composition_uid(&name)?;
+        index.newest(&name, &uid, &labels)
+    });
+    let newest = match indexed {
+        Some(revision) => revision?,
+        None => specs.revision(newest(pass, &name, labels).await?)?,
+    };
+    if current.as_deref() != Some(newest.object.name()) {
+        layout.set_revision(&mut xr.object, newest.object.name())?;
+        xr.changed();
+    }
+    Ok(newest)
+}
+
+/// The newest revision of a Composition with these labels.
+async fn newest(
+    pass: &Pass<'_>,
+    name: &str,
+    labels: BTreeMap<String, String>,
+) -> Result<Object, Failure> {
+    let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", name);
+    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+    let composition = found.attempted("cannot get Composition")?;
+    let kind = Gvk::new(GROUP, "CompositionRevision");
     let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
-    let newest = all
-        .attempted("cannot list CompositionRevisions")
+    all.attempted("cannot list CompositionRevisions")
         .attempted("cannot fetch composition revision")?
         .objects
         .into_iter()
-        .filter(|r| controller_of(r).is_some_and(|c| c.uid == composition.uid()))
-        .filter(|r| number(r) > 0)
+        .filter(|r| is_revision_of(r, composition.uid()) && number(r) > 0)
         .max_by_key(number)
-        .ok_or_else(|| Failure::new("no compatible CompositionRevisions found"))?;
-    if current.as_deref() != Some(newest.name()) {
-        layout.set_revision(&mut xr.object, newest.name())?;
-        xr.changed();
-    }
-    specs.revision(newest)
-}
-
-fn number(revision: &Object) -> i64 {
-    let number: Option<&Value> = revision.at(&["spec", "revision"]);
-    number.and_then(biplane_model::object::integer).unwrap_or_default()
+        .ok_or_else(|| Failure::new("no compatible CompositionRevisions found"))
 }

@@ -221,6 +221,9 @@ async fn a_failure_keeps_the_status_that_functions_set_before() {
     live.world.respond([response(json!({}))]);
     live.world.reconcile().await.unwrap();
     assert_eq!(live.world.xr().at(&["status", "phase"]), None);
+    // The message of the failure goes too, although a patch has written it.
+    assert!(live.world.conditions().contains(&"Synced=True/ReconcileSuccess".to_owned()));
+    live.is_quiet("after a failure").await;
 }
 
 #[tokio::test]

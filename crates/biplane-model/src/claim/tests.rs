@@ -158,3 +158,105 @@ fn a_claim_is_known_by_group_and_kind() {
     let without = definition(json!({"claimNames": {}}));
     assert!(!is_claim(&object(json!({"apiVersion": "example.org/v1"})), &without));
 }
+
+fn kind() -> Gvk {
+    Gvk::new("example.org/v1", "XDatabase")
+}
+
+/// SYN-2, SYN-3
+#[test]
+fn an_existing_composite_resource_keeps_its_external_name_and_may_get_its_revision_from_the_claim()
+{
+    let claim = claim(
+        json!({"annotations": {EXTERNAL_NAME: "wish"}}),
+        json!({"compositionRevisionRef": {"name": "r"}}),
+    );
+    for (policy, annotations, name, revision) in [
+        ("Automatic", json!({}), "wish", None),
+        ("Automatic", json!({EXTERNAL_NAME: "truth"}), "truth", None),
+        ("Manual", json!({}), "wish", Some(&json!({"name": "r"}))),
+    ] {
+        let xr = object(json!({"metadata": {"annotations": annotations},
+            "spec": {"compositionUpdatePolicy": policy}}));
+        let intent = intent(&claim, &kind(), "x", false, Some(&xr)).unwrap();
+        assert_eq!(intent.annotation(EXTERNAL_NAME), name);
+        assert_eq!(intent.at(&["spec", "compositionRevisionRef"]), revision, "{policy}");
+    }
+}
+
+/// SYN-4
+#[test]
+fn a_claim_follows_its_composite_resource_where_that_decides() {
+    let xr = |policy: &str| {
+        object(json!({
+            "metadata": {"annotations": {EXTERNAL_NAME: "e"}},
+            "spec": {
+                "compositionRef": {"name": "xr-c"}, "compositionRevisionRef": {"name": "xr-r"},
+                "compositionRevisionSelector": {"matchLabels": {"xr": "s"}},
+                "compositionUpdatePolicy": policy, "resourceRefs": [], "size": 9,
+            },
+        }))
+    };
+    let own = json!({"compositionRef": {"name": "c"}, "compositionRevisionRef": {"name": "r"},
+        "compositionRevisionSelector": {"matchLabels": {}}});
+    for (spec, policy, enforced, want) in [
+        (json!({}), "Automatic", false, ["xr-c", "xr-r"]),
+        (json!({}), "Manual", false, ["xr-c", ""]),
+        (own.clone(), "Automatic", false, ["c", "xr-r"]),
+        (own.clone(), "Manual", false, ["c", "r"]),
+        (own.clone(), "Manual", true, ["xr-c", "r"]),
+    ] {
+        let had_selector = spec.get("compositionRevisionSelector").cloned();
+        let mut claim = claim(json!({}), spec);
+        follow(&mut claim, &xr(policy), enforced);
+        let name = |field| claim.str_at(&["spec", field, "name"]);
+        assert_eq!([name("compositionRef"), name("compositionRevisionRef")], want);
+        let selector = had_selector.unwrap_or_else(|| json!({"matchLabels": {"xr": "s"}}));
+        assert_eq!(claim.at(&["spec", "compositionRevisionSelector"]), Some(&selector));
+        assert_eq!(claim.annotation(EXTERNAL_NAME), "e");
+        for other in ["resourceRefs", "size", "compositionUpdatePolicy"] {
+            assert_eq!(claim.at(&["spec", other]), None, "{other}");
+        }
+    }
+}
+
+/// SYN-6, SYN-7
+#[test]
+fn user_fields_of_the_status_are_replaced_and_the_claim_s_own_stay() {
+    let mut claim = claim(json!({}), json!({}));
+    claim.set_at_or_ignore(
+        &["status"],
+        json!({"old": 1, "conditions": ["mine"],
+        "connectionDetails": {"lastPublishedTime": "t"}}),
+    );
+    let xr = object(json!({"status": {"new": 2, "conditions": [], "claimConditionTypes": ["T"],
+        "connectionDetails": {"lastPublishedTime": "u"}, "lastHandledReconcileAt": "v"}}));
+    let status = status_of(&xr).unwrap().unwrap();
+    assert_eq!(Value::Object(status.clone()), json!({"new": 2}));
+    replace_status(&mut claim, status);
+    assert_eq!(
+        claim.get("status"),
+        Some(
+            &json!({"new": 2, "conditions": ["mine"], "connectionDetails": {"lastPublishedTime": "t"}})
+        )
+    );
+    assert_eq!(status_of(&object(json!({}))).unwrap(), None);
+    let error = status_of(&object(json!({"status": "text"}))).unwrap_err();
+    assert_eq!(error.to_string(), "composite resource status was not an object");
+}
+
+/// SYN-8
+#[test]
+fn with_patches_fields_are_filled_in_and_status_is_merged() {
+    let mut claim = claim(json!({}), json!({"a": 1, "deep": {"b": "", "c": [1]}}));
+    let xr = json!({"a": 2, "z": 3, "deep": {"b": "x", "c": [2], "d": true}, "resourceRefs": [1],
+        "claimRef": {}, "nothing": null});
+    fill_spec(&mut claim, xr.as_object().unwrap());
+    assert_eq!(
+        claim.get("spec"),
+        Some(&json!({"a": 1, "z": 3, "deep": {"b": "x", "c": [1], "d": true}}))
+    );
+    claim.set_at_or_ignore(&["status"], json!({"kept": 1, "deep": {"x": 1, "y": 1}}));
+    merge_status(&mut claim, json!({"deep": {"y": 0}}).as_object().unwrap());
+    assert_eq!(claim.get("status"), Some(&json!({"kept": 1, "deep": {"x": 1, "y": 0}})));
+}

@@ -52,6 +52,11 @@ pub(crate) struct Member {
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often the server is asked for a sign of life while a call waits for its answer. Servers in Go
+/// close a connection on the fourth time within five minutes without an answer to a call.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(50);
+/// Without a sign of life for so long, a connection counts as broken.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// The timeout of a single connection attempt, the same as in gRPC.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -64,8 +69,11 @@ impl Balance {
         // Connections are opened below. The address of the endpoint is never used.
         let origin = format!("{scheme}://{}", target.authority());
         let origin = Endpoint::from_shared(origin)?.uri().clone();
-        let endpoint =
-            Endpoint::from_static("http://localhost").origin(origin).user_agent("biplane")?;
+        let endpoint = Endpoint::from_static("http://localhost")
+            .origin(origin)
+            .user_agent("biplane")?
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
         Ok(Self { target, security, endpoint, state: Mutex::default(), changed: Notify::new() })
     }
 

@@ -3,6 +3,8 @@
 use clap::builder::TypedValueParser as _;
 use clap::{Arg, ArgAction, Command};
 
+use crate::values;
+
 /// The tree that command lines are parsed with. Every boolean flag, of a command and of its
 /// subcommands, takes a value after an equals sign, and a missing command is a usage error.
 ///
@@ -21,13 +23,7 @@ fn with_value(flag: Arg) -> Arg {
         .require_equals(true)
         .default_value("false")
         .default_missing_value("true")
-        .value_parser(clap::builder::StringValueParser::new().try_map(|text| parse(&text)))
-}
-
-fn parse(text: &str) -> Result<bool, String> {
-    match text.to_lowercase().as_str() {
-        "true" | "1" | "yes" => Ok(true),
-        "false" | "0" | "no" => Ok(false),
-        other => Err(format!("bool value must be true, 1, yes, false, 0 or no but got {other:?}")),
-    }
+        .value_parser(
+            clap::builder::StringValueParser::new().try_map(|text| values::boolean(&text)),
+        )
 }

@@ -6,6 +6,7 @@ mod advice;
 mod claims;
 mod command_tree;
 mod conformance;
+mod core_init;
 mod engines;
 mod error_locations;
 mod fixtures;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use biplane_model::{Object, ObjectId, Value};
 
+use super::definitions::{self, CLEANUP};
 use super::{Server, Store, field_manager, keep, metadata, start_deletion};
 use crate::cluster::{Part, Propagation};
 use crate::memory::store::Presentation;
@@ -20,6 +21,7 @@ const COLLECTOR: &str = "kube-controller-manager";
 pub(super) fn remove(store: &mut Store, id: &ObjectId) {
     store.server.terminating.remove(&Server::key(id.clone()));
     if let Some(object) = store.take(id) {
+        store.server.kinds.forget(&object);
         store.server.gone.push(object.uid().to_owned());
     }
 }
@@ -37,7 +39,9 @@ pub(super) fn collect(store: &mut Store) {
             let Some(object) = store.objects.get(id) else { return false };
             let finalizers = metadata::finalizers(object);
             let held = |name: &str| finalizers.iter().any(|f| f == name);
-            held(ORPHAN) || (held(FOREGROUND) && ready_to_go(store, object))
+            held(ORPHAN)
+                || (held(FOREGROUND) && ready_to_go(store, object))
+                || (held(CLEANUP) && definitions::can_go_on(store, object))
         });
         let holding = holding.cloned();
         let Some(id) = holding else { return };
@@ -47,6 +51,18 @@ pub(super) fn collect(store: &mut Store) {
                 release(store, &dependent, owner.uid());
             }
             drop_finalizer(store, &id, ORPHAN);
+            continue;
+        }
+        if metadata::finalizers(&owner).iter().any(|f| f == CLEANUP)
+            && definitions::can_go_on(store, &owner)
+        {
+            let instances = definitions::instances(store, &owner);
+            if instances.is_empty() {
+                drop_finalizer(store, &id, CLEANUP);
+            }
+            for instance in instances {
+                start_deletion(store, &instance, Propagation::Background);
+            }
             continue;
         }
         for dependent in dependents(store, owner.uid()) {

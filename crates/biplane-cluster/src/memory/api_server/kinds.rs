@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use biplane_model::{Gvk, Object, Value};
+use biplane_schema::crd;
 use biplane_schema::merge::{At, TypeRef, Versions};
 use biplane_schema::structural::{FieldError, Schema, SchemaError};
 
@@ -76,7 +77,7 @@ const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
     ("", "Secret", "secrets", true, false, false),
     ("", "Service", "services", true, false, true),
     ("", "ServiceAccount", "serviceaccounts", true, false, false),
-    ("apiextensions.k8s.io", CRD, "customresourcedefinitions", false, true, true),
+    (CRD_GROUP, CRD, "customresourcedefinitions", false, true, true),
     ("apps", "DaemonSet", "daemonsets", true, true, true),
     ("apps", "Deployment", "deployments", true, true, true),
     ("apps", "ReplicaSet", "replicasets", true, true, true),
@@ -92,7 +93,8 @@ const BUILT_IN: &[(&str, &str, &str, bool, bool, bool)] = &[
     ("rbac.authorization.k8s.io", "RoleBinding", "rolebindings", true, false, false),
 ];
 
-const CRD: &str = "CustomResourceDefinition";
+pub(super) const CRD: &str = crd::KIND;
+const CRD_GROUP: &str = "apiextensions.k8s.io";
 
 impl Kinds {
     /// Registers a definition. It replaces an earlier one of the same kind.
@@ -129,6 +131,14 @@ impl Kinds {
         };
         self.0.insert((group.to_owned(), kind.to_owned()), Arc::new(definition));
         Ok(())
+    }
+
+    /// Forgets the kind of a removed definition.
+    pub(super) fn forget(&mut self, crd: &Object) {
+        if is_definition(crd) {
+            let text = |path: &[&str]| crd.str_at(path).to_owned();
+            self.0.remove(&(text(&["spec", "group"]), text(&["spec", "names", "kind"])));
+        }
     }
 
     /// Registers the kind if the stored object is a definition. An invalid definition is ignored. A
@@ -220,7 +230,16 @@ fn guessed_plural(kind: &str) -> String {
     format!("{lower}{end}")
 }
 
+/// Whether an object is a CustomResourceDefinition.
+pub(super) fn is_definition(object: &Object) -> bool {
+    object.kind() == CRD && object.gvk().group == CRD_GROUP
+}
+
 impl Kind {
+    fn is_definition(&self) -> bool {
+        self.gvk.kind == CRD && self.gvk.group == CRD_GROUP
+    }
+
     fn version(&self, version: &str) -> Option<&Version> {
         self.definition.as_ref()?.versions.get(version)
     }
@@ -252,12 +271,18 @@ impl Kind {
     }
 
     pub(super) fn default(&self, object: &mut Object) {
+        if self.is_definition() {
+            crd::default(object);
+        }
         if let Some(schema) = self.schema() {
             schema.default(object);
         }
     }
 
     pub(super) fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
+        if self.is_definition() {
+            return crd::validate(object);
+        }
         self.schema().map(|schema| schema.validate(object, old)).unwrap_or_default()
     }
 

@@ -1,27 +1,34 @@
-//! Migrates composed resources from client-side to server-side apply, so that fields which are no
-//! longer desired are removed.
+//! Migrates objects from client-side to server-side apply, so that fields which are no longer
+//! desired are removed.
+//!
+//! It takes two steps: first all managers are removed, so that the next apply leaves everything
+//! that it does not mention to a manager of its own; then that manager is removed.
 
-use biplane_cluster::{Optional, Part, Patch, Write};
+use biplane_cluster::{Cluster, Optional, Part, Patch, Write};
 use biplane_model::{Object, Value};
 use biplane_schema::merge::BEFORE_FIRST_APPLY;
 use serde_json::json;
+use tokio::time::Instant;
 
-use super::pass::Pass;
-use super::persist::MANAGER;
-use super::write::COMPOSED_MANAGER;
+use crate::draft::MANAGER;
 use crate::failure::{Attempted, Failure};
 
-/// Migrates an object to server-side apply. Does nothing if it is already migrated.
-pub(super) async fn upgrade(pass: &Pass<'_>, object: &Object) -> Result<(), Failure> {
-    let Some((patch, what)) = patch(object) else { return Ok(()) };
+/// Migrates an object to server-side apply by the managers that `is_ours` knows. Returns the object
+/// as it is then if that took a write.
+pub(crate) async fn upgrade(
+    cluster: &dyn Cluster,
+    object: &Object,
+    is_ours: fn(&str) -> bool,
+    by: Instant,
+) -> Result<Option<Object>, Failure> {
+    let Some((patch, what)) = patch(object, is_ours) else { return Ok(None) };
     let (how, patch) = (Write::by(MANAGER), Patch::Json(patch));
-    let patched = pass.cluster().patch(&object.id(), Part::Main, &patch, &how, pass.by).await;
-    patched.optional().attempted(what)?;
-    Ok(())
+    let patched = cluster.patch(&object.id(), Part::Main, &patch, &how, by).await;
+    patched.optional().attempted(what)
 }
 
 /// Returns the required patch and its description, if one is required.
-fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
+fn patch(object: &Object, is_ours: fn(&str) -> bool) -> Option<(Vec<Value>, &'static str)> {
     object.at(&["metadata", "creationTimestamp"]).filter(|v| !v.is_null())?;
     // Without any managers, it is not known whether the object was migrated.
     let managers = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);
@@ -30,7 +37,7 @@ fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
         .iter()
         .map(|entry| entry.get("manager").and_then(Value::as_str).unwrap_or_default())
         .collect();
-    let ours = managers.iter().any(|manager| manager.starts_with(COMPOSED_MANAGER));
+    let ours = managers.iter().any(|manager| is_ours(manager));
     let before = managers.iter().rposition(|manager| *manager == BEFORE_FIRST_APPLY);
     let version = || {
         let version = object.resource_version();
@@ -63,6 +70,10 @@ mod tests {
             object.set_meta("creationTimestamp", "2024-01-01T00:00:00Z");
         }
         object
+    }
+
+    fn patch(object: &Object) -> Option<(Vec<Value>, &'static str)> {
+        super::patch(object, |manager| manager.starts_with("apiextensions.crossplane.io/composed"))
     }
 
     #[test]

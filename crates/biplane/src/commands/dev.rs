@@ -1,0 +1,171 @@
+//! `dev`: a control plane on this machine, with an API server of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use biplane_cluster::Cluster;
+use biplane_console::logging::{self, Format, Log};
+use biplane_console::{Progress, Stderr, Streams, signals};
+use biplane_controlplane::start::{self, Server, Settings};
+use biplane_controlplane::{composite, definitions, functions, init};
+use biplane_devenv::ApiServer;
+use biplane_engine::SystemClock;
+use biplane_function::Registry;
+use biplane_function::metrics::Metrics;
+use biplane_kube::Endpoint;
+use clap::Args;
+use tokio::sync::oneshot;
+use tracing_subscriber::filter::LevelFilter;
+
+use crate::values;
+
+const EXAMPLES: &str = "\
+Examples:
+  # Until Ctrl-C; nothing is left behind
+  biplane dev
+
+  # Keep everything in a folder, and go on with it the next time
+  biplane dev --data=./control-plane
+
+  # In another terminal, with the path that it prints
+  export KUBECONFIG=./control-plane/kubeconfig.yaml
+  kubectl apply -f xrd.yaml -f composition.yaml -f functions.yaml";
+
+/// Run a control plane on this machine, without Docker and without a cluster
+///
+/// Starts etcd, kube-apiserver and kube-controller-manager, installs the control plane's kinds, and
+/// runs the control plane. The functions in the box run in this process. The first start builds the
+/// Kubernetes programs, which needs Go and takes a while; they are kept.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Dev {
+    /// Folder in which everything is kept; without one, everything is removed at the end
+    #[arg(long, value_name = "FOLDER", value_parser = values::path)]
+    data: Option<PathBuf>,
+    /// Port of the API server; without one, any that is free
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+    /// Log what is being done
+    #[arg(short, long)]
+    debug: bool,
+}
+
+impl Dev {
+    /// Lines are for people. Without `--debug` there are only warnings.
+    pub fn log(&self, verbose: bool) -> Log {
+        let level = if verbose || self.debug { LevelFilter::DEBUG } else { LevelFilter::WARN };
+        Log { level, format: Format::Text }
+    }
+
+    /// Runs until the process is told to stop.
+    pub fn run(self, own: &Registry, streams: &mut Streams<'_>) -> anyhow::Result<()> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let runtime = logging::on_threads(builder.enable_all()).build();
+        let runtime = runtime.context("cannot start the runtime")?;
+        let ended = runtime.block_on(async {
+            let attempted = "cannot listen for signals";
+            let stop = signals::first_of(signals::of_servers()).context(attempted)?;
+            let at_once = signals::nth_of(2, signals::of_servers()).context(attempted)?;
+            tokio::select! {
+                ended = self.serve(own, streams, stop) => ended,
+                () = at_once => Ok(()),
+            }
+        });
+        runtime.shutdown_background();
+        ended
+    }
+
+    async fn serve(
+        &self,
+        own: &Registry,
+        streams: &mut Streams<'_>,
+        stop: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let mut stop = std::pin::pin!(stop);
+        let server = tokio::select! {
+            server = self.api_server(Voice::of(streams)) => server?,
+            () = &mut stop => return Ok(()),
+        };
+        let endpoint = Endpoint {
+            url: server.url.clone(),
+            ca_pem: server.ca_pem.clone(),
+            token: server.token.clone(),
+        };
+        let metrics = Metrics::default();
+        let options = biplane_kube::Options::default();
+        let (cluster, counters) = start::connect(&Server::At(endpoint), options, &metrics).await?;
+        let cluster: Arc<dyn Cluster> = Arc::new(cluster);
+        streams.say("Installing the kinds of the control plane...");
+        let wanted = init::Options { webhooks: None, ..init::Options::default() };
+        tokio::select! {
+            done = init::run(Arc::clone(&cluster), &SystemClock, &wanted) => done?,
+            () = &mut stop => return Ok(()),
+        }
+        let kubeconfig = server.kubeconfig.clone();
+        let voice = Voice::of(streams);
+        let ready = move || voice.say(&announcement(&kubeconfig));
+        start::run(cluster, counters, settings(own), &metrics, ready, stop).await?;
+        streams.say("Stopping...");
+        // Stops the servers, and removes what is not kept.
+        tokio::task::spawn_blocking(move || drop(server)).await?;
+        Ok(())
+    }
+
+    /// Starts the servers on a thread of its own: it may build them first, and an interrupt must not
+    /// wait for that.
+    async fn api_server(&self, voice: Voice) -> anyhow::Result<ApiServer> {
+        let mut options = ApiServer::options().controllers();
+        if let Some(folder) = &self.data {
+            options = options.data(folder.clone());
+        }
+        if let Some(port) = self.port {
+            options = options.port(port);
+        }
+        let (send, started) = oneshot::channel();
+        std::thread::spawn(move || {
+            let server = options.start_reporting(&mut |line| voice.say(line));
+            // Nobody waits for it after an interrupt.
+            let _ = send.send(server);
+        });
+        Ok(started.await.context("the thread that starts the servers has ended")??)
+    }
+}
+
+/// Tells the user something, from any thread.
+#[derive(Clone)]
+struct Voice {
+    stderr: Stderr,
+    progress: Progress,
+}
+
+impl Voice {
+    fn of(streams: &Streams<'_>) -> Self {
+        Self { stderr: streams.stderr.clone(), progress: streams.progress.clone() }
+    }
+
+    fn say(&self, line: &str) {
+        self.stderr.say(&self.progress, line);
+    }
+}
+
+fn announcement(kubeconfig: &Path) -> String {
+    format!(
+        "Ready. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl api-resources --api-group=apiextensions.crossplane.io\n\nCtrl-C ends it.",
+        kubeconfig.display()
+    )
+}
+
+fn settings(own: &Registry) -> Settings {
+    Settings {
+        skipping: biplane_cluster::Skipping::Skip,
+        composites: composite::Settings::default(),
+        definitions: definitions::Options::default(),
+        functions: functions::Options {
+            built_in: biplane_functions::registry().and(own),
+            in_process: true,
+            ..functions::Options::default()
+        },
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
