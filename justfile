@@ -37,6 +37,10 @@ torture *args:
 bench *args:
     cargo bench --workspace {{args}}
 
+# Measure what inspection adds to a function call.
+bench-recorder:
+    cargo bench --package biplane-runner --bench inspected
+
 # Look for known vulnerabilities in the dependencies. Needs a network and cargo-deny.
 advisories:
     cargo deny check advisories

@@ -1,7 +1,7 @@
 //! Runs the functions of a control plane: finds each by its FunctionRevision and calls it over gRPC,
 //! or computes it in this process.
 //!
-//! A step goes through, from the outside in: its time limit, the response cache if there is one, the
+//! A step goes through, from the outside in: the inspection if there is one, its time limit, the response cache if there is one, the
 //! fetching of what the function requires, and a bound on the calls of each function.
 
 mod certificates;
@@ -20,8 +20,11 @@ use biplane_function::{Function, Registry, status};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_runner::cached::{CacheMetrics, Now};
 use biplane_runner::grpc::Security;
+use biplane_runner::inspected;
 use biplane_runner::packaged::CallMetrics;
-use biplane_runner::{Cached, Call, Fetching, FunctionRunner, Packaged, Requirements, RunError};
+use biplane_runner::{
+    Cached, Call, Fetching, FunctionRunner, Inspection, Packaged, Requirements, RunError, stack,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -53,6 +56,8 @@ pub struct Options {
     pub step_limit: Option<Duration>,
     /// Where responses are kept.
     pub cache: Option<Cache>,
+    /// Emits what functions are given and what they answer, if that is wanted.
+    pub inspection: Option<Inspect>,
 }
 
 impl Default for Options {
@@ -65,8 +70,18 @@ impl Default for Options {
             certificates: None,
             step_limit: None,
             cache: None,
+            inspection: None,
         }
     }
+}
+
+/// How functions are inspected.
+#[derive(Clone, Debug)]
+pub struct Inspect {
+    /// Where emissions go, and what they are about.
+    pub options: inspected::Options,
+    /// The sources of time and randomness.
+    pub sources: inspected::Sources,
 }
 
 /// Where responses are kept.
@@ -143,7 +158,12 @@ impl Functions {
         requirements: Arc<dyn Requirements>,
         metrics: &Metrics,
     ) -> (Arc<dyn FunctionRunner>, Housekeeping) {
-        let fetching = Fetching::new(Arc::clone(self), requirements);
+        let inspection = self.options.inspection.as_ref().map(|Inspect { options, sources }| {
+            Inspection::over_socket(options, sources.clone(), Some(metrics))
+        });
+        let inspection = inspection.as_ref();
+        let calls = stack::inspected_calls(Arc::clone(self) as Arc<dyn FunctionRunner>, inspection);
+        let fetching = Fetching::new(calls, requirements);
         let mut cache = None;
         let inner: Arc<dyn FunctionRunner> = match &self.options.cache {
             None => Arc::new(fetching),
@@ -160,6 +180,7 @@ impl Functions {
             Some(limit) => Arc::new(StepLimit::new(inner, limit)),
             None => inner,
         };
+        let runner = stack::inspected(runner, inspection);
         (runner, Housekeeping { functions: Arc::clone(self), cache })
     }
 

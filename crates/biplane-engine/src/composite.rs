@@ -27,7 +27,6 @@ use biplane_model::condition::{
     Condition, RESPONSIVE, SYSTEM_TYPES, condition, conditions, set_conditions,
 };
 pub use biplane_model::layout::Layout;
-use biplane_model::pipeline::CompositionSpec;
 use biplane_model::{Object, ObjectId, Value, labels};
 use tokio::time::Instant;
 
@@ -157,7 +156,7 @@ impl Problem {
 }
 
 /// Prepares everything that composing needs: finalizer, Composition, revision, labels.
-async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, Problem> {
+async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<revision::Revision, Problem> {
     const INITIALIZE: &str = "InitializeCompositeResource";
     const ADD_FINALIZER: &str = "cannot add composite resource finalizer";
     const RESOLVE: &str = "SelectComposition";
@@ -206,7 +205,7 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<Arc<CompositionSpec>, P
             }
         })?;
     }
-    Ok(spec)
+    Ok(revision::Revision { object: revision, spec })
 }
 
 /// Reports a failure, writes pending changes if possible, and returns the error.

@@ -15,6 +15,8 @@ use biplane_model::pipeline::{Step, operation_steps};
 use biplane_model::typed::{self, tables};
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::function::v1::{RunFunctionRequest, Severity, State};
+use biplane_runner::Subject;
+use biplane_runner::notes::RunMemory;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -172,8 +174,16 @@ async fn run(pass: &Pass<'_>, operation: &mut Object) -> Result<(), Outcome> {
     mark(pass, operation, [Condition::new("ValidPipeline", "True", "ValidPipeline")]);
 
     let mut flow = Flow::default();
-    let pipeline_run =
-        Run { trace: pass.context.ids.uuid(), deadline: pass.by, step_timeout: None };
+    let pipeline_run = Run {
+        trace: pass.context.ids.uuid(),
+        deadline: pass.by,
+        step_timeout: None,
+        subject: Subject::Operation {
+            name: operation.name().to_owned(),
+            uid: operation.uid().to_owned(),
+        },
+        memory: RunMemory::default(),
+    };
     for (index, step) in steps.iter().enumerate() {
         let request = request(pass, step, flow).await?;
         let response = pipeline::call(pass.context, &pipeline_run, index, step, request).await;

@@ -15,7 +15,8 @@ use biplane_proto::function::v1::{
     Capability, CredentialData, Credentials, RequestMeta, Resources, RunFunctionRequest,
     RunFunctionResponse, Schema, State, credentials,
 };
-use biplane_runner::Call;
+use biplane_runner::notes::{Notes, RunMemory};
+use biplane_runner::{Call, Subject};
 use tokio::time::Instant;
 
 use crate::context::Context;
@@ -156,6 +157,10 @@ pub struct Run {
     pub deadline: Instant,
     /// The time limit of one step.
     pub step_timeout: Option<Duration>,
+    /// What the pipeline belongs to.
+    pub subject: Subject,
+    /// What wrappers around the functions remember.
+    pub memory: RunMemory,
 }
 
 /// Sets the tag of the request and calls the function of the step.
@@ -178,6 +183,9 @@ pub async fn call(
         trace: run.trace.clone(),
         iteration: 0,
         deadline: Some(limit.map_or(run.deadline, |limit| limit.min(run.deadline))),
+        subject: Some(run.subject.clone()),
+        memory: run.memory.clone(),
+        notes: Notes::default(),
     };
     Ok(context.runner.run(&call, request).await?)
 }

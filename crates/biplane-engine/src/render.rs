@@ -16,7 +16,7 @@ use biplane_proto::render::v1alpha1::{
     CronOperationOutput, FunctionInput, RenderRequest, RenderResponse, ResponseMeta,
     WatchOperationOutput, render_request::Input, render_response::Output,
 };
-use biplane_runner::{ConnectError, Connections, FunctionRunner, Named};
+use biplane_runner::{ConnectError, Connections, FunctionRunner, Inspection, Named};
 
 use crate::failure::Fatal;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
@@ -32,6 +32,8 @@ pub struct Settings {
     pub ids: Arc<dyn Ids>,
     /// The time limit.
     pub timeout: Duration,
+    /// Emits what functions are given and what they answer, if that is wanted.
+    pub inspection: Option<Inspection>,
 }
 
 impl std::fmt::Debug for Settings {
@@ -47,6 +49,7 @@ impl Default for Settings {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
             timeout: crate::reconcile::TIMEOUT,
+            inspection: None,
         }
     }
 }

@@ -3,7 +3,6 @@
 mod handler;
 mod metrics;
 mod scrape;
-mod words;
 
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -15,11 +14,10 @@ use tokio::task::JoinHandle;
 
 use crate::function::Function;
 use crate::metrics::Metrics;
-use crate::server::{self, Limits, Listener, ReloadingTls};
+use crate::server::{self, Limits, Listener, ReloadingTls, Words};
 use crate::tls;
 
 use handler::{Dialect, Handler, Runs};
-use words::Words;
 
 pub use crate::server::Network;
 pub use metrics::ServerMetrics;

@@ -6,6 +6,7 @@ mod certificates;
 mod connection;
 mod listen;
 mod plain_http;
+mod words;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -20,8 +21,9 @@ use accept::Admission;
 
 pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
-pub use listen::{ListenError, Listener, Network};
+pub use listen::{ListenError, Listener, Network, ReplaceError};
 pub use plain_http::{Page, PlainHttp};
+pub use words::Words;
 
 /// What one peer, and all of them together, may take of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]

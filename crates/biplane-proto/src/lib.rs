@@ -6,6 +6,7 @@
 mod backwards;
 pub mod deterministic;
 pub mod json;
+pub mod redact;
 pub mod structs;
 pub mod time;
 

@@ -109,6 +109,30 @@ fn all_digits(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Fails for times that a message cannot hold.
+impl TryFrom<std::time::SystemTime> for Timestamp {
+    type Error = std::num::TryFromIntError;
+
+    fn try_from(time: std::time::SystemTime) -> Result<Self, Self::Error> {
+        match time.duration_since(std::time::UNIX_EPOCH) {
+            Ok(since) => Ok(Self {
+                seconds: since.as_secs().try_into()?,
+                nanos: since.subsec_nanos().try_into()?,
+            }),
+            Err(before) => {
+                let before = before.duration();
+                let nanos: i32 = before.subsec_nanos().try_into()?;
+                let seconds = i64::try_from(before.as_secs())?;
+                Ok(if nanos == 0 {
+                    Self { seconds: -seconds, nanos: 0 }
+                } else {
+                    Self { seconds: -seconds - 1, nanos: 1_000_000_000 - nanos }
+                })
+            }
+        }
+    }
+}
+
 impl From<std::time::Duration> for Duration {
     fn from(span: std::time::Duration) -> Self {
         let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX);

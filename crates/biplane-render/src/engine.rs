@@ -11,11 +11,11 @@ use biplane_console::Deadline;
 use biplane_engine::FixedClock;
 use biplane_engine::composite::report::{Missing, NotYet};
 use biplane_engine::render::{RenderError, Settings};
-use biplane_engine::sources::CountingIds;
+use biplane_engine::sources::{CountingIds, Ids, SystemIds};
 use biplane_proto::render::v1alpha1::{
     Event, RenderRequest, RenderResponse, render_response::Output,
 };
-use biplane_runner::FunctionRunner;
+use biplane_runner::{FunctionRunner, Inspection};
 use biplane_runtime::{Engine, Runners, Subject};
 
 use crate::RENDER_TIME;
@@ -29,11 +29,12 @@ pub(crate) async fn render(
     runners: &Runners,
     deadline: Deadline,
     timing: &Timing,
+    inspection: Option<&Inspection>,
 ) -> Result<RenderResponse> {
     deadline.check().context(subject.attempted())?;
     match engine {
         Engine::BuiltIn => {
-            let render = built_in(request, timing.runner(runners.named()), deadline);
+            let render = built_in(request, timing.runner(runners.named()), deadline, inspection);
             runners.unless_interrupted(render).await
         }
         Engine::Binary(binary) => {
@@ -74,14 +75,37 @@ async fn built_in(
     request: RenderRequest,
     runner: Arc<dyn FunctionRunner>,
     deadline: Deadline,
+    inspection: Option<&Inspection>,
 ) -> Result<RenderResponse> {
     let clock = FixedClock(RENDER_TIME.parse()?);
     // Random ids are replaced by a counter, so that the same input gives the same output.
-    let ids = Arc::new(CountingIds::default());
-    let settings = Settings { clock: Arc::new(clock), ids, timeout: deadline.remaining() };
+    let ids: Arc<dyn Ids> = match inspection {
+        Some(_) => Arc::new(TracedIds::default()),
+        None => Arc::new(CountingIds::default()),
+    };
+    let timeout = deadline.remaining();
+    let inspection = inspection.cloned();
+    let settings = Settings { clock: Arc::new(clock), ids, timeout, inspection };
     match biplane_engine::render::render(request, runner, &settings).await {
         Ok(response) => Ok(response),
         Err(RenderError::Fatal { text, .. } | RenderError::Failed(text)) => Err(anyhow!(text)),
+    }
+}
+
+/// Counts like [`CountingIds`], but UUIDs are random. They are the trace ids of runs, by which a
+/// receiver of emissions tells one run from another, and they are not printed.
+#[derive(Debug, Default)]
+struct TracedIds(CountingIds);
+
+impl Ids for TracedIds {
+    fn uuid(&self) -> String {
+        // The numbers after it are those of a render that is not inspected.
+        self.0.uuid();
+        SystemIds.uuid()
+    }
+
+    fn number(&self) -> u64 {
+        self.0.number()
     }
 }
 

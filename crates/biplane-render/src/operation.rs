@@ -192,8 +192,10 @@ impl OperationRender {
         let waiting = streams.progress.wait(|| format!("{rendered} to be rendered"));
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Operation;
+        let inspection = self.function.inspection.as_ref();
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, &timing).await;
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+                .await;
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));
         let response = response.map_err(|error| {

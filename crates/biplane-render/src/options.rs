@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use biplane_manifest::Line;
+use biplane_runner::Inspection;
 
 /// How documents are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub struct FunctionOptions {
     pub required_resources: Vec<PathBuf>,
     /// OpenAPI documents with the schemas that functions may require.
     pub required_schemas: Option<PathBuf>,
+    /// Emits what functions are given and what they answer, if that is wanted. Only the built-in
+    /// engine does it.
+    pub inspection: Option<Inspection>,
 }
 
 /// What is printed, and how.

@@ -69,6 +69,7 @@ impl<R: FunctionRunner> FunctionRunner for Cached<R> {
             Ok(response) => {
                 tracing::debug!(name = function, "RunFunctionResponse cache hit");
                 self.metrics.hit(function, started.elapsed());
+                call.notes.cached();
                 return Ok(response);
             }
             Err(miss) => self.missed(function, &miss),

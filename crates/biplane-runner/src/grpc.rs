@@ -20,6 +20,7 @@ use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 use balance::{Balance, Member};
 use dial::Ready;
+pub(crate) use dial::dial_text;
 use failure::{Failure, classify};
 
 pub use dial::Security;

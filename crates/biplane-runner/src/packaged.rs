@@ -146,6 +146,7 @@ impl<E: Endpoints> FunctionRunner for Packaged<E> {
             .client(function)
             .await
             .map_err(|e| RunError::NoClient { function: function.to_owned(), source: e.into() })?;
+        call.notes.revision(&endpoint.revision);
         let timer = self.metrics.start_call(function, &endpoint);
         let answer = client.call_by(request, call.deadline, &timer).await;
         answer.map_err(|status| RunError::Installed { function: function.to_owned(), status })

@@ -8,6 +8,7 @@ use biplane_function::Status;
 use biplane_go::fmt::quote;
 use tokio::time::Instant;
 
+use crate::notes::{Notes, RunMemory};
 use crate::status;
 use crate::v1::{
     ResourceSelector, Resources, RunFunctionRequest, RunFunctionResponse, Schema, SchemaSelector,
@@ -29,6 +30,29 @@ pub struct Call {
     /// The deadline. All calls of a step share it. The caller can also cancel a call by dropping
     /// it.
     pub deadline: Option<Instant>,
+    /// What the pipeline belongs to, if the caller says so.
+    pub subject: Option<Subject>,
+    /// What wrappers remember from one call of the run to the next.
+    pub memory: RunMemory,
+    /// What runners tell the wrappers around them about this call.
+    pub notes: Notes,
+}
+
+/// What a pipeline belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A composite resource, which every request contains.
+    Composition {
+        /// The name of its Composition. Empty if it is not known.
+        name: String,
+    },
+    /// An Operation.
+    Operation {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+    },
 }
 
 /// Calls functions.

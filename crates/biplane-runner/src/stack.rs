@@ -3,14 +3,19 @@
 //! A command calls a function through, from the outside in:
 //!
 //! ```text
-//! Fetching ─ Timed ─ Named ┬ Reported ─ Supervised | GrpcRunner | Direct
-//!                          └ ContextHelper
+//! Inspected ─ Fetching ─ Timed ─ Named ┬ Reported ─ Supervised | GrpcRunner | Direct
+//!                                      └ ContextHelper
 //! ```
+//!
+//! A control plane has its time limit and its cache between `Inspected` and `Fetching`. If each
+//! iteration is inspected, another `Inspected` is directly below `Fetching`, and the outermost one
+//! only sees what the cache answers.
 
 use std::sync::Arc;
 
+use crate::inspected::{Granularity, When};
 use crate::runner::{Call, FunctionRunner, Requirements};
-use crate::{Fetching, Named, Reported, Timed, Timings};
+use crate::{Fetching, Inspected, Inspection, Named, Reported, Timed, Timings};
 
 /// A function whose calls are reported while they last.
 pub fn reported<G: Send + 'static>(
@@ -34,4 +39,40 @@ pub fn of_reconciler(
     requirements: impl Requirements + 'static,
 ) -> Arc<dyn FunctionRunner> {
     Arc::new(Fetching::new(functions, requirements))
+}
+
+/// The functions as a reconciler without a cache calls them, inspected if it is wanted.
+pub fn of_inspected_reconciler(
+    functions: Arc<dyn FunctionRunner>,
+    requirements: impl Requirements + 'static,
+    inspection: Option<&Inspection>,
+) -> Arc<dyn FunctionRunner> {
+    inspected(of_reconciler(inspected_calls(functions, inspection), requirements), inspection)
+}
+
+/// Inspects the steps of pipelines, around everything else. If each iteration is inspected, only
+/// what a cache answers is left to inspect here.
+pub fn inspected(
+    functions: Arc<dyn FunctionRunner>,
+    inspection: Option<&Inspection>,
+) -> Arc<dyn FunctionRunner> {
+    let Some(inspection) = inspection else { return functions };
+    let when = match inspection.granularity() {
+        Granularity::Step => When::Always,
+        Granularity::Iteration => When::Cached,
+    };
+    Arc::new(Inspected::new(functions, inspection.clone(), when))
+}
+
+/// Inspects the calls that a step consists of, directly below [`Fetching`], if each is inspected.
+pub fn inspected_calls(
+    functions: Arc<dyn FunctionRunner>,
+    inspection: Option<&Inspection>,
+) -> Arc<dyn FunctionRunner> {
+    match inspection {
+        Some(inspection) if inspection.granularity() == Granularity::Iteration => {
+            Arc::new(Inspected::new(functions, inspection.clone(), When::Always))
+        }
+        _ => functions,
+    }
 }

@@ -16,11 +16,13 @@ use biplane_function::Registry;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::commands::changelogs::ChangeLogs;
 use crate::commands::completions::Completions;
 use crate::commands::config::ConfigCommand;
 use crate::commands::core::Core;
 use crate::commands::dev::Dev;
 use crate::commands::function::{self, Function};
+use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, OperationRender};
@@ -37,6 +39,10 @@ Examples:
 
   # All about a command
   biplane render --help";
+const CHANGE_LOGS_EXAMPLES: &str = "\
+Examples:
+  # Print what a provider did, as its sidecar
+  biplane changelogs serve";
 const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
@@ -52,6 +58,10 @@ const FUNCTION_EXAMPLES: &str = "\
 Examples:
   # Serve a function of the box to whoever asks at port 9443
   biplane function serve patch-and-transform --insecure";
+const INSPECTOR_EXAMPLES: &str = "\
+Examples:
+  # Print what pipelines emit, as the sidecar of a control plane
+  biplane inspector serve";
 const OPERATION_EXAMPLES: &str = "\
 Examples:
   # What an Operation would do
@@ -74,6 +84,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Work with what providers did to the outside world
+    #[command(name = "changelogs", subcommand, after_help = CHANGE_LOGS_EXAMPLES)]
+    ChangeLogs(ChangeLogs),
     Completions(Completions),
     /// Work with Compositions
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
@@ -86,6 +99,9 @@ enum Command {
     /// Work with the functions in the box
     #[command(subcommand, after_help = FUNCTION_EXAMPLES)]
     Function(Function),
+    /// Work with what pipelines emit
+    #[command(subcommand, after_help = INSPECTOR_EXAMPLES)]
+    Inspector(Inspector),
     Man(Man),
     /// Work with Operations
     #[command(subcommand, after_help = OPERATION_EXAMPLES)]
@@ -278,9 +294,11 @@ impl Command {
     /// The log settings of the command.
     fn log(&self, verbose: bool) -> Log {
         match self {
+            Self::ChangeLogs(change_logs) => change_logs.log(verbose),
             Self::Core(core) => core.log(verbose),
             Self::Dev(dev) => dev.log(verbose),
             Self::Function(function) => function.log(verbose),
+            Self::Inspector(inspector) => inspector.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
             _ => Log::when_asked(verbose),
         }
@@ -331,7 +349,9 @@ fn dispatch(
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
         | Command::Beta(Beta::Render(render)) => render.run(environment, streams),
+        Command::ChangeLogs(change_logs) => change_logs.run(),
         Command::Function(function) => function.run(&environment.own),
+        Command::Inspector(inspector) => inspector.run(),
         Command::Internal(internal) => internal.run(streams),
         Command::Man(man) => man.run(whole(&environment.own), streams),
         Command::Operation(Operation::Render(render))

@@ -1,11 +1,14 @@
 //! The commands, one module each.
 
+pub mod changelogs;
 pub mod completions;
 pub mod config;
 pub mod core;
 pub mod dev;
 pub mod function;
+pub mod inspector;
 pub mod internal;
 pub mod man;
 pub mod render;
+mod sidecar;
 pub mod version;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use biplane_function::Registry;
+use biplane_runner::inspected;
 use biplane_runtime::docker;
 
 /// The part of the environment that affects the program itself.
@@ -18,6 +19,8 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// `SHELL`: the user's login shell.
     pub shell: Option<PathBuf>,
+    /// `PIPELINE_INSPECTOR_SOCKET`: where emissions go.
+    pub inspector_socket: Option<PathBuf>,
     /// The user's own functions, which run in process like the built-in ones.
     pub own: Registry,
     /// Docker's variables.
@@ -36,6 +39,7 @@ impl Environment {
             cache_home: path("XDG_CACHE_HOME"),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
             shell: path("SHELL"),
+            inspector_socket: path(inspected::SOCKET_VARIABLE),
             own: Registry::default(),
             docker: docker::Environment::of_process(),
         }

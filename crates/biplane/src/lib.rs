@@ -5,4 +5,5 @@ pub mod commands;
 pub mod config;
 pub mod environment;
 pub mod exit;
+mod inspection;
 pub mod values;

@@ -20,6 +20,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-controlplane", 3),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
+    ("biplane-recorder", 3),
     ("biplane-render", 3),
     ("biplane-runtime", 3),
     ("biplane", 4),

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use biplane_cluster::{Apply, Part, ReadError};
 use biplane_go::fmt::quote;
-use biplane_model::Object;
-use biplane_model::pipeline::{CompositionSpec, Step};
+use biplane_model::pipeline::Step;
+use biplane_model::{Object, labels};
 use biplane_proto::function::v1::{Ready, ResourceSelector, RunFunctionRequest, State};
+use biplane_runner::Subject;
+use biplane_runner::notes::RunMemory;
 
 use super::behaviour::Writing;
 use super::dependencies::{Requirement, Tracked};
@@ -15,6 +17,7 @@ use super::outcome::{ComposeError, Composed};
 use super::pass::{Pass, XR};
 use super::persist::COMPOSITE_MANAGER;
 use super::report::Report;
+use super::revision::Revision;
 use super::{Layout, desired, observe, write};
 use crate::failure::{Attempted, Failure};
 use crate::managed_fields;
@@ -43,7 +46,7 @@ pub(super) struct Outcome {
 pub(super) async fn compose(
     pass: &Pass<'_>,
     xr: &mut XR,
-    revision: &CompositionSpec,
+    revision: &Revision,
 ) -> Result<Outcome, ComposeError> {
     let observed = observe::composed(pass, &xr.object)
         .await
@@ -162,15 +165,22 @@ pub(super) fn undeclared(paths: &[String]) -> String {
 async fn run_pipeline(
     pass: &Pass<'_>,
     xr: &Object,
-    revision: &CompositionSpec,
+    revision: &Revision,
     observed: &State,
     outcome: &mut Outcome,
 ) -> Result<Flow, ComposeError> {
     let context = pass.context();
     let step_timeout = pass.behaviour().step_timeout;
-    let run = Run { trace: context.ids.uuid(), deadline: pass.by, step_timeout };
+    let name = revision.object.str_at(&["metadata", "labels", labels::COMPOSITION_NAME]);
+    let run = Run {
+        trace: context.ids.uuid(),
+        deadline: pass.by,
+        step_timeout,
+        subject: Subject::Composition { name: name.to_owned() },
+        memory: RunMemory::default(),
+    };
     let mut flow = Flow::default();
-    for (index, step) in revision.pipeline.iter().enumerate() {
+    for (index, step) in revision.spec.pipeline.iter().enumerate() {
         let requirements = &mut outcome.tracked.requirements;
         let request = request(pass, xr, step, observed, flow, requirements).await?;
         let response = pipeline::call(context, &run, index, step, request).await.attempted(

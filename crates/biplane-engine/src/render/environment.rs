@@ -54,7 +54,11 @@ impl RenderEnvironment {
         let context = Context {
             cluster: cluster.clone(),
             events: cluster.clone(),
-            runner: stack::of_reconciler(runner, requirements.clone()),
+            runner: stack::of_inspected_reconciler(
+                runner,
+                requirements.clone(),
+                settings.inspection.as_ref(),
+            ),
             requirements: requirements.clone(),
             clock: settings.clock.clone(),
             ids: settings.ids.clone(),

@@ -13,6 +13,7 @@ mod defining;
 mod defining_crashes;
 mod defining_recorded;
 mod disturbed;
+mod emissions;
 mod indexing;
 mod operations;
 mod plane;

@@ -63,6 +63,17 @@ pub enum ListenError {
     System(#[from] io::Error),
 }
 
+/// Why a socket could not take the place of another.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplaceError {
+    /// What is there could not be removed.
+    #[error("{0}")]
+    Remove(#[source] ListenError),
+    /// The socket could not be made.
+    #[error("{0}")]
+    Listen(#[source] ListenError),
+}
+
 /// A socket that accepts connections.
 #[derive(Debug)]
 pub(super) enum Socket {
@@ -113,6 +124,26 @@ impl Listener {
                 Ok(Self { socket: Socket::Unix(listener), target, file: Some(file) })
             }
         }
+    }
+
+    /// Listens on a Unix socket with a mode. A socket that is there is replaced, even if somebody
+    /// listens on it: sidecars do this, whose last process may not have ended yet.
+    pub async fn replace(path: &Path, mode: u32) -> Result<Self, ReplaceError> {
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if !found.file_type().is_socket() => {
+                return Err(ReplaceError::Remove(ListenError::NotASocket(path.to_owned())));
+            }
+            Ok(_) => std::fs::remove_file(path).map_err(|e| ReplaceError::Remove(e.into()))?,
+            // If it cannot be seen, binding says why.
+            Err(_) => {}
+        }
+        let bound = async {
+            let absolute = std::path::absolute(path)?;
+            let (listener, file) = bind_at(path, &absolute, mode)?;
+            let target = format!("unix://{}", absolute.display());
+            Ok(Self { socket: Socket::Unix(listener), target, file: Some(file) })
+        };
+        bound.await.map_err(|error: io::Error| ReplaceError::Listen(error.into()))
     }
 
     /// Returns the gRPC target of the listener.
@@ -168,8 +199,12 @@ async fn bind_unix(
     absolute: &Path,
 ) -> Result<(UnixListener, SocketFile), ListenError> {
     make_room(given).await?;
+    Ok(bind_at(given, absolute, SOCKET_MODE)?)
+}
+
+fn bind_at(given: &Path, absolute: &Path, mode: u32) -> io::Result<(UnixListener, SocketFile)> {
     let socket = UnixSocket::new_stream()?;
-    let mode = || std::fs::Permissions::from_mode(SOCKET_MODE);
+    let mode = || std::fs::Permissions::from_mode(mode);
     // On Linux, the file gets the mode that the socket has before it is bound, so that there is no
     // moment in which others may connect. Other systems refuse this.
     if let Ok(unbound) = socket.as_fd().try_clone_to_owned() {

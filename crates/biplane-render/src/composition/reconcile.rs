@@ -103,8 +103,10 @@ impl CompositionRender {
         };
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Composite;
+        let inspection = self.function.inspection.as_ref();
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, &timing).await;
+            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+                .await;
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
         }

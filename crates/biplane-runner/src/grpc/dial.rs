@@ -135,6 +135,11 @@ fn go_tls(error: &io::Error, server_name: &str) -> String {
     }
 }
 
+/// Says that a Unix socket cannot be reached, like Go's gRPC.
+pub(crate) fn dial_text(path: &std::path::Path, error: &io::Error) -> String {
+    format!("transport: Error while dialing: dial unix {}: {}", path.display(), go_io(error))
+}
+
 /// Formats an I/O error like Go.
 pub(crate) fn go_io(error: &io::Error) -> String {
     match error.kind() {

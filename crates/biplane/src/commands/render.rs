@@ -9,10 +9,13 @@ mod operation;
 pub use composition::CompositionRender;
 pub use operation::OperationRender;
 
+use biplane_console::Streams;
 use biplane_console::error::INTERRUPTED;
 use biplane_render::Watched;
+use biplane_runner::Inspection;
 
 use crate::exit::{Exit, USAGE_ERROR};
+use flags::{EngineFlags, FunctionFlags};
 
 /// A usage error.
 fn refuse<T>(text: impl Into<String>) -> Result<T, Exit> {
@@ -30,4 +33,23 @@ fn end_of_watch(watched: Watched) -> Result<(), Exit> {
         Watched::Interrupted => Err(Exit { code: INTERRUPTED, text: String::new() }),
         Watched::Unread => Ok(()),
     }
+}
+
+/// Fails if `--inspect` is combined with another engine, which would call functions itself.
+fn check_inspect(functions: &FunctionFlags, engine: &EngineFlags) -> Result<(), Exit> {
+    match engine.chosen_with() {
+        Some(flag) if functions.inspect.is_some() => {
+            refuse(format!("--inspect and {flag} can't be used together"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says which emissions did not arrive. They do not fail a render.
+fn report_emissions(inspection: Option<&Inspection>, streams: &mut Streams<'_>) {
+    let Some(failures) = inspection.map(Inspection::failures).filter(|f| f.count > 0) else {
+        return;
+    };
+    let s = if failures.count == 1 { "" } else { "s" };
+    streams.say(&format!("{} emission{s} did not arrive: {}", failures.count, failures.last));
 }

@@ -29,6 +29,7 @@ mod project;
 mod registry;
 mod resolving;
 mod secrets;
+mod sidecars;
 mod support;
 mod until_stable;
 mod usage;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use biplane_runner::inspected::{DEFAULT_SOCKET, SOCKET_VARIABLE};
 use clap::{ArgAction, Args};
 
 use crate::values;
@@ -95,6 +96,12 @@ pub(super) struct Features {
     /// The longest time that an answer is kept
     #[arg(long, env = "XFN_CACHE_MAX_TTL", value_name = "DURATION", default_value = "24h", value_parser = values::duration)]
     pub(super) xfn_cache_max_ttl: Duration,
+    /// Emit what functions are given and what they answer to a Pipeline Inspector
+    #[arg(long)]
+    pub(super) enable_pipeline_inspector: bool,
+    /// The socket of the Pipeline Inspector
+    #[arg(long, env = SOCKET_VARIABLE, value_name = "PATH", default_value = DEFAULT_SOCKET)]
+    pub(super) pipeline_inspector_socket: PathBuf,
     /// Do not send applies that would change nothing
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = values::boolean)]
@@ -125,8 +132,6 @@ pub(super) struct Ignored {
     tls_server_secret_name: Option<String>,
     #[arg(long, hide = true, env = "TLS_SERVER_CERTS_DIR")]
     tls_server_certs_dir: Option<String>,
-    #[arg(long, hide = true, env = "PIPELINE_INSPECTOR_SOCKET")]
-    pipeline_inspector_socket: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     restrict_namespaced_events: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -139,8 +144,6 @@ pub(super) struct Ignored {
     enable_signature_verification: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     enable_operations: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    enable_pipeline_inspector: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     enable_provider_deletion_protection: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -166,14 +169,12 @@ impl Ignored {
             ("--webhook-port", &self.webhook_port),
             ("--tls-server-secret-name", &self.tls_server_secret_name),
             ("--tls-server-certs-dir", &self.tls_server_certs_dir),
-            ("--pipeline-inspector-socket", &self.pipeline_inspector_socket),
             ("--restrict-namespaced-events", &self.restrict_namespaced_events),
             ("--watch-cache-namespaced", &self.watch_cache_namespaced),
             ("--enable-dependency-version-upgrades", &self.enable_dependency_version_upgrades),
             ("--enable-dependency-version-downgrades", &self.enable_dependency_version_downgrades),
             ("--enable-signature-verification", &self.enable_signature_verification),
             ("--enable-operations", &self.enable_operations),
-            ("--enable-pipeline-inspector", &self.enable_pipeline_inspector),
             ("--enable-provider-deletion-protection", &self.enable_provider_deletion_protection),
             ("--enable-deployment-runtime-configs", &self.enable_deployment_runtime_configs),
             ("--enable-usages", &self.enable_usages),

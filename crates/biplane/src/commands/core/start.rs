@@ -17,6 +17,7 @@ use clap::Args;
 
 use super::flags::{Features, Identity, Ignored, Network, Pace, Refused};
 use super::runtime::Runtimes;
+use crate::inspection;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -167,6 +168,9 @@ impl Start {
                 certificates,
                 step_limit: Some(pace.function_timeout).filter(|limit| !limit.is_zero()),
                 cache,
+                inspection: features.enable_pipeline_inspector.then(|| {
+                    inspection::of_control_plane(features.pipeline_inspector_socket.clone())
+                }),
                 ..functions::Options::default()
             },
         }

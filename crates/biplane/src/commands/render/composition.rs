@@ -11,7 +11,7 @@ use biplane_runtime::Subject;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::{check_watch, end_of_watch, refuse};
+use super::{check_inspect, check_watch, end_of_watch, refuse, report_emissions};
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::values;
@@ -130,7 +130,9 @@ impl CompositionRender {
     pub fn run(&self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
         let render = self.plan(environment)?;
         if !self.watch {
-            return render.run(streams);
+            let rendered = render.run(streams);
+            report_emissions(render.function.inspection.as_ref(), streams);
+            return rendered;
         }
         check_watch(render.reads_stdin())?;
         Ok(end_of_watch(render.watch(streams)?)?)
@@ -153,6 +155,7 @@ impl CompositionRender {
             }
             _ => return refuse("--xrs takes the place of the composite resource argument"),
         };
+        check_inspect(&self.function, &self.engine)?;
         let until_stable = self.until_stable.then(|| UntilStable {
             max_rounds: self.max_rounds,
             compositions: self.compositions.clone(),
@@ -177,6 +180,9 @@ impl CompositionRender {
     fn check_v1(&self) -> Result<(), Exit> {
         if self.until_stable {
             return refuse("--until-stable and --output-format=v1 can't be used together");
+        }
+        if self.function.inspect.is_some() {
+            return refuse("--inspect and --output-format=v1 can't be used together");
         }
         match self.engine.chosen_with() {
             Some(flag) => refuse(format!(

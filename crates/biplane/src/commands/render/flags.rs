@@ -9,6 +9,7 @@ use biplane_runtime::{Engine, EngineOptions, Subject};
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::environment::Environment;
+use crate::inspection;
 use crate::values;
 
 /// When to pull an image.
@@ -120,6 +121,11 @@ pub(super) struct FunctionFlags {
     #[arg(short = 'f', long, value_name = "PATH", default_value = "crossplane-project.yaml",
         value_parser = values::path)]
     pub project_file: PathBuf,
+    /// Emit what functions are given and what they answer to the Pipeline Inspector at a socket,
+    /// without secrets
+    #[arg(long, value_name = "SOCKET", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", hide_default_value = true)]
+    pub inspect: Option<String>,
 }
 
 impl FunctionFlags {
@@ -150,6 +156,11 @@ impl FunctionFlags {
             credentials: self.function_credentials.clone(),
             required_resources: values::paths(&self.required_resources),
             required_schemas: required_schemas.cloned(),
+            inspection: self.inspect.as_ref().map(|socket| {
+                let given = Some(socket).filter(|socket| !socket.is_empty());
+                let given = given.map(|socket| values::at_home(socket));
+                inspection::to_socket(given.or_else(|| environment.inspector_socket.clone()))
+            }),
         }
     }
 }

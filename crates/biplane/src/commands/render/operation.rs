@@ -9,7 +9,7 @@ use biplane_runtime::Subject;
 use clap::{Args, ValueEnum};
 
 use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
-use super::{check_watch, end_of_watch};
+use super::{check_inspect, check_watch, end_of_watch, report_emissions};
 use crate::environment::Environment;
 use crate::values;
 
@@ -74,9 +74,12 @@ enum OutputFormat {
 impl OperationRender {
     /// Renders and prints.
     pub fn run(&self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
+        check_inspect(&self.function, &self.engine)?;
         let render = self.plan(environment);
         if !self.watch {
-            return render.run(streams);
+            let rendered = render.run(streams);
+            report_emissions(render.function.inspection.as_ref(), streams);
+            return rendered;
         }
         check_watch(render.reads_stdin())?;
         Ok(end_of_watch(render.watch(streams)?)?)

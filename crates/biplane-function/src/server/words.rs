@@ -12,14 +12,15 @@ use crate::status;
 
 /// Wraps a service and rewrites its error statuses.
 #[derive(Clone, Debug)]
-pub(super) struct Words<S> {
+pub struct Words<S> {
     inner: S,
     /// The known services.
     services: Arc<[&'static str]>,
 }
 
 impl<S> Words<S> {
-    pub(super) fn new(inner: S, services: Arc<[&'static str]>) -> Self {
+    /// Wraps a service. `services` are the names of all services of the server.
+    pub fn new(inner: S, services: Arc<[&'static str]>) -> Self {
         Self { inner, services }
     }
 }

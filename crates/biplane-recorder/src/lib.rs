@@ -1,0 +1,15 @@
+//! Receives what control planes and providers report: what functions were given and what they
+//! answered (the Pipeline Inspector), and what providers did to the outside world (Change Logs).
+
+pub mod emission;
+pub mod line;
+pub mod output;
+pub mod print;
+pub mod receive;
+pub mod serve;
+
+pub use emission::{Dialect, Emission};
+pub use line::Format;
+pub use output::Output;
+pub use print::{ChangePrinter, EmissionPrinter};
+pub use receive::{Changes, Receiver, TakeChange, TakeEmission};

@@ -1,0 +1,9 @@
+//! Tests of the sidecars over their sockets.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap fails the test
+
+mod life_cycle;
+mod peers;
+mod planted;
+mod recordings;
+mod world;
