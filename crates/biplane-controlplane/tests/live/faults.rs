@@ -1,0 +1,1 @@
+//! Tests with API servers and watches that fail.
