@@ -119,7 +119,7 @@ impl Run<'_> {
     }
 
     fn kubectl(&self) -> Command {
-        let mut command = self.world.server.kubectl().unwrap();
+        let mut command = self.world.kubectl();
         command.current_dir(self.folder).env("KUBECACHEDIR", self.folder.join("cache"));
         command
     }

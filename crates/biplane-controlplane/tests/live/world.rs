@@ -1,5 +1,7 @@
 //! Real API servers with a control plane of this process, which runs the functions in the box.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -27,6 +29,7 @@ pub(crate) struct World {
     pub(crate) server: ApiServer,
     pub(crate) client: Client,
     controllers: Mutex<()>,
+    kubectl: OnceLock<PathBuf>,
 }
 
 impl World {
@@ -38,7 +41,7 @@ impl World {
             .start()
             .unwrap();
         let client = server.client("admin").unwrap();
-        let world = Self { server, client, controllers: Mutex::default() };
+        let world = Self { server, client, controllers: Mutex::default(), kubectl: OnceLock::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (metrics, options) = (Metrics::default(), biplane_kube::Options::default());
@@ -59,6 +62,17 @@ impl World {
             ca_pem: self.server.ca_pem.clone(),
             token: self.server.token_of(USER).unwrap(),
         }
+    }
+
+    /// A `kubectl` command of the admin.
+    pub(crate) fn kubectl(&self) -> Command {
+        let path = self.kubectl.get_or_init(|| {
+            let command = self.server.kubectl().unwrap();
+            PathBuf::from(command.get_program())
+        });
+        let mut command = Command::new(path);
+        command.arg("--kubeconfig").arg(&self.server.kubeconfig);
+        command
     }
 
     /// Installs a function by hand. It is paused, so that nothing is said about its package.
