@@ -102,7 +102,7 @@ async fn a_second_candidate_waits_without_asking_until_the_lease_ends() {
     let world = World::new();
     let first = hold(world.candidate("a").lead().await);
     let second = tokio::spawn(world.candidate("b").lead());
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
     assert!(!second.is_finished());
     let before = world.server.calls();
     tokio::time::sleep(Duration::from_secs(100)).await;
@@ -226,7 +226,7 @@ async fn a_candidate_waits_for_a_server_that_does_not_answer() {
     let world = World::new();
     world.server.inject(Fault { crash: true, ..Fault::before(0) });
     let candidate = tokio::spawn(world.candidate("a").lead());
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert!(!candidate.is_finished());
     world.server.restart();
     candidate.await.unwrap();

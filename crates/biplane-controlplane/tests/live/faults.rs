@@ -2,6 +2,7 @@
 
 use biplane_controlplane::composite::Settings;
 use biplane_devenv::Part;
+use biplane_devenv::proxy::Action;
 use biplane_kube::Endpoint;
 use biplane_model::Value;
 use serde_json::json;
@@ -13,7 +14,8 @@ const XR: &str = "/apis/quiet.example.org/v1/namespaces/default/things/xr-0";
 
 /// Waits until the ConfigMaps of the first composite resource have a color.
 fn wait_for_color(world: &World, color: &str) {
-    let path = "/api/v1/namespaces/default/configmaps?labelSelector=crossplane.io%2Fcomposite%3Dxr-0";
+    let path =
+        "/api/v1/namespaces/default/configmaps?labelSelector=crossplane.io%2Fcomposite%3Dxr-0";
     wait_for(color, PATIENCE, || {
         let maps = world.list(path);
         let are = maps.iter().filter(|map| map["data"]["color"] == color).count();
@@ -54,6 +56,16 @@ fn restarts_and_lost_watches_change_nothing_in_the_end() {
         let names: Vec<String> = maps(&world).into_iter().map(|(name, _)| name).collect();
         if names.contains(&map) { Ok(()) } else { Err(format!("{names:?}")) }
     });
+
+    // Requests that are refused for now, and answers that are lost.
+    let throttled = Action::Respond { code: 429, retry_after: Some(1) };
+    proxy.add_times(10, |asked| asked.method == "PATCH", throttled);
+    paint(&world, "black");
+    wait_for_color(&world, "black");
+    proxy.add_times(5, |asked| asked.method == "PATCH", Action::LoseAnswer);
+    paint(&world, "white");
+    wait_for_color(&world, "white");
+    proxy.clear();
 
     world.server.restart(Part::ApiServer).unwrap();
     paint(&world, "brown");

@@ -7,7 +7,8 @@ const COLLECTED: &str = r"^2-held/composed\.ConfigMap/g-delete-background/.*(: o
 /// A request that was handled is in the status, because the schema declares the field.
 const HANDLED: &str = r"lastHandledReconcileAt: expected nothing got";
 /// The condition also says who keeps changing what.
-const CHANGING: &str = r"Responsive\.message: .* got .*Allowing events periodically\. Field manager";
+const CHANGING: &str =
+    r"Responsive\.message: .* got .*Allowing events periodically\. Field manager";
 
 const SCENARIO: Scenario = Scenario { name: "", stages: &[], collects: false, but: &[] };
 

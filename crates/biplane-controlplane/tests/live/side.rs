@@ -129,6 +129,11 @@ impl Side {
         self.compositions.contains(name)
     }
 
+    /// Whether a text has names that are different in each run.
+    pub(crate) fn varies(&self, text: &str) -> bool {
+        self.with_words(text) != text
+    }
+
     /// A text of one run as a text of another, whose names are different.
     pub(crate) fn translate(&self, text: &str, into: &Self) -> String {
         let mut text = self.with_words(text);

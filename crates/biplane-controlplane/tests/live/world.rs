@@ -41,7 +41,8 @@ impl World {
             .start()
             .unwrap();
         let client = server.client("admin").unwrap();
-        let world = Self { server, client, controllers: Mutex::default(), kubectl: OnceLock::new() };
+        let world =
+            Self { server, client, controllers: Mutex::default(), kubectl: OnceLock::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (metrics, options) = (Metrics::default(), biplane_kube::Options::default());
@@ -79,19 +80,26 @@ impl World {
     fn install(&self, function: &str) {
         const API: &str = "/apis/pkg.crossplane.io/v1";
         let image = format!("registry.example.org/functions/{function}:v0.0.1");
-        self.create(&format!("{API}/functions"), &json!({
-            "apiVersion": "pkg.crossplane.io/v1", "kind": "Function",
-            "metadata": {"name": function, "annotations": {"crossplane.io/paused": "true"}},
-            "spec": {"package": image},
-        }));
+        self.create(
+            &format!("{API}/functions"),
+            &json!({
+                "apiVersion": "pkg.crossplane.io/v1", "kind": "Function",
+                "metadata": {"name": function, "annotations": {"crossplane.io/paused": "true"}},
+                "spec": {"package": image},
+            }),
+        );
         let name = format!("{function}-live");
-        self.create(&format!("{API}/functionrevisions"), &json!({
-            "apiVersion": "pkg.crossplane.io/v1", "kind": "FunctionRevision",
-            "metadata": {"name": name, "labels": {"pkg.crossplane.io/package": function},
-                "annotations": {"crossplane.io/paused": "true"}},
-            "spec": {"image": image, "desiredState": "Active", "revision": 1},
-        }));
-        let status = json!({"status": {"endpoint": "dns:///127.0.0.1:1", "capabilities": ["composition"]}});
+        self.create(
+            &format!("{API}/functionrevisions"),
+            &json!({
+                "apiVersion": "pkg.crossplane.io/v1", "kind": "FunctionRevision",
+                "metadata": {"name": name, "labels": {"pkg.crossplane.io/package": function},
+                    "annotations": {"crossplane.io/paused": "true"}},
+                "spec": {"image": image, "desiredState": "Active", "revision": 1},
+            }),
+        );
+        let status =
+            json!({"status": {"endpoint": "dns:///127.0.0.1:1", "capabilities": ["composition"]}});
         let path = format!("{API}/functionrevisions/{name}/status");
         let answer = self.client.merge_patch(&path, &status).unwrap();
         assert_eq!(answer.code, 200, "{}", answer.body);
