@@ -230,9 +230,10 @@ impl Side {
             };
             *owners = owners.as_array().unwrap().iter().map(|r| (key(r), r.clone())).collect();
         }
-        sort(metadata.get_mut("finalizers"));
-        for pointer in ["/spec/resourceRefs", "/spec/crossplane/resourceRefs"] {
-            sort(object.pointer_mut(pointer));
+        for pointer in
+            ["/metadata/finalizers", "/spec/resourceRefs", "/spec/crossplane/resourceRefs"]
+        {
+            sort(&mut object, pointer);
         }
         if let Some(Value::Array(managers)) = managed {
             let mut own = Map::new();
@@ -322,8 +323,8 @@ fn relative(value: &mut Value, generation: Option<i64>) {
     }
 }
 
-fn sort(list: Option<&mut Value>) {
-    if let Some(Value::Array(items)) = list {
+fn sort(object: &mut Value, pointer: &str) {
+    if let Some(Value::Array(items)) = object.pointer_mut(pointer) {
         items.sort_by_key(Value::to_string);
     }
 }

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 /// The user of the control plane.
 pub(crate) const USER: &str = "system:serviceaccount:crossplane-system:crossplane";
 /// The longest time that anything may take on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An API server that has the kinds of the control plane and its functions.
 pub(crate) struct World {
