@@ -351,7 +351,7 @@ async fn objects_in_old_versions_are_stored_anew() {
         .collect();
     assert_eq!(patched, (0..1201).map(|n| format!("t{n:04}")).collect::<Vec<_>>());
     let before = server.journal_len();
-    stored_versions::migrate(&target, &[now.clone()]).await.unwrap();
+    stored_versions::migrate(&target, std::slice::from_ref(&now)).await.unwrap();
     assert_eq!(server.journal_len(), before);
 }
 
