@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use biplane_cluster::{EventType, List, Query, Source};
+use biplane_cluster::{EventType, List, Query, ReadError, Source};
 use biplane_model::composition::{API_VERSION as GROUP, is_revision_of, number};
 use biplane_model::selection::{Selection as Preference, composes};
 use biplane_model::{Gvk, Object, ObjectId, labels};
@@ -15,11 +15,23 @@ use crate::failure::{Attempted, Failure};
 const AUTOMATIC: &str = "Automatic";
 const MANUAL: &str = "Manual";
 
+/// Reads an object of the control plane's own kinds. What does not exist is named by its kind, as in
+/// an answer from a cache, wherever the answer came from.
+async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Object, ReadError> {
+    let found = pass.cluster().get(id, Source::Cache, pass.by).await;
+    found.map_err(|error| match error {
+        ReadError::NotFound(_) => {
+            ReadError::NotFound(format!("{} \"{}\" not found", id.gvk.group_kind(), id.name))
+        }
+        other => other,
+    })
+}
+
 /// The definition (XRD), if Compositions are selected as it says.
 pub(super) async fn definition(pass: &Pass<'_>) -> Result<Option<Object>, Failure> {
     let Selection::Live { xrd } = &pass.behaviour().selection else { return Ok(None) };
     let id = ObjectId::new(Gvk::new(GROUP, "CompositeResourceDefinition"), "", xrd);
-    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+    let found = get(pass, &id).await;
     found.attempted("cannot get composite resource definition").map(Some)
 }
 
@@ -132,7 +144,7 @@ pub(super) async fn revision(pass: &Pass<'_>, xr: &mut XR) -> Result<Revision, F
             return revision;
         }
         let id = ObjectId::new(kind, "", name);
-        let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+        let found = get(pass, &id).await;
         return specs.revision(found.attempted("cannot get CompositionRevision")?);
     }
     let name = layout.composition(&xr.object).unwrap_or_default().name;
@@ -163,7 +175,7 @@ async fn newest(
     labels: BTreeMap<String, String>,
 ) -> Result<Object, Failure> {
     let id = ObjectId::new(Gvk::new(GROUP, "Composition"), "", name);
-    let found = pass.cluster().get(&id, Source::Cache, pass.by).await;
+    let found = get(pass, &id).await;
     let composition = found.attempted("cannot get Composition")?;
     let kind = Gvk::new(GROUP, "CompositionRevision");
     let all = pass.cluster().list(&kind, &Query::labels(labels), &List::cached(), pass.by).await;
