@@ -81,8 +81,8 @@ fn play(kubectl: &dyn Fn() -> Command) {
     let text = "Hello from a control plane on a laptop.";
     assert_eq!(composed["items"][0]["data"]["text"], text);
     run(&["delete", "note/hello", wait]);
-    let left = run(&["get", "configmaps", "-l", "crossplane.io/composite=hello", "-o", "name"]);
-    assert_eq!(left, "");
+    // The garbage collector deletes them.
+    run(&["wait", wait, "--for=delete", "configmaps", "-l", "crossplane.io/composite=hello"]);
     run(&["delete", "xrd/notes.example.org", wait]);
 }
 

@@ -54,7 +54,7 @@ pub(super) struct Pace {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = values::duration)]
     pub(super) function_timeout: Duration,
     /// How many revisions of a Composition that nothing uses are kept; 0 for all
-    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = values::count::<usize>)]
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub(super) composition_revision_history_limit: usize,
 }
 
