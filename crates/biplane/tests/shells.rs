@@ -86,7 +86,7 @@ const LINES: &[(&str, &[&str])] = &[
     // Old paths and internal commands work, but are not offered.
     ("alp", &[]),
     ("bet", &[]),
-    ("int", &[]),
+    ("intern", &[]),
 ];
 /// Where an argument is expected, YAML files come first in shells that support it.
 const FILES: (&str, &[&str]) = ("render xr.yaml ", &["composition.yml", "more", "xr.yaml"]);
