@@ -1,9 +1,11 @@
 //! Subscriptions: what exists, then every change, with a bound on what waits for a slow reader.
 //!
 //! A change that has not been read yet is replaced by the next change of the same object, so what
-//! waits is bounded by the number of objects. Beyond the capacity, the reader is told that
+//! waits is bounded by the number of objects. That an object came and went is told, even if nobody
+//! read that it came. Beyond the capacity, the reader is told that
 //! something was missed and then gets everything that differs from what it was told before.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +27,7 @@ pub enum Change {
     },
     /// The object was deleted, or does not match any more.
     Gone {
-        /// Its state when it was last reported.
+        /// Its state when it was last reported, or before it went if it never was.
         last: Object,
     },
     /// All objects that existed when the subscription began, or after [`Change::Missed`], have been
@@ -126,8 +128,8 @@ struct Mailbox {
 #[derive(Debug, Default)]
 struct Unread {
     order: VecDeque<ObjectId>,
-    /// The newest state of each object in `order`. `None` if it is gone.
-    states: BTreeMap<ObjectId, Option<State>>,
+    /// What is new about each object in `order`.
+    news: BTreeMap<ObjectId, News>,
     missed: bool,
     /// The watch has ended.
     ended: bool,
@@ -135,10 +137,34 @@ struct Unread {
     abandoned: bool,
 }
 
+/// What is new about an object since the reader was told of it.
+#[derive(Debug)]
+struct News {
+    /// Its state. `None` if it is gone.
+    now: Option<State>,
+    /// Its last state, if it is gone and the reader may have been told of none.
+    last: Option<State>,
+}
+
 impl Unread {
+    /// Takes the state of an object, or that it is gone, in place of what is unread about it.
+    fn take(&mut self, id: ObjectId, now: Option<State>) {
+        match self.news.entry(id) {
+            Entry::Vacant(place) => {
+                self.order.push_back(place.key().clone());
+                place.insert(News { now, last: None });
+            }
+            Entry::Occupied(mut place) => {
+                let news = place.get_mut();
+                let unread = std::mem::replace(&mut news.now, now);
+                news.last = if news.now.is_some() { None } else { unread.or(news.last.take()) };
+            }
+        }
+    }
+
     fn miss(&mut self) {
         self.order.clear();
-        self.states.clear();
+        self.news.clear();
         self.missed = true;
     }
 }
@@ -162,9 +188,7 @@ impl Publisher {
                 return false;
             }
             if !unread.missed {
-                if unread.states.insert(id.clone(), state).is_none() {
-                    unread.order.push_back(id);
-                }
+                unread.take(id, state);
                 if unread.order.len() > self.0.capacity {
                     unread.miss();
                 }
@@ -236,7 +260,7 @@ impl Subscription {
                 }
                 tracing::error!("an object that was reported is not a JSON object");
             }
-            let (id, state) = {
+            let (id, news) = {
                 let mut unread = self.mailbox.unread();
                 if std::mem::take(&mut unread.missed) {
                     drop(unread);
@@ -246,10 +270,10 @@ impl Subscription {
                     continue;
                 }
                 let id = unread.order.pop_front()?;
-                let state = unread.states.remove(&id).flatten();
-                (id, state)
+                let Some(news) = unread.news.remove(&id) else { continue };
+                (id, news)
             };
-            self.report(id, state);
+            self.report(id, news.now, news.last);
         }
     }
 
@@ -258,18 +282,22 @@ impl Subscription {
         let all: BTreeMap<ObjectId, State> = all.into_iter().collect();
         let gone: Vec<_> = self.told.keys().filter(|id| !all.contains_key(id)).cloned().collect();
         for id in gone {
-            self.report(id, None);
+            self.report(id, None, None);
         }
         for (id, object) in all {
-            self.report(id, Some(object));
+            self.report(id, Some(object), None);
         }
         self.ready.push_back(Report::Synced);
     }
 
-    fn report(&mut self, id: ObjectId, state: Option<State>) {
+    /// Reports the state of an object, or that it is gone. One that came and went unread is
+    /// reported too: somebody may have made it and must know that it is not there any more.
+    fn report(&mut self, id: ObjectId, state: Option<State>, last: Option<State>) {
         let before = self.told.remove(&id);
         let Some(object) = state else {
-            self.ready.extend(before.map(|last| Report::Gone { last }));
+            let another = last.filter(|last| before.as_ref().is_none_or(|b| b.uid() != last.uid()));
+            let gone = before.into_iter().chain(another);
+            self.ready.extend(gone.map(|last| Report::Gone { last }));
             return;
         };
         let before = match before {
@@ -290,5 +318,54 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.mailbox.unread().abandoned = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(uid: &str, version: u64) -> Object {
+        let metadata = json!({"name": "a", "uid": uid, "resourceVersion": version.to_string()});
+        let value = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+        Object::from_value(value).unwrap()
+    }
+
+    /// What a reader of `initial` is told who reads after all of `happened`.
+    fn told(initial: Option<Object>, happened: Vec<Option<Object>>) -> Vec<String> {
+        let id = object("u", 1).id();
+        let first = initial.into_iter().map(|o| (o.id(), State::from(o))).collect();
+        let (publisher, mut reader) = subscription(16, Vec::new, first);
+        while reader.try_next().is_some_and(|change| change != Change::Synced) {}
+        for state in happened {
+            publisher.tell(id.clone(), state.map(State::from));
+        }
+        std::iter::from_fn(|| reader.try_next())
+            .map(|change| match change {
+                Change::Changed { object, .. } => {
+                    format!("{} {}", object.uid(), object.resource_version())
+                }
+                Change::Gone { last } => format!("-{} {}", last.uid(), last.resource_version()),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_came_and_went_unread_is_told_as_gone() {
+        let (a1, a2, b) = (object("a", 1), object("a", 2), object("b", 5));
+        let table: [(_, Vec<Option<Object>>, &[&str]); 6] = [
+            (None, vec![Some(a1.clone()), None], &["-a 1"]),
+            (None, vec![Some(a1.clone()), Some(a2.clone()), None, None], &["-a 2"]),
+            (None, vec![Some(a1.clone()), None, Some(b.clone())], &["b 5"]),
+            (Some(a1.clone()), vec![Some(a2), None], &["-a 1"]),
+            (Some(a1.clone()), vec![None, Some(b.clone()), None], &["-a 1", "-b 5"]),
+            (Some(a1), vec![None, Some(b)], &["-a 1", "b 5"]),
+        ];
+        for (initial, happened, expected) in table {
+            assert_eq!(told(initial, happened.clone()), expected, "{happened:?}");
+        }
     }
 }

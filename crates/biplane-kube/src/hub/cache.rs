@@ -67,6 +67,8 @@ pub(super) struct Cache {
     listed: Option<BTreeSet<Key>>,
     /// The version to continue from.
     version: String,
+    /// The same as a number. The watch has told everything that happened up to it.
+    told: u64,
     /// Versions are no numbers.
     incomparable: bool,
 }
@@ -135,6 +137,7 @@ impl Cache {
             subscribers: Vec::new(),
             listed: None,
             version: String::new(),
+            told: 0,
             incomparable: false,
         }
     }
@@ -146,6 +149,7 @@ impl Cache {
 
     pub(super) fn set_version(&mut self, version: &str) {
         version.clone_into(&mut self.version);
+        self.told = version.parse().unwrap_or_default();
     }
 
     /// Takes an object from the watch, a read or a write, if it is newer than what is known.
@@ -174,6 +178,11 @@ impl Cache {
             if old.version == new.version && new.whole.is_some() {
                 old.whole = new.whole;
             }
+            return false;
+        }
+        // The answer to a write may arrive after the watch has told that the object went again.
+        let is_past = self.listed.is_none() && new.version <= self.told && !self.incomparable;
+        if is_past && !self.entries.contains_key(&key) {
             return false;
         }
         if !matches(&self.query, &key, &new.labels) {
@@ -413,6 +422,24 @@ mod tests {
         assert_eq!(versions(&cache), [9], "another object of that name was deleted");
         cache.bury(&("ns".into(), "b".into()), "v");
         assert!(cache.put(&object("b", "w", 12, "x")), "made anew");
+    }
+
+    #[test]
+    fn the_late_answer_to_a_write_does_not_bring_back_what_the_watch_saw_go() {
+        for label in ["x", "y"] {
+            let query = Query::labels(BTreeMap::from([("l".to_owned(), "x".to_owned())]));
+            let mut cache = cache(query.clone(), Form::Whole);
+            let mut all = follow(&mut cache, query);
+            cache.put(&object("a", "u", 5, "x"));
+            cache.set_version("5");
+            assert_eq!(read(&mut all), ["synced", "a ->5"]);
+            cache.gone(&object("a", "u", 6, label));
+            cache.set_version("6");
+            assert!(!cache.put(&object("a", "u", 5, "x")), "the answer to our write");
+            assert_eq!(read(&mut all), ["-a"]);
+            assert!(cache.put(&object("a", "u", 7, "x")), "a write after it");
+            assert_eq!(read(&mut all), ["a ->7"]);
+        }
     }
 
     #[test]

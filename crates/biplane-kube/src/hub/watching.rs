@@ -365,15 +365,17 @@ impl Follower<'_> {
         }
         let changed = {
             let mut cache = self.watch.cache();
-            if *listed {
-                cache.set_version(version);
-            }
-            if event.r#type == "DELETED" {
+            let changed = if event.r#type == "DELETED" {
                 cache.gone(&object);
                 true
             } else {
                 cache.put(&object)
+            };
+            // The event itself is not in the past yet.
+            if *listed {
+                cache.set_version(version);
             }
+            changed
         };
         if *listed && changed {
             self.learn(&object);
