@@ -8,12 +8,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use biplane_cluster::{Change, Quiet};
 use biplane_engine::composite::dependencies::{Dependencies as _, Tracked};
-use biplane_engine::composite::{Authorizer, Behaviour, Layout, Reconciler};
+use biplane_engine::composite::{Authorizer, Behaviour, CompositionIndex, Layout, Reconciler};
 use biplane_engine::{Context, ReconcileError, Requeue};
-use biplane_model::{Gvk, Object, ObjectId, labels};
+use biplane_model::{Gvk, Object, ObjectId, composition, labels};
 
 use crate::breaker::{Breaker, Limits as BreakerLimits};
-use crate::controller::{Controller, Mapping, Reconcile, Watch};
+use crate::controller::{Controller, Mapping, Reconcile, Watch, states};
 use crate::dependencies::Tracker;
 use crate::queue::{Key, Limits};
 use crate::registry::{Registry, StartError, Started};
@@ -71,11 +71,36 @@ pub struct Composites {
     pub context: Context,
     /// The cluster that does not send what changes nothing. It forgets what does not exist.
     pub quiet: Arc<Quiet>,
+    /// Compositions and their revisions, decoded.
+    pub index: Arc<CompositionIndex>,
     /// How they behave.
     pub settings: Settings,
 }
 
+fn composition_kind() -> Gvk {
+    Gvk::new(composition::API_VERSION, "Composition")
+}
+
+fn revision_kind() -> Gvk {
+    Gvk::new(composition::API_VERSION, "CompositionRevision")
+}
+
 impl Composites {
+    /// The controller that keeps the index. Those of composite resources feed it too, so that it
+    /// knows a change before anybody is woken by it.
+    pub(crate) fn indexing(&self) -> Controller {
+        let (compositions, revisions) = (Arc::clone(&self.index), Arc::clone(&self.index));
+        let watches = vec![
+            Watch::observed("Composition", composition_kind(), move |change| {
+                compositions.composition_changed(change);
+            }),
+            Watch::observed("CompositionRevision", revision_kind(), move |change| {
+                revisions.revision_changed(change);
+            }),
+        ];
+        Controller::observing("compositions", watches)
+    }
+
     /// Runs a controller. One that runs with another specification is replaced.
     pub async fn ensure(&self, spec: &CompositeSpec) -> Result<Started, StartError> {
         // Cheap if nothing is to do: this is called whenever a definition is reconciled.
@@ -107,6 +132,7 @@ impl Composites {
         let mut reconciler = Reconciler::new(self.context.clone(), behaviour);
         reconciler.dependencies = tracker.clone();
         reconciler.breaker = breaker.clone();
+        reconciler.compositions = Some(Arc::clone(&self.index));
         reconciler.authorizer = settings.user.clone().map(|user| Authorizer { user });
         let users = Arc::new(Users { layout, gvk: gvk.clone(), by_composition: Mutex::default() });
         let composite = Composite {
@@ -119,13 +145,16 @@ impl Composites {
         };
         let mut own = Watch::own("CompositeResource", gvk);
         own.mapping = Arc::new(OfXr(Arc::clone(&users)));
-        let kind = Gvk::new("apiextensions.crossplane.io/v1", "CompositionRevision");
-        let revisions =
-            Watch::mapped("CompositionRevision", kind, move |revision| users.of_revision(revision));
+        let (index, of) = (Arc::clone(&self.index), Arc::clone(&users));
+        let mut compositions = Watch::observed("Composition", composition_kind(), |_| {});
+        compositions.mapping = Arc::new(OfComposition { index, users: of });
+        let index = Arc::clone(&self.index);
+        let mut revisions = Watch::observed("CompositionRevision", revision_kind(), |_| {});
+        revisions.mapping = Arc::new(OfRevision { index, users });
         Controller {
             name,
             reconciler: Arc::new(composite),
-            watches: vec![own, revisions],
+            watches: vec![own, compositions, revisions],
             reconciles_gone: false,
             limits: Limits { concurrent: settings.concurrent, longest_back_off: LONGEST_BACK_OFF },
         }
@@ -252,17 +281,63 @@ impl Users {
         all.compositions.insert(key, composition);
     }
 
-    /// The composite resources that may use a revision of a Composition.
-    fn of_revision(&self, revision: &Object) -> Vec<Key> {
-        let composition = revision.label(labels::COMPOSITION_NAME);
-        let at = |field| revision.str_at(&["spec", "compositeTypeRef", field]);
-        if composition.is_empty() || Gvk::new(at("apiVersion"), at("kind")) != self.gvk {
-            return Vec::new();
+    /// Whether a Composition, or a revision of one, is for this kind.
+    fn are_composed_by(&self, composition: &Object) -> bool {
+        let at = |field| composition.str_at(&["spec", "compositeTypeRef", field]);
+        Gvk::new(at("apiVersion"), at("kind")) == self.gvk
+    }
+
+    /// The composite resources that use a Composition by this name. The empty one stands for those
+    /// that wait for one.
+    fn of(&self, composition: &str) -> Vec<Key> {
+        self.lock().users.get(composition).into_iter().flatten().cloned().collect()
+    }
+}
+
+/// Maps a change of a Composition to the composite resources that wait for one.
+struct OfComposition {
+    index: Arc<CompositionIndex>,
+    users: Arc<Users>,
+}
+
+impl Mapping for OfComposition {
+    fn keys(&self, change: &Change) -> BTreeSet<Key> {
+        // Whether all is there is for the controller that keeps the index to say.
+        if !matches!(change, Change::Synced | Change::Missed) {
+            self.index.composition_changed(change);
         }
-        let all = self.lock();
-        // One without a Composition may be waiting for this one.
-        let names = [composition, ""];
-        names.iter().filter_map(|name| all.users.get(*name)).flatten().cloned().collect()
+        let fits = states(change).any(|composition| self.users.are_composed_by(composition));
+        if fits { self.users.of("").into_iter().collect() } else { BTreeSet::new() }
+    }
+}
+
+/// Maps a change of a revision to the composite resources that may use it.
+struct OfRevision {
+    index: Arc<CompositionIndex>,
+    users: Arc<Users>,
+}
+
+impl Mapping for OfRevision {
+    fn keys(&self, change: &Change) -> BTreeSet<Key> {
+        // Whether all is there is for the controller that keeps the index to say.
+        if !matches!(change, Change::Synced | Change::Missed) {
+            self.index.revision_changed(change);
+        }
+        // Its status decides nothing about composite resources.
+        if let Change::Changed { object, before: Some(before) } = change
+            && object.generation() == before.generation()
+            && object.at(&["metadata", "labels"]) == before.at(&["metadata", "labels"])
+        {
+            return BTreeSet::new();
+        }
+        states(change)
+            .filter(|revision| self.users.are_composed_by(revision))
+            .map(|revision| revision.label(labels::COMPOSITION_NAME))
+            .filter(|composition| !composition.is_empty())
+            // One without a Composition may be waiting for this one.
+            .flat_map(|composition| [composition, ""])
+            .flat_map(|name| self.users.of(name))
+            .collect()
     }
 }
 

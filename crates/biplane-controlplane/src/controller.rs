@@ -38,7 +38,8 @@ pub trait Reconcile: Send + Sync {
 
 /// Maps changes to the objects that are reconciled because of them.
 pub trait Mapping: Send + Sync {
-    /// The keys of the objects to reconcile.
+    /// The keys of the objects to reconcile. A mapping is also told that all is there, or that
+    /// something was missed; then no object is meant.
     fn keys(&self, change: &Change) -> BTreeSet<Key>;
     /// The watch has ended by itself. Returns whether to watch again, and otherwise which objects
     /// to reconcile.

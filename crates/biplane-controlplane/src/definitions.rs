@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use biplane_cluster::{Change, Quiet};
+use biplane_engine::composite::CompositionIndex;
 use biplane_engine::controllers::{
     ClaimController, Controller as Wanted, ControllerError, Controllers,
 };
@@ -45,6 +46,7 @@ struct Defined {
     registry: WeakRegistry,
     context: Context,
     quiet: Arc<Quiet>,
+    index: Arc<CompositionIndex>,
     settings: Settings,
     options: Options,
 }
@@ -100,6 +102,7 @@ impl Controllers for Defined {
                     registry,
                     context: self.context.clone(),
                     quiet: Arc::clone(&self.quiet),
+                    index: Arc::clone(&self.index),
                     settings: self.settings.clone(),
                 };
                 composites.ensure(&spec).await.map_err(failed)?;
@@ -128,6 +131,7 @@ pub fn controllers(composites: &Composites, options: &Options) -> Vec<Controller
         registry: composites.registry.downgrade(),
         context: context.clone(),
         quiet: Arc::clone(&composites.quiet),
+        index: Arc::clone(&composites.index),
         settings: composites.settings.clone(),
         options: options.clone(),
     });

@@ -121,10 +121,13 @@ impl ControlPlane {
             clock: Arc::new(clock),
             ids: options.ids,
         };
-        let settings = options.composites;
+        let (settings, index) = (options.composites, Arc::default());
+        let composites = Composites { registry, context, quiet, index, settings };
+        // First, so that it knows all Compositions when composite resources begin.
+        always.insert(0, composites.indexing());
         Ok(Self {
-            dispatcher: Dispatcher::new(registry.clone()),
-            composites: Composites { registry, context, quiet, settings },
+            dispatcher: Dispatcher::new(composites.registry.clone()),
+            composites,
             always,
             housekeeping,
             timeline,

@@ -182,11 +182,8 @@ impl State {
         let controller = controller.to_owned();
         let stream = Stream { controller, watch, catching_up: true, abort: handle };
         self.streams.insert(id, stream);
-        for change in first {
-            self.change(id, &change, now);
-        }
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.catching_up = false;
+        for change in first.iter().chain([&Change::Synced]) {
+            self.change(id, change, now);
         }
         self.fresh.push(Fresh { id, subscription, abort });
         Some(id)
@@ -212,12 +209,12 @@ impl State {
     /// Handles a change that a watch reports.
     pub(crate) fn change(&mut self, id: StreamId, change: &Change, now: Instant) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
+        let keys = stream.watch.mapping.keys(change);
         match change {
             Change::Synced => stream.catching_up = false,
             Change::Missed => stream.catching_up = true,
             Change::Changed { .. } | Change::Gone { .. } => {
                 let Some(running) = self.controllers.get_mut(&stream.controller) else { return };
-                let keys = stream.watch.mapping.keys(change);
                 if stream.watch.own && !running.identify(change, now) {
                     return;
                 }

@@ -172,14 +172,24 @@ async fn a_new_revision_reaches_those_that_follow_it() {
     spec["pipeline"][0]["input"]["resources"].as_array_mut().unwrap().pop();
     world.server.seed([revision(2, &spec)]);
     world.run_seconds(5).await;
-    let revision_of = async |id| {
+    let revision_of = async |world: &World, id| {
         let path = ["spec", "crossplane", "compositionRevisionRef", "name"];
         world.get(id).await.unwrap().str_at(&path).to_owned()
     };
-    assert_eq!(revision_of(&follows).await, "comp-2");
-    assert_eq!(revision_of(&manual).await, "comp-1");
+    assert_eq!(revision_of(&world, &follows).await, "comp-2");
+    assert_eq!(revision_of(&world, &manual).await, "comp-1");
     assert_eq!(world.of_kind("ConfigMap").len(), 4 + 5);
     assert_eq!(world.runs(), 2, "the other one was not woken");
+    // The status of a revision says whether functions have what it takes.
+    let checked = json!({"status": {"conditions": []}});
+    world.patch(&revision(2, &spec).id(), Part::Main, checked).await;
+    world.run_seconds(5).await;
+    assert_eq!(world.runs(), 0, "the status of a revision wakes nobody");
+    // Those that follow it use what it says, although nobody reads it again.
+    let labels = json!({"metadata": {"labels": {"crossplane.io/composition-name": "other"}}});
+    world.patch(&revision(2, &spec).id(), Part::Main, labels).await;
+    world.run_seconds(5).await;
+    assert_eq!(revision_of(&world, &follows).await, "comp-1", "it belongs to another one now");
 }
 
 #[tokio::test(start_paused = true)]
