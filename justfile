@@ -41,6 +41,10 @@ bench *args:
 bench-recorder:
     cargo bench --package biplane-runner --bench inspected
 
+# Measure the control plane on a real API server, alone on the machine: minutes.
+bench-controlplane xrs="1000" rest="180":
+    cargo bench --package biplane --bench controlplane -- --xrs {{xrs}} --rest {{rest}}
+
 # Look for known vulnerabilities in the dependencies. Needs a network and cargo-deny.
 advisories:
     cargo deny check advisories
