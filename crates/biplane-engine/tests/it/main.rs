@@ -9,6 +9,7 @@ mod claim_world;
 mod claiming;
 mod composing;
 mod crashing;
+mod crashing_ends;
 mod defining;
 mod defining_crashes;
 mod defining_recorded;
