@@ -1,6 +1,7 @@
 //! The control plane: wires cluster, functions and controllers, and runs them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use biplane_cluster::{Change, Cluster, Events, Quiet, Recorder, Skipping};
 use biplane_engine::requirements::ClusterRequirements;
@@ -14,7 +15,7 @@ use crate::controller::{Controller, Watch};
 use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
-use crate::metrics::PlaneMetrics;
+use crate::metrics::{self, PlaneMetrics};
 use crate::registry::{Registry, StartError};
 use crate::seen::Noting;
 use crate::timeline::{JumpingClock, Timeline};
@@ -26,6 +27,8 @@ pub struct Options {
     pub composites: Settings,
     /// What happens to writes that would change nothing.
     pub skipping: Skipping,
+    /// How often every object is looked at although nothing happened to it, if at all.
+    pub sync_interval: Option<Duration>,
     /// How functions are run.
     pub functions: functions::Options,
     /// Runs functions instead, if it is set. It fetches no requirements by itself.
@@ -43,6 +46,7 @@ impl Default for Options {
         Self {
             composites: Settings::default(),
             skipping: Skipping::default(),
+            sync_interval: None,
             functions: functions::Options::default(),
             runner: None,
             metrics: Metrics::default(),
@@ -99,8 +103,10 @@ impl ControlPlane {
     ) -> Result<Self, LoadError> {
         let metrics = PlaneMetrics::new(&options.metrics);
         let timeline = Timeline::default();
-        let registry = Registry::new(Arc::clone(&cluster), metrics, timeline.clone());
+        let registry = Registry::new(Arc::clone(&cluster), metrics, timeline.clone())
+            .sync_every(options.sync_interval);
         let quiet = Arc::new(Quiet::new(cluster, options.skipping));
+        metrics::on_scrape(&options.metrics, registry.downgrade(), &quiet);
         let noting: Arc<dyn Cluster> = Arc::new(Noting::new(quiet.clone()));
         let requirements = Arc::new(ClusterRequirements(Arc::clone(&noting)));
         let mut always = vec![schemas(&quiet)];
@@ -203,7 +209,7 @@ impl ControlPlane {
         if let Some(housekeeping) = self.housekeeping.clone() {
             background.spawn(async move {
                 loop {
-                    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+                    tokio::time::sleep(Duration::from_mins(1)).await;
                     housekeeping.tidy().await;
                 }
             });

@@ -113,6 +113,13 @@ impl Registry {
         }))
     }
 
+    /// Looks at every object once in an interval, although nothing happened to it.
+    #[must_use]
+    pub fn sync_every(self, interval: Option<Duration>) -> Self {
+        self.0.state().sync_interval = interval.filter(|interval| !interval.is_zero());
+        self
+    }
+
     /// A reference for parts of controllers, which the registry itself holds.
     pub fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.0))

@@ -27,6 +27,8 @@ const MANAGER: &str = "crossplane";
 pub struct Settings {
     /// What happens to applies that would change nothing.
     pub skipping: Skipping,
+    /// How often every object is looked at although nothing happened to it, if at all.
+    pub sync_interval: Option<Duration>,
     /// How composite resources are reconciled.
     pub composites: composite::Settings,
     /// How definitions, claims and Compositions are treated.
@@ -167,6 +169,7 @@ pub async fn run(
     let options = plane::Options {
         composites: settings.composites,
         skipping: settings.skipping,
+        sync_interval: settings.sync_interval,
         functions: settings.functions,
         metrics: metrics.clone(),
         ..plane::Options::default()

@@ -2,6 +2,8 @@
 //! each object has seen. Plain data: whoever holds it waits for nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::time::Duration;
 
 use biplane_cluster::{Change, Subscription};
 use biplane_model::{Gvk, Object, ObjectId};
@@ -48,6 +50,17 @@ pub(crate) struct State {
     fresh: Vec<Fresh>,
     streams_made: u64,
     pub(crate) pause: Pause,
+    /// How often objects are looked at although nothing happened.
+    pub(crate) sync_interval: Option<Duration>,
+}
+
+/// How busy a controller is.
+pub(crate) struct Load {
+    pub(crate) controller: String,
+    /// The number of keys that are due and have not started.
+    pub(crate) due: usize,
+    /// The number of running reconciles.
+    pub(crate) running: usize,
 }
 
 /// A running controller.
@@ -259,8 +272,10 @@ impl State {
         seen: Seen,
         now: Instant,
     ) {
-        if let Some(running) = self.controllers.get_mut(controller) {
-            running.done(key, outcome, seen, now);
+        let Some(running) = self.controllers.get_mut(controller) else { return };
+        let exists = running.done(key, outcome, seen, now);
+        if let (true, Outcome::Done, Some(interval)) = (exists, outcome, self.sync_interval) {
+            running.queue.add(key, now + spread(interval, key), Why::Poll, now);
         }
     }
 
@@ -287,6 +302,16 @@ impl State {
             Some((at, name.clone(), key))
         });
         next.min()
+    }
+
+    /// How busy each controller is.
+    pub(crate) fn loads(&self) -> Vec<Load> {
+        let load = |(name, running): (&String, &Running)| Load {
+            controller: name.clone(),
+            due: running.queue.depth(),
+            running: running.queue.running(),
+        };
+        self.controllers.iter().map(load).collect()
     }
 
     /// The reconcilers of all controllers.
@@ -372,10 +397,11 @@ impl Running {
         Some(key)
     }
 
-    fn done(&mut self, key: &Key, outcome: Outcome, seen: Seen, now: Instant) {
+    /// Takes the end of a reconcile. Returns whether its object exists.
+    fn done(&mut self, key: &Key, outcome: Outcome, seen: Seen, now: Instant) -> bool {
         self.queue.done(key, outcome, now);
         // An object that went meanwhile is not known any more.
-        let Some(known) = self.known.get_mut(key) else { return };
+        let Some(known) = self.known.get_mut(key) else { return false };
         let complete = matches!(outcome, Outcome::Done | Outcome::After(_) | Outcome::Again);
         match &mut known.seen {
             Some(earlier) if !complete => earlier.extend(seen),
@@ -387,18 +413,26 @@ impl Running {
         if let Some(at) = self.controller.reconciler.breaker().and_then(|b| b.next(key)) {
             self.queue.add(key, at, Why::Held, now);
         }
-        self.forget_absent(key, outcome);
+        !self.forget_absent(key, outcome)
     }
 
-    /// Forgets an object that its reconcile did not find.
-    fn forget_absent(&mut self, key: &Key, outcome: Outcome) {
-        let (Some(kind), Outcome::Done) = (&self.kind, outcome) else { return };
+    /// Forgets an object that its reconcile did not find. Returns whether there was none.
+    fn forget_absent(&mut self, key: &Key, outcome: Outcome) -> bool {
+        let (Some(kind), Outcome::Done) = (&self.kind, outcome) else { return false };
         let id = ObjectId::new(kind.clone(), &key.namespace, &key.name);
         let seen = self.known.get(key).and_then(|known| known.seen.as_ref());
-        if seen.is_some_and(|seen| !seen.is_news(&id, &Version::Absent))
-            && !self.queue.is_ready(key)
-        {
+        let absent = seen.is_some_and(|seen| !seen.is_news(&id, &Version::Absent));
+        if absent && !self.queue.is_ready(key) {
             self.known.remove(key);
         }
+        absent
     }
+}
+
+/// An interval that is up to a tenth longer, by the key, so that not all are due at once.
+fn spread(interval: Duration, key: &Key) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let thousandths = u32::try_from(hasher.finish() % 100).unwrap_or_default();
+    interval + interval / 1000 * thousandths
 }

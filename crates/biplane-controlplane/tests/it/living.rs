@@ -328,3 +328,41 @@ async fn the_end_waits_for_running_reconciles_but_not_for_ever() {
         assert_eq!(world.conditions(&id).await.is_empty(), !ends);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_looked_at_once_in_a_while_and_the_metrics_tell() {
+    // Answers without a time to live are good for ever.
+    let answer = |_| {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+        let a = json!({"resource": map, "ready": "READY_TRUE"});
+        Ok(response(json!({"desired": {"resources": {"a": a}}})))
+    };
+    let setup = Setup {
+        runner: Some(Arc::new(Answering(answer))),
+        sync_interval: Some(Duration::from_hours(1)),
+        ..Setup::default()
+    };
+    let mut world = World::new(setup).await;
+    let ids = [world.create_thing("ns", "a").await, world.create_thing("ns", "b").await];
+    world.run_seconds(10).await;
+    world.runs();
+    world.writes();
+    world.run(Duration::from_mins(59)).await;
+    assert_eq!(world.runs(), 0);
+    world.run(Duration::from_mins(8)).await;
+    assert_eq!((world.runs(), world.writes().len()), (2, 0), "each once, and nothing is written");
+    let skipped = world.metric("writes_skipped_total");
+    assert!(skipped >= 2, "{skipped}");
+    assert_eq!(world.metric("writes_skipped_wrongly_total"), 0);
+    let queue = "composite/things.example.org";
+    let depth = format!("workqueue_depth{{controller=\"{queue}\",name=\"{queue}\"}}");
+    assert!(world.metrics.text().contains(&format!("{depth} 0")), "{}", world.metrics.text());
+    // What is deleted is not looked at any more.
+    for id in &ids {
+        world.delete(id).await;
+    }
+    world.run_seconds(10).await;
+    let reconciles = world.plane.reconciles();
+    world.run(Duration::from_hours(5)).await;
+    assert_eq!(world.plane.reconciles(), reconciles);
+}

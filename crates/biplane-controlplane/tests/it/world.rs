@@ -89,6 +89,7 @@ pub(crate) struct Setup {
     pub(crate) runner: Option<Arc<dyn FunctionRunner>>,
     /// Runs functions as a control plane does, if it is set.
     pub(crate) functions: Option<functions::Options>,
+    pub(crate) sync_interval: Option<Duration>,
 }
 
 impl World {
@@ -111,6 +112,7 @@ impl World {
         let options = Options {
             composites: setup.settings,
             skipping: Skipping::Verify,
+            sync_interval: setup.sync_interval,
             runner: setup.functions.is_none().then(|| runner.clone() as _),
             functions: setup.functions.unwrap_or_default(),
             metrics: metrics.clone(),

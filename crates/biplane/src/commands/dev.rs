@@ -159,6 +159,7 @@ fn announcement(kubeconfig: &Path) -> String {
 fn settings(own: &Registry) -> Settings {
     Settings {
         skipping: biplane_cluster::Skipping::Skip,
+        sync_interval: None,
         composites: composite::Settings::default(),
         definitions: definitions::Options::default(),
         functions: functions::Options {

@@ -32,6 +32,9 @@ pub(super) struct Identity {
 /// How often, how much and how many at a time.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Pace {
+    /// How often everything is looked at although nothing happened; 0 for never
+    #[arg(short, long, value_name = "DURATION", default_value = "1h", value_parser = values::duration)]
+    pub(super) sync_interval: Duration,
     /// How often composite resources are reconciled if nothing they depend on is watched
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = values::duration)]
     pub(super) poll_interval: Duration,
@@ -116,8 +119,6 @@ pub(super) struct Features {
 pub(super) struct Ignored {
     #[arg(long, hide = true)]
     profile: Option<String>,
-    #[arg(short, long, hide = true)]
-    sync_interval: Option<String>,
     #[arg(long, hide = true, env = "CA_BUNDLE_PATH")]
     ca_bundle_path: Option<String>,
     #[arg(short = 'c', long, alias = "cache-dir", hide = true, env = "XPKG_CACHE_DIR")]
@@ -161,7 +162,6 @@ impl Ignored {
         let given = |value: &Option<String>| value.as_ref().is_some_and(|text| !says_no(text));
         [
             ("--profile", &self.profile),
-            ("--sync-interval", &self.sync_interval),
             ("--ca-bundle-path", &self.ca_bundle_path),
             ("--xpkg-cache-dir", &self.xpkg_cache_dir),
             ("--max-concurrent-package-establishers", &self.max_concurrent_package_establishers),

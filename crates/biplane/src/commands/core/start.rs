@@ -140,6 +140,7 @@ impl Start {
                 (true, true) => Skipping::Verify,
                 (true, false) => Skipping::Skip,
             },
+            sync_interval: Some(pace.sync_interval),
             composites: composite::Settings {
                 realtime: features.enable_realtime_compositions,
                 poll_interval: pace.poll_interval,
