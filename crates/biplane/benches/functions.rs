@@ -160,7 +160,7 @@ fn mib(bytes: usize) -> f64 {
 
 /// The numbers of calls after which memory is measured. During the first half of them, all caches,
 /// such as that of prepared inputs, must reach their final size.
-const SAMPLES: [usize; 6] = [10_000, 25_000, 50_000, 100_000, 200_000, 300_000];
+const SAMPLES: [usize; 6] = [10_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
 /// The growth that an allocator may show by chance.
 const SLACK: f64 = 4.0;
 

@@ -4,6 +4,7 @@
 //! them in a release build, prints them as a table, and goes on with damaged copies of them.
 
 mod cases;
+mod original;
 
 use std::process::Command;
 use std::sync::Arc;
@@ -102,8 +103,8 @@ fn inputs_that_hurt_end_within_their_budget() {
     }
     let mut wrong = Vec::new();
     let mut table = vec![
-        "| Input | Size | Time | Memory | Answer |".to_owned(),
-        "|---|---|---|---|---|".to_owned(),
+        "| Input | Size | Time | Memory | Answer | Go: time | Memory | Answer |".to_owned(),
+        "|---|---|---|---|---|---|---|---|".to_owned(),
     ];
     for case in cases::all() {
         let Outcome { millis, peak, verdict } = run_apart(&case);
@@ -113,8 +114,10 @@ fn inputs_that_hurt_end_within_their_budget() {
         let size = (case.request)().encoded_len().div_ceil(1024);
         let shown = if verdict == "answered" { "answered" } else { "fatal result" };
         let memory = peak.div_ceil(1024);
-        let name = case.name;
-        table.push(format!("| {name} | {size} KiB | {millis} ms | {memory} MiB | {shown} |"));
+        let (name, go) =
+            (case.name, if setting(TABLE).is_some() { original::row(&case) } else { None });
+        let go = go.unwrap_or_else(|| "| | |".to_owned());
+        table.push(format!("| {name} | {size} KiB | {millis} ms | {memory} MiB | {shown} {go}"));
     }
     #[allow(clippy::print_stdout)] // for `cargo xtask torture`
     if setting(TABLE).is_some() {

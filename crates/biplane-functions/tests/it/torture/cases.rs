@@ -39,6 +39,15 @@ impl Case {
         }
     }
 
+    /// The program of the original, by its upstream name.
+    pub(super) fn original(&self) -> &'static str {
+        match self.called {
+            Called::Patches => "function-patch-and-transform",
+            Called::Ready => "function-auto-ready",
+            Called::Environment => "function-environment-configs",
+        }
+    }
+
     pub(super) fn expects(&self, verdict: &str) -> bool {
         match self.says {
             "" => verdict == "answered",
