@@ -76,7 +76,7 @@ pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
 }
 
 /// Reads from the cache, then from the server: the cache may miss a recently created object.
-async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Option<Object>, Failure> {
+pub(super) async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Option<Object>, Failure> {
     match pass.cluster().get(id, Source::Cache, pass.by).await.optional()? {
         Some(object) => Ok(Some(object)),
         None => Ok(pass.cluster().get(id, Source::Live, pass.by).await.optional()?),

@@ -16,7 +16,8 @@ use uuid::Uuid;
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
 use crate::composite::revision::Revision;
-use crate::composite::{Behaviour, Layout, Reconciler, Selection, Writing};
+use crate::composite::environment::{VERSIONS, is_config};
+use crate::composite::{Behaviour, Layout, Reconciler, Release, Selection, Writing};
 use crate::failure::{Failure, join};
 use crate::reconcile::ReconcileError;
 use biplane_go::fmt::quote;
@@ -30,7 +31,7 @@ pub(super) async fn render(
 ) -> Rendered<CompositeOutput> {
     let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
     let gvk = xr.gvk();
-    let layout = layout(&gvk, request.composite_resource_definition.as_ref())
+    let layout = layout(&gvk, request.composite_resource_definition.as_ref(), settings.release)
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
     let uid = composite_uid(&xr);
     xr.set_meta("uid", &uid);
@@ -44,13 +45,21 @@ pub(super) async fn render(
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let revision = typed::decoded(&composition, tables::COMPOSITION, Names::COMPOSITION)
+    let (table, names) = match settings.release.is_v1() {
+        true => (tables::v1::COMPOSITION, Names::COMPOSITION_V1),
+        false => (tables::COMPOSITION, Names::COMPOSITION),
+    };
+    let revision = typed::decoded(&composition, table, names)
         .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
+    let mut required = request.required_resources;
+    if settings.environments {
+        add_versions(&mut required);
+    }
     let fixtures = RenderFixtures {
-        required: request.required_resources,
+        required,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
@@ -59,6 +68,9 @@ pub(super) async fn render(
     let behaviour = Behaviour {
         controller: "render".into(),
         writing: Writing::Stepwise,
+        release: settings.release,
+        resources_mode: settings.resources_mode,
+        environments: settings.environments,
         selection: Selection::Given { composition: name, revision: Box::new(revision) },
         finalizer: false,
         publish: None,
@@ -91,11 +103,17 @@ pub(super) async fn render(
     }
 }
 
-/// Returns the layout that the definition (XRD) specifies, or the modern layout without one.
-fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
+/// Returns the layout that the definition (XRD) specifies. Without one, it is that of the release.
+fn layout(
+    gvk: &Gvk,
+    definition: Option<&Struct>,
+    release: Release,
+) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
-    let Some(definition) = definition else { return Ok(Layout::Modern) };
+    let Some(definition) = definition else {
+        return Ok(if release.is_v1() { Layout::Legacy } else { Layout::Modern });
+    };
     let name = quote(definition.name());
     let version = match definition.api_version() {
         V1 => "v1",
@@ -168,6 +186,24 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
         .collect();
     // A spec that is not an object is rendered as it is.
     let _ = layout.set_resources(xr, &references);
+}
+
+/// Adds EnvironmentConfigs in the versions that they were not given in, as a server would serve them.
+fn add_versions(objects: &mut Vec<Struct>) {
+    let given: Vec<Object> = objects
+        .iter()
+        .map(|object| object.object().clone())
+        .filter(|object| is_config(object))
+        .collect();
+    for config in &given {
+        for version in VERSIONS {
+            let mut other = config.clone();
+            other.set_at_or_ignore(&["apiVersion"], version);
+            if !given.iter().any(|config| config.id() == other.id()) {
+                objects.push(other.into());
+            }
+        }
+    }
 }
 
 /// Builds the revision of a Composition. Its name is never printed, so it does not depend on the
