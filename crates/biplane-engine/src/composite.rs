@@ -133,10 +133,13 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
         Ok(prepared) => prepared,
         Err(problem) => return give_up(pass, xr, problem).await,
     };
-    let outcome = match compose::compose(pass, &mut xr, &revision, environment).await {
+    let mut outcome = match compose::compose(pass, &mut xr, &revision, environment).await {
         Ok(outcome) => outcome,
         Err(error) => return composing_failed(pass, xr, error).await,
     };
+    if behaviour.environments {
+        outcome.tracked.requirements.extend(environment::dependencies(pass, &xr.object));
+    }
     if behaviour.keeps_token() && !request.is_empty() {
         xr.object.set_at_or_ignore(&HANDLED_REQUEST, request);
     }

@@ -14,7 +14,10 @@ use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::layout::Reference;
 use biplane_model::object::overlay;
 use biplane_model::{Gvk, Map, Object, ObjectId, Value};
+use biplane_proto::function::v1::ResourceSelector;
+use biplane_proto::function::v1::resource_selector::Match;
 
+use super::dependencies::Requirement;
 use super::pass::{Pass, XR};
 use super::select;
 use crate::failure::{Attempted, Failure};
@@ -236,6 +239,24 @@ fn named(mut data: Map<String, Value>) -> Object {
     data.insert("apiVersion".to_owned(), "internal.crossplane.io/v1alpha1".into());
     data.insert("kind".to_owned(), "Environment".into());
     data.into()
+}
+
+/// The EnvironmentConfigs that the composite resource uses, so that their changes are noticed.
+pub(super) fn dependencies(pass: &Pass<'_>, xr: &Object) -> Vec<Requirement> {
+    let references = pass.layout().environment_configs(xr).into_iter();
+    references
+        .map(|reference| Requirement {
+            // No step asks for them.
+            step: String::new(),
+            name: reference.name.clone(),
+            selector: ResourceSelector {
+                api_version: READ.to_owned(),
+                kind: KIND.to_owned(),
+                r#match: Some(Match::MatchName(reference.name)),
+                ..ResourceSelector::default()
+            },
+        })
+        .collect()
 }
 
 /// Whether an object is an EnvironmentConfig of any version.

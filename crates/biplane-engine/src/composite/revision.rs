@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use biplane_model::Object;
 use biplane_model::integrity::{self, Rules};
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
+use biplane_model::{Object, labels};
 
 use super::environment::Configuration;
 use super::templates::plan::Plan;
@@ -35,6 +35,10 @@ impl Spec {
     /// Decodes and prepares the spec of a revision.
     pub(super) fn of(revision: &Object) -> Result<Self, Failure> {
         let pipeline = composition_spec(revision).map_err(|e| Failure::new(e.to_string()))?;
+        if pipeline.mode == "Resources" {
+            let composition = revision.label(labels::COMPOSITION_NAME);
+            tracing::warn!(composition, "mode Resources is deprecated: use mode Pipeline");
+        }
         Ok(Self {
             pipeline,
             templates: Plan::of(revision),

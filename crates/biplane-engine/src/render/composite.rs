@@ -42,7 +42,10 @@ pub(super) async fn render(
     let id = xr.id();
     // The composite resource is seeded separately, and never composes itself.
     observed.retain(|object| object.id() != id);
-    refer_to(layout, &mut xr, &observed);
+    // The order of templates may be that of references.
+    if !settings.release.is_v1() || layout.resources(&xr).is_empty() {
+        refer_to(layout, &mut xr, &observed);
+    }
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
     let (table, names) = match settings.release.is_v1() {

@@ -22,4 +22,5 @@ mod refusals;
 mod rendering;
 mod revisions;
 mod selecting;
+mod v1_recordings;
 mod world;
