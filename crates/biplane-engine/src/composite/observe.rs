@@ -90,7 +90,10 @@ pub(super) async fn details(pass: &Pass<'_>, owner: &Object) -> Result<Details, 
         return Ok(Details::new());
     }
     let at = |key| owner.str_at(&[reference[0], reference[1], key]);
-    let namespace = if owner.namespace().is_empty() { at("namespace") } else { owner.namespace() };
+    // The reference of a namespaced object is to its own namespace. In v1 it was not.
+    let given = owner.namespace().is_empty()
+        || (pass.behaviour().release.is_v1() && !at("namespace").is_empty());
+    let namespace = if given { at("namespace") } else { owner.namespace() };
     let id = ObjectId::new(Gvk::new("v1", "Secret"), namespace, at("name"));
     let what = "cannot get connection secret of composed resource";
     match pass.cluster().get(&id, Source::Cache, pass.by).await.optional().attempted(what)? {

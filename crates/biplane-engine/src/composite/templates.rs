@@ -20,7 +20,7 @@ use biplane_patch::document::Document;
 use biplane_patch::prepared::{Patch, PatchKind};
 use biplane_patch::{connection, patch, readiness};
 
-use super::behaviour::Writing;
+use super::behaviour::{Release, Writing};
 use super::compose::Outcome;
 use super::outcome::{ComposeError, Composed};
 use super::pass::{Pass, XR};
@@ -61,6 +61,7 @@ pub(super) async fn compose(
     outcome.wrote = deleted;
 
     let mut written = Written::default();
+    let status = xr.object.get("status").cloned();
     // Data is decoded from JSON, so every number is a double.
     let mut environment = environment.map(Document::from_wire);
     if let (Some(data), Some(configuration)) = (&mut environment, &revision.spec.environment) {
@@ -70,6 +71,14 @@ pub(super) async fn compose(
         render::render(pass, &xr.object, &mut slots, environment, &mut outcome.report, &budget);
     let references = rendered.await?;
     outcome.tracked.composed = render::identities(&references);
+    if pass.behaviour().release == Release::V1_17 {
+        // There, the answer to the write of the references took the place of what patches between
+        // the composite resource and the environment had written into the status.
+        match status {
+            Some(status) => xr.object.make_mut().insert("status".to_owned(), status),
+            None => xr.object.make_mut().remove("status"),
+        };
+    }
     write_references(pass, xr, &references).await?;
 
     outcome.wrote |= apply::apply(pass, &xr.object, &mut slots, &mut outcome.report).await?;

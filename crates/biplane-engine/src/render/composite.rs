@@ -38,13 +38,19 @@ pub(super) async fn render(
     xr.set_meta("resourceVersion", "999");
     let mut observed: Vec<_> =
         request.observed_resources.into_iter().map(Struct::into_object).collect();
-    check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    if !settings.release.is_v1() {
+        check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    }
     let id = xr.id();
     // The composite resource is seeded separately, and never composes itself.
     observed.retain(|object| object.id() != id);
-    // The order of templates may be that of references.
-    if !settings.release.is_v1() || layout.resources(&xr).is_empty() {
+    if !settings.release.is_v1() {
         refer_to(layout, &mut xr, &observed);
+    } else if layout.resources(&xr).is_empty() {
+        // The order of references matters, and not everything observed is composed.
+        let is_ours = |object: &&Object| controller_of(object).is_some_and(|c| c.uid == uid);
+        let ours: Vec<_> = observed.iter().filter(is_ours).cloned().collect();
+        refer_to(layout, &mut xr, &ours);
     }
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();

@@ -1,6 +1,7 @@
 //! Replays recorded Compositions of mode Resources and with environments through the command line,
 //! and tests what the command line says about them.
 
+use biplane_model::object::overlay;
 use biplane_model::yaml::{parse_documents, parse_one};
 use biplane_testkit::Recording;
 use serde_json::{Value, json};
@@ -82,6 +83,15 @@ fn complaint(area: &str, case: &Recording) -> Option<String> {
     objects.iter_mut().for_each(|object| mask(object, &generated));
     let mut all = vec![expected["composite"].clone()];
     all.extend(wanted);
+    // What is not decided stays as it is, whether it is shown or not.
+    let input = parse_one("xr.yaml", case.text("xr.yaml").unwrap()).unwrap().value;
+    let whole = |decided: &Value| {
+        let (input, decided) = (input.as_object().unwrap(), decided.as_object().unwrap());
+        Value::Object(overlay(input.clone(), decided.clone()))
+    };
+    for composite in [&mut objects[0], &mut all[0]] {
+        *composite = whole(composite);
+    }
     if objects != all {
         return Some(format!("printed\n{}\ninstead of\n{:#}", ran.stdout, json!(all)));
     }
