@@ -19,6 +19,7 @@ pub mod report;
 pub mod revision;
 mod select;
 mod templates;
+mod v1_spec;
 mod write;
 
 use std::sync::Arc;
@@ -133,7 +134,12 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
         Ok(prepared) => prepared,
         Err(problem) => return give_up(pass, xr, problem).await,
     };
-    let mut outcome = match compose::compose(pass, &mut xr, &revision, environment).await {
+    let composed = if behaviour.resources_mode && revision.spec.has_templates() {
+        templates::compose(pass, &mut xr, &revision, environment).await
+    } else {
+        compose::compose(pass, &mut xr, &revision, environment).await
+    };
+    let mut outcome = match composed {
         Ok(outcome) => outcome,
         Err(error) => return composing_failed(pass, xr, error).await,
     };
@@ -220,7 +226,11 @@ async fn prepare(
     let mut environment = None;
     if pass.behaviour().environments {
         let problem = |what: &'static str| {
-            move |f: Failure| Problem { failure: f.wrap(what), reason: COMPOSE, quiet_conflict: false }
+            move |f: Failure| Problem {
+                failure: f.wrap(what),
+                reason: COMPOSE,
+                quiet_conflict: false,
+            }
         };
         let configuration = spec.environment.as_ref();
         let selected = environment::select(pass, xr, configuration).await;

@@ -299,7 +299,6 @@ pub fn template(fields: Fields<'_>) -> Template {
     }
 }
 
-
 /// Reads a set of patches.
 pub fn patch_set(fields: Fields<'_>) -> PatchSet {
     PatchSet { name: fields.text_or_empty("name"), patches: fields.list("patches", patch) }
@@ -331,7 +330,8 @@ impl Patch {
             if let Some(string) = transform.string.as_mut().filter(|text| text.kind.is_empty()) {
                 "Format".clone_into(&mut string.kind);
             }
-            let patterns = transform.matching.iter_mut().flat_map(|matching| &mut matching.patterns);
+            let patterns =
+                transform.matching.iter_mut().flat_map(|matching| &mut matching.patterns);
             for pattern in patterns.filter(|pattern| pattern.kind.is_empty()) {
                 "literal".clone_into(&mut pattern.kind);
             }

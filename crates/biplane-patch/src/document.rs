@@ -69,11 +69,7 @@ impl Document {
     }
 
     /// Returns the paths that a path with wildcards matches.
-    pub fn expand(
-        &self,
-        path: &FieldPath,
-        budget: &Budget,
-    ) -> Result<Vec<String>, PatchError> {
+    pub fn expand(&self, path: &FieldPath, budget: &Budget) -> Result<Vec<String>, PatchError> {
         let paths = path.expand_within(&self.object, budget.room())?;
         let paths = paths.ok_or_else(|| budget.overflow())?;
         budget.make(paths.iter().map(String::len).sum())?;

@@ -119,7 +119,11 @@ pub fn transfer(
 /// into that field says. The result replaces the value to be written.
 ///
 /// Nothing happens if there is nothing to write, and with a path that has wildcards.
-pub fn merge_live(patch: &Patch, live: &Document, desired: &mut Document) -> Result<(), PatchError> {
+pub fn merge_live(
+    patch: &Patch,
+    live: &Document,
+    desired: &mut Document,
+) -> Result<(), PatchError> {
     if patch.merged_live.is_none() {
         return Ok(());
     }

@@ -272,7 +272,8 @@ impl ConnectionDetail {
         if name.is_empty() {
             return Some(Err("connection detail is missing name".to_owned()));
         }
-        let unset = |what: &str| format!("connection detail of type {} {what} is not set", quote(kind));
+        let unset =
+            |what: &str| format!("connection detail of type {} {what} is not set", quote(kind));
         let from = match kind {
             "FromValue" => detail.value.clone().map(DetailSource::Value).ok_or("value"),
             "FromConnectionSecretKey" => detail.key.clone().map(DetailSource::Key).ok_or("key"),
@@ -327,7 +328,8 @@ impl ReadinessCheck {
     /// Prepares a check of a Composition. What is empty counts as unset.
     pub fn of_composition(check: &config::ReadinessCheck) -> Self {
         let kind = check.kind.as_str();
-        let invalid = |what: &str| Self::Invalid(format!("invalid: type {} requires {what}", quote(kind)));
+        let invalid =
+            |what: &str| Self::Invalid(format!("invalid: type {} requires {what}", quote(kind)));
         let path = check.path.as_ref().filter(|path| !path.is_empty());
         let Some(path) = path.map(|path| FieldPath::parse(path)) else {
             return match (kind, &check.condition) {

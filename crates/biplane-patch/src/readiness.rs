@@ -51,15 +51,15 @@ fn passes(object: &Object, check: &ReadinessCheck) -> Result<bool, String> {
         ReadinessCheck::String(path, wanted) => {
             read(path, |path| path.get_str(object).map(|text| text == wanted))
         }
-        ReadinessCheck::Integer(path, wanted) => read(path, |path| {
-            match (path.get(object)?.as_i64(), wanted) {
+        ReadinessCheck::Integer(path, wanted) => {
+            read(path, |path| match (path.get(object)?.as_i64(), wanted) {
                 (Some(found), Some(wanted)) => Ok(found == *wanted),
                 _ => Err(PathError::Type {
                     path: path.text().to_owned(),
                     wanted: "not a (int64) number",
                 }),
-            }
-        }),
+            })
+        }
         ReadinessCheck::Bool(path, wanted) => {
             read(path, |path| path.get_bool(object).map(|flag| flag == *wanted))
         }

@@ -102,11 +102,7 @@ enum Pattern {
 }
 
 /// Applies transforms in order.
-pub fn run(
-    transforms: &[Transform],
-    mut value: Val,
-    budget: &Budget,
-) -> Result<Val, String> {
+pub fn run(transforms: &[Transform], mut value: Val, budget: &Budget) -> Result<Val, String> {
     for (index, transform) in transforms.iter().enumerate() {
         value = transform
             .run(value, budget)
@@ -130,7 +126,9 @@ impl Transform {
             }
             "string" => {
                 let string = transform.string.as_ref();
-                string.map(|config| ("string", Op::Text(text::Text::new(config, patterns, dialect.join))))
+                string.map(|config| {
+                    ("string", Op::Text(text::Text::new(config, patterns, dialect.join)))
+                })
             }
             "convert" => transform
                 .convert

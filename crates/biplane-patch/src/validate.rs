@@ -6,7 +6,8 @@ use biplane_go::json::{Style, write_string};
 use biplane_go::regex::GoRegex;
 
 use crate::config::{
-    Combine, ConnectionDetail, Convert, Match, Math, Patch, Pattern, ReadinessCheck, Text, Transform,
+    Combine, ConnectionDetail, Convert, Match, Math, Patch, Pattern, ReadinessCheck, Text,
+    Transform,
 };
 
 /// A validation error of a field.

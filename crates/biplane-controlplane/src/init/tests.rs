@@ -286,14 +286,18 @@ fn a_folder_may_hold_nothing_but_crds() {
     assert_eq!(refused, want);
     write("b.yaml", "a: b: c\n");
     assert!(load().unwrap_err().to_string().contains("b.yaml"));
-    let missing = definitions::load(Some(&folder.path().join("missing")), Features::default()).unwrap_err();
+    let missing =
+        definitions::load(Some(&folder.path().join("missing")), Features::default()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read CRDs from "), "{missing}");
 }
 
 #[test]
 fn without_a_folder_the_built_in_crds_are_used() {
-    let names: Vec<String> =
-        definitions::load(None, Features::default()).unwrap().iter().map(|crd| crd.name().to_owned()).collect();
+    let names: Vec<String> = definitions::load(None, Features::default())
+        .unwrap()
+        .iter()
+        .map(|crd| crd.name().to_owned())
+        .collect();
     for name in ["locks.pkg.crossplane.io", "compositions.apiextensions.crossplane.io"] {
         assert!(names.iter().any(|n| n == name), "{name}");
     }

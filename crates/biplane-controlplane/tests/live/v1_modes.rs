@@ -125,14 +125,19 @@ fn templates_and_environments_are_composed_on_a_real_server() {
         map["metadata"]["name"].clone()
     };
     let references = shop["spec"]["resourceRefs"].as_array().unwrap();
-    assert_eq!(references.iter().map(|r| r["name"].clone()).collect::<Vec<_>>(), [named("one"), named("two")]);
+    assert_eq!(
+        references.iter().map(|r| r["name"].clone()).collect::<Vec<_>>(),
+        [named("one"), named("two")]
+    );
     assert_eq!(shop["status"]["map"], named("two"));
 
     // At rest nothing is written: the versions stay while something else happens.
     let versions = || {
         let mut all = vec![world.get(XR).unwrap()];
         all.extend(world.list(MAPS));
-        all.into_iter().map(|object| object["metadata"]["resourceVersion"].clone()).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|object| object["metadata"]["resourceVersion"].clone())
+            .collect::<Vec<_>>()
     };
     let before = wait_for("rest", PATIENCE, || {
         let before = versions();
@@ -141,7 +146,10 @@ fn templates_and_environments_are_composed_on_a_real_server() {
     });
 
     // An environment that changes, and a template that goes.
-    world.patch(&format!("{API}/v1beta1/environmentconfigs/base"), &json!({"data": {"region": "us"}}));
+    world.patch(
+        &format!("{API}/v1beta1/environmentconfigs/base"),
+        &json!({"data": {"region": "us"}}),
+    );
     wait_for_maps(&world, 2, "us");
     assert_ne!(versions(), before);
     let mut fewer = composition()["spec"]["resources"].clone();

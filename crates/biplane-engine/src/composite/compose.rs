@@ -19,7 +19,7 @@ use super::pass::{Pass, XR};
 use super::persist::COMPOSITE_MANAGER;
 use super::report::Report;
 use super::revision::Revision;
-use super::{Layout, desired, observe, templates, write};
+use super::{Layout, desired, observe, write};
 use crate::failure::{Attempted, Failure};
 use crate::managed_fields;
 use crate::pipeline::{self, Flow, Run};
@@ -50,9 +50,6 @@ pub(super) async fn compose(
     revision: &Revision,
     environment: Option<Object>,
 ) -> Result<Outcome, ComposeError> {
-    if pass.behaviour().resources_mode && revision.spec.has_templates() {
-        return templates::compose(pass, xr, revision, environment).await;
-    }
     let observed = observe::composed(pass, &xr.object)
         .await
         .attempted("cannot get existing composed resources")?;

@@ -36,8 +36,7 @@ pub(super) async fn load(
     observed: &BTreeMap<String, Observed>,
     report: &mut Report,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
-    let marks =
-        if pass.behaviour().release.is_v1() { Marks::always(xr) } else { Marks::of(xr) };
+    let marks = if pass.behaviour().release.is_v1() { Marks::always(xr) } else { Marks::of(xr) };
     let mut all = BTreeMap::new();
     for (name, resource) in wanted {
         let ready = resource.ready == i32::from(Ready::True);

@@ -4,11 +4,9 @@
 //! data is read in every reconcile. Compositions of mode Resources patch between the environment
 //! and their resources; functions see it in their context.
 
-mod configuration;
-
 use std::collections::BTreeMap;
 
-use biplane_cluster::{List, Query, ReadError};
+use biplane_cluster::{List, Query};
 use biplane_go::fmt;
 use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::layout::Reference;
@@ -20,9 +18,8 @@ use biplane_proto::function::v1::resource_selector::Match;
 use super::dependencies::Requirement;
 use super::pass::{Pass, XR};
 use super::select;
+use super::v1_spec::environment::{By, Configuration, Label, LabelValue, Mode, Selector};
 use crate::failure::{Attempted, Failure};
-pub(super) use configuration::Configuration;
-use configuration::{By, Label, LabelValue, Mode, Selector};
 
 const GROUP: &str = "apiextensions.crossplane.io";
 const KIND: &str = "EnvironmentConfig";
@@ -50,9 +47,9 @@ pub(super) async fn select(
         match source {
             By::Reference(name) => names.push(name.clone()),
             By::Selector(selector) => {
-                let found = selected(pass, &xr.object, selector).await.attempted(format_args!(
-                    "failed to build reference at index {index}"
-                ))?;
+                let found = selected(pass, &xr.object, selector)
+                    .await
+                    .attempted(format_args!("failed to build reference at index {index}"))?;
                 names.extend(found);
             }
             By::Unknown(kind) => {
@@ -84,9 +81,8 @@ async fn selected(
 ) -> Result<Vec<String>, Failure> {
     let mut labels = BTreeMap::new();
     for (index, label) in selector.labels.iter().enumerate() {
-        let value = value(label, xr).attempted(format_args!(
-            "failed to resolve value for label at index {index}"
-        ))?;
+        let value = value(label, xr)
+            .attempted(format_args!("failed to resolve value for label at index {index}"))?;
         if let Some(value) = value {
             labels.insert(label.key.clone(), value);
         }
@@ -218,20 +214,16 @@ pub(super) async fn fetch(
                     merged = overlay(merged, data);
                 }
             }
-            Err(error) if required => {
+            // Without data that only could not be read, resources would change for a while.
+            Err(error) if required || !error.is_not_found() => {
                 return Err(error)
                     .attempted("failed to get config set from reference")
                     .attempted("cannot fetch environment configs");
             }
-            Err(error) => skipped(&id, &error),
+            Err(_) => tracing::debug!(config = %id, "environment config is left out"),
         }
     }
     Ok(named(merged))
-}
-
-/// Notes that an EnvironmentConfig could not be read, and that this is allowed.
-fn skipped(id: &ObjectId, error: &ReadError) {
-    tracing::debug!(config = %id, %error, "environment config is left out");
 }
 
 /// Names the kind of an environment, whatever its data says.

@@ -7,8 +7,8 @@ use biplane_model::integrity::{self, Rules};
 use biplane_model::pipeline::{CompositionSpec, composition_spec};
 use biplane_model::{Object, labels};
 
-use super::environment::Configuration;
-use super::templates::plan::Plan;
+use super::v1_spec::environment::Configuration;
+use super::v1_spec::templates::Plan;
 use crate::failure::Failure;
 
 /// The decoded spec of a revision.

@@ -7,7 +7,6 @@
 
 mod apply;
 mod associate;
-pub(super) mod plan;
 mod render;
 
 use biplane_cluster::{Apply, Part};
@@ -22,13 +21,14 @@ use biplane_patch::{connection, patch, readiness};
 
 use super::behaviour::{Release, Writing};
 use super::compose::Outcome;
+use super::observe;
 use super::outcome::{ComposeError, Composed};
 use super::pass::{Pass, XR};
 use super::persist::{self, COMPOSITE_MANAGER, identity};
 use super::revision::Revision;
-use super::{environment, observe};
+use super::v1_spec::environment::Configuration;
+use super::v1_spec::templates::Template;
 use crate::failure::{Attempted, Failure};
-use plan::Template;
 
 /// A template with what is known of its resource.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub(super) async fn compose(
 fn patch_environment(
     xr: &mut XR,
     environment: &mut Document,
-    configuration: &environment::Configuration,
+    configuration: &Configuration,
     written: &mut Written,
     budget: &Budget,
 ) -> Result<(), Failure> {

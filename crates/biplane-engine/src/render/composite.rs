@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
-use crate::composite::revision::Revision;
 use crate::composite::environment::{VERSIONS, is_config};
+use crate::composite::revision::Revision;
 use crate::composite::{Behaviour, Layout, Reconciler, Release, Selection, Writing};
 use crate::failure::{Failure, join};
 use crate::reconcile::ReconcileError;
@@ -113,11 +113,7 @@ pub(super) async fn render(
 }
 
 /// Returns the layout that the definition (XRD) specifies. Without one, it is that of the release.
-fn layout(
-    gvk: &Gvk,
-    definition: Option<&Struct>,
-    release: Release,
-) -> Result<Layout, String> {
+fn layout(gvk: &Gvk, definition: Option<&Struct>, release: Release) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else {

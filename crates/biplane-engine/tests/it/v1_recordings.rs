@@ -53,7 +53,11 @@ fn fill_names(expected: &mut Value, ours: &[Object]) {
             wanted.get("crossplane.io/composition-resource-name").is_none_or(|r| r == resource)
         };
         let Some(object) = ours.iter().filter(of_kind).find(named) else { continue };
-        assert!(object.name().starts_with(prefix), "{} does not start with {prefix}", object.name());
+        assert!(
+            object.name().starts_with(prefix),
+            "{} does not start with {prefix}",
+            object.name()
+        );
         expected["composed"][index]["metadata"]["name"] = object.name().into();
     }
     let references: Vec<_> = match expected["composite"]["spec"]["resourceRefs"].as_array() {
@@ -105,7 +109,8 @@ async fn rendered(area: &str, case: &Recording) -> Result<CompositeOutput, Strin
         required_resources: structs("required.yaml"),
         ..CompositeInput::default()
     };
-    let request = RenderRequest { input: Some(Input::Composite(input)), ..RenderRequest::default() };
+    let request =
+        RenderRequest { input: Some(Input::Composite(input)), ..RenderRequest::default() };
     let runner = Arc::new(InProcess::new(biplane_functions::registry()));
     match render(request, runner, &settings(area)).await {
         Ok(response) => match response.output {
@@ -278,9 +283,13 @@ async fn live_complaint(area: &str, case: &Recording) -> Option<String> {
     if let Some(text) = difference("conditions", &without_generations(&stored), &conditions) {
         return Some(text);
     }
-    let with = Object::from(overlay(stored.clone().into_map(), wanted.as_object().unwrap().clone()));
+    let with =
+        Object::from(overlay(stored.clone().into_map(), wanted.as_object().unwrap().clone()));
     if with != stored {
-        return Some(format!("composite resource\n{:#}\nlacks some of\n{wanted:#}", stored.to_value()));
+        return Some(format!(
+            "composite resource\n{:#}\nlacks some of\n{wanted:#}",
+            stored.to_value()
+        ));
     }
     for wanted in expected["composed"].as_array().into_iter().flatten() {
         let id = Object::from_value(wanted.clone()).unwrap().id();

@@ -5,11 +5,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use biplane_function::Budget;
 use biplane_model::{Map, Object, Value};
-use serde_json::json;
 use biplane_patch::connection::Details;
 use biplane_patch::document::Document;
 use biplane_patch::patch;
 use biplane_patch::prepared::{FromPolicy, PatchKind, Source};
+use serde_json::json;
 
 use super::plan::SecretRef;
 

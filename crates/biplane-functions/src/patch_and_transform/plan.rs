@@ -83,7 +83,11 @@ fn template(
             .iter()
             .filter_map(ConnectionDetail::new)
             .collect(),
-        readiness_checks: template.readiness_checks.iter().filter_map(ReadinessCheck::new).collect(),
+        readiness_checks: template
+            .readiness_checks
+            .iter()
+            .filter_map(ReadinessCheck::new)
+            .collect(),
     })
 }
 

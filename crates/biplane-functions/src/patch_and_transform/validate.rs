@@ -44,4 +44,3 @@ fn template(template: &Template) -> Checked {
     each("connectionDetails", &template.connection_details, connection_detail)?;
     each("readinessChecks", &template.readiness_checks, readiness_check)
 }
-

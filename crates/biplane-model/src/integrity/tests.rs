@@ -308,10 +308,7 @@ fn sources_and_patches_of_environments_are_complete() {
     selector(&format!("{{{label}}}"), "");
     selector(&format!("[{{{label}}}]"), "");
     selector(&format!("{{mode: Multiple, maxMatch: 1, minMatch: 0, {label}}}"), "");
-    selector(
-        "{}",
-        "matchLabels: Required value: selector must have at least one match label",
-    );
+    selector("{}", "matchLabels: Required value: selector must have at least one match label");
     selector(
         &format!("{{maxMatch: 1, {label}}}"),
         "maxMatch: Forbidden: maxMatch is not supported in Single mode",
@@ -341,7 +338,8 @@ fn sources_and_patches_of_environments_are_complete() {
 
 #[test]
 fn patches_with_the_environment_exist_where_environments_do() {
-    let spec = "resources: [{name: a, patches: [{type: FromEnvironmentFieldPath, fromFieldPath: x}]}]";
+    let spec =
+        "resources: [{name: a, patches: [{type: FromEnvironmentFieldPath, fromFieldPath: x}]}]";
     assert_eq!(findings_of(spec, Rules::WithEnvironment), "");
     assert_eq!(
         findings_of(spec, Rules::WithoutEnvironment),

@@ -120,11 +120,7 @@ impl Text {
 const MAX_TEXT: usize = 16 << 20;
 
 /// Formats arguments, if there is room for the result.
-pub fn format_within(
-    format: &str,
-    args: &[Arg<'_>],
-    budget: &Budget,
-) -> Result<Vec<u8>, String> {
+pub fn format_within(format: &str, args: &[Arg<'_>], budget: &Budget) -> Result<Vec<u8>, String> {
     let text = fmt::sprintf_within(format.as_bytes(), args, budget.room().min(MAX_TEXT));
     made(text.ok_or_else(|| budget.overflow().to_string())?, budget)
 }

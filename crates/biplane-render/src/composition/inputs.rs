@@ -207,7 +207,8 @@ impl CompositionRender {
             return origin.complain_of_nothing(misfit);
         }
         let error = misfit.shown(origin, described);
-        if self.output.line == Line::V2 && misfit.composite.is_none() && has_templates(composition) {
+        if self.output.line == Line::V2 && misfit.composite.is_none() && has_templates(composition)
+        {
             return anyhow!("{error}\n{V1_HINT}");
         }
         let error = if self.is_many() && misfit.composite.is_some() {

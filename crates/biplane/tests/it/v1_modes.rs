@@ -77,7 +77,8 @@ fn complaint(area: &str, case: &Recording) -> Option<String> {
             (text("generateName"), text("name"))
         })
         .collect();
-    if let Some((prefix, name)) = generated.iter().find(|(prefix, name)| !name.starts_with(prefix)) {
+    if let Some((prefix, name)) = generated.iter().find(|(prefix, name)| !name.starts_with(prefix))
+    {
         return Some(format!("{name} does not start with {prefix}"));
     }
     objects.iter_mut().for_each(|object| mask(object, &generated));
@@ -168,7 +169,8 @@ fn templates_are_deprecated_and_rendered_by_the_v1_line_only() {
     assert_eq!(ran.exit, 1);
     let refused = "render only supports Composition Function pipelines: Composition \"app\" must use spec.mode: Pipeline";
     assert!(ran.stderr.contains(refused), "{}", ran.stderr);
-    let hint = "--output-format=v1 renders it as Crossplane v1 composed it. The mode is deprecated.";
+    let hint =
+        "--output-format=v1 renders it as Crossplane v1 composed it. The mode is deprecated.";
     assert!(ran.stderr.contains(hint), "{}", ran.stderr);
 }
 

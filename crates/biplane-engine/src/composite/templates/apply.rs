@@ -12,13 +12,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 
 use super::Slot;
-use super::plan::Template;
 use crate::composite::behaviour::Writing;
 use crate::composite::observe;
 use crate::composite::outcome::ComposeError;
 use crate::composite::pass::Pass;
 use crate::composite::persist::MANAGER;
 use crate::composite::report::Report;
+use crate::composite::v1_spec::templates::Template;
 use crate::failure::{Attempted, Cause, Failure};
 
 /// The place of a resource, the resource as rendered, and as it is stored, with whether that changed.

@@ -8,8 +8,8 @@ use biplane_model::owner::controller_of;
 use biplane_model::{Gvk, Object, ObjectId, labels};
 
 use super::Slot;
-use super::plan::Template;
 use crate::composite::pass::Pass;
+use crate::composite::v1_spec::templates::Template;
 use crate::composite::{observe, write};
 use crate::failure::{Attempted, Failure};
 
@@ -92,12 +92,7 @@ async fn existing(
 }
 
 /// Deletes a resource that has no template any more.
-async fn collect(
-    pass: &Pass<'_>,
-    xr: &Object,
-    name: &str,
-    object: &Object,
-) -> Result<(), Failure> {
+async fn collect(pass: &Pass<'_>, xr: &Object, name: &str, object: &Object) -> Result<(), Failure> {
     if let Some(controller) = controller_of(object).filter(|owner| owner.uid != xr.uid()) {
         return Err(Failure::new(format!(
             "refusing to delete composed resource {} that is controlled by {} {}",

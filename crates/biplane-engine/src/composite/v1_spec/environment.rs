@@ -8,22 +8,22 @@ use biplane_patch::transform::Patterns;
 
 /// What a Composition says about its environment.
 #[derive(Debug)]
-pub(in super::super) struct Configuration {
+pub(crate) struct Configuration {
     /// The data that everything else overrides.
-    pub(in super::super) default_data: Option<Map<String, Value>>,
+    pub(crate) default_data: Option<Map<String, Value>>,
     /// Where data comes from, in the order in which it is merged.
-    pub(super) sources: Vec<By>,
+    pub(crate) sources: Vec<By>,
     /// Patches between the composite resource and the environment.
-    pub(in super::super) patches: Vec<Patch>,
+    pub(crate) patches: Vec<Patch>,
     /// Whether sources are resolved in every reconcile.
-    pub(super) always: bool,
+    pub(crate) always: bool,
     /// Whether what is missing is left out.
-    pub(super) optional: bool,
+    pub(crate) optional: bool,
 }
 
 /// How a source names EnvironmentConfigs.
 #[derive(Debug)]
-pub(super) enum By {
+pub(crate) enum By {
     /// One, by its name.
     Reference(String),
     /// Some, by their labels.
@@ -33,30 +33,30 @@ pub(super) enum By {
 }
 
 #[derive(Debug)]
-pub(super) struct Selector {
-    pub(super) mode: Mode,
-    pub(super) labels: Vec<Label>,
-    pub(super) sort_by: String,
+pub(crate) struct Selector {
+    pub(crate) mode: Mode,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) sort_by: String,
 }
 
 /// How many EnvironmentConfigs a selector selects.
 #[derive(Debug)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Single,
     Multiple { least: Option<u64>, most: Option<u64> },
     Unknown(String),
 }
 
 #[derive(Debug)]
-pub(super) struct Label {
-    pub(super) key: String,
-    pub(super) value: LabelValue,
+pub(crate) struct Label {
+    pub(crate) key: String,
+    pub(crate) value: LabelValue,
     /// Whether the label is left out if its field does not exist.
-    pub(super) optional: bool,
+    pub(crate) optional: bool,
 }
 
 #[derive(Debug)]
-pub(super) enum LabelValue {
+pub(crate) enum LabelValue {
     Given(String),
     /// A field of the composite resource.
     Field(String),
@@ -65,7 +65,7 @@ pub(super) enum LabelValue {
 
 impl Configuration {
     /// Decodes the environment of a Composition or a revision, if it has one.
-    pub(in super::super) fn of(composition: &Object) -> Option<Self> {
+    pub(crate) fn of(composition: &Object) -> Option<Self> {
         let environment = composition.at(&["spec", "environment"]).filter(|e| e.is_object())?;
         let environment = environment::normal(environment);
         let fields = Fields(environment.as_object());

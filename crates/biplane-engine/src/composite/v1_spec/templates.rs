@@ -12,26 +12,26 @@ use crate::failure::Failure;
 
 /// The templates of a Composition, or why they cannot be used.
 #[derive(Debug)]
-pub(in super::super) struct Plan(Result<Vec<Template>, String>);
+pub(crate) struct Plan(Result<Vec<Template>, String>);
 
 /// The template of one composed resource.
 #[derive(Debug)]
-pub(super) struct Template {
+pub(crate) struct Template {
     /// Its name. Empty if it is anonymous.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What the resource starts from, or why it is not an object.
-    pub(super) base: Result<Object, String>,
+    pub(crate) base: Result<Object, String>,
     /// Patches, with those of sets.
-    pub(super) patches: Inlined,
+    pub(crate) patches: Inlined,
     /// Connection details, or what is missing to them.
-    pub(super) details: Vec<Result<ConnectionDetail, String>>,
+    pub(crate) details: Vec<Result<ConnectionDetail, String>>,
     /// Readiness checks.
-    pub(super) checks: Vec<ReadinessCheck>,
+    pub(crate) checks: Vec<ReadinessCheck>,
 }
 
 impl Plan {
     /// Prepares the templates of a Composition or a revision. There are none in mode Pipeline.
-    pub(in super::super) fn of(composition: &Object) -> Self {
+    pub(crate) fn of(composition: &Object) -> Self {
         const DIALECT: Dialect = Dialect::COMPOSITION;
         let spec = Fields(composition.get("spec").and_then(Value::as_object));
         let patterns = Patterns::default();
@@ -48,19 +48,23 @@ impl Plan {
                 base: base(template.base.as_ref()),
                 patches: sets.inline(&template.patches, &patterns, DIALECT)?,
                 details: details.filter_map(ConnectionDetail::inferred).collect(),
-                checks: template.readiness_checks.iter().map(ReadinessCheck::of_composition).collect(),
+                checks: template
+                    .readiness_checks
+                    .iter()
+                    .map(ReadinessCheck::of_composition)
+                    .collect(),
             })
         });
         Self(templates.collect())
     }
 
     /// The templates.
-    pub(super) fn templates(&self) -> Result<&[Template], Failure> {
+    pub(crate) fn templates(&self) -> Result<&[Template], Failure> {
         self.0.as_deref().map_err(|why| Failure::new(why.clone()))
     }
 
     /// Whether there are none.
-    pub(in super::super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         matches!(&self.0, Ok(templates) if templates.is_empty())
     }
 }
