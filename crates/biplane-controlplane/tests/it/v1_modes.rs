@@ -74,13 +74,14 @@ impl Modes {
 
 fn definition() -> Value {
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let status = json!({"type": "object", "properties": {"settings": {"type": "string"}}});
     json!({
         "apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
         "metadata": {"name": "xapps.example.org"},
         "spec": {
             "group": "example.org", "names": {"kind": "XApp", "plural": "xapps"},
             "versions": [{"name": "v1", "served": true, "referenceable": true, "schema": {"openAPIV3Schema": {
-                "type": "object", "properties": {"spec": any, "status": any},
+                "type": "object", "properties": {"spec": any, "status": status},
             }}}],
         },
     })

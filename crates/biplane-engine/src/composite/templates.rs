@@ -70,7 +70,7 @@ pub(super) async fn compose(
     let rendered =
         render::render(pass, &xr.object, &mut slots, environment, &mut outcome.report, &budget);
     let references = rendered.await?;
-    outcome.tracked.composed = render::identities(&references);
+    outcome.tracked.composed = render::identities(&xr.object, &references);
     if pass.behaviour().release == Release::V1_17 {
         // There, the answer to the write of the references took the place of what patches between
         // the composite resource and the environment had written into the status.

@@ -111,7 +111,10 @@ impl CompositionRender {
             progress: loader.progress(),
         };
         let (listed, pipelines) = (self.functions.as_deref(), inputs.pipelines());
-        inputs.functions = functions::load(listed, &pipelines, &self.function, loader)?;
+        // Templates call no functions.
+        if listed.is_some() || !manner.resources_mode {
+            inputs.functions = functions::load(listed, &pipelines, &self.function, loader)?;
+        }
         let definitions = definitions.get(loader)?;
         let definition = definition_of(definitions, &inputs.composition);
         inputs.definition = definition.map(|(definition, _)| definition.clone());

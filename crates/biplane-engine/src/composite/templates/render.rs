@@ -110,11 +110,13 @@ fn patches(
 }
 
 /// The resources that references name.
-pub(super) fn identities(references: &[Reference]) -> Vec<ObjectId> {
+pub(super) fn identities(xr: &Object, references: &[Reference]) -> Vec<ObjectId> {
     let named = references.iter().filter(|reference| !reference.name.is_empty());
     let identity = |reference: &Reference| {
         let gvk = Gvk::new(&reference.api_version, &reference.kind);
-        ObjectId::new(gvk, &reference.namespace, &reference.name)
+        let namespace =
+            if xr.namespace().is_empty() { &reference.namespace } else { xr.namespace() };
+        ObjectId::new(gvk, namespace, &reference.name)
     };
     named.map(identity).collect()
 }
