@@ -23,4 +23,6 @@ mod refusals;
 mod rendering;
 mod revisions;
 mod selecting;
+mod templates;
+mod v1_recordings;
 mod world;
