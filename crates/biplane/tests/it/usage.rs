@@ -346,7 +346,7 @@ fn values_of_the_wrong_type_are_refused() {
             "--include-context=2",
             "--include-context: bool value must be true, 1, yes, false, 0 or no but got \"2\"",
         ),
-        ("--timeout", "--timeout: missing value"),
+        ("--timeout", "--timeout: expected duration value but got \"EOL\" (<EOL>)"),
         ("--timeout=1", "--timeout: expected duration but got \"1\": write it as 1m30s"),
         ("--max-concurrency=x", "--max-concurrency: expected a whole number above 0 but got \"x\""),
         ("--max-rounds=x", "--max-rounds: expected a whole number above 0 but got \"x\""),

@@ -24,6 +24,8 @@ pub struct Change<'a> {
     pub moved: &'a [Moved],
     /// Keys that come first in objects that have no original.
     pub first: &'a [&'a str],
+    /// Whether a separator comes first, even if nothing stands above it.
+    pub separator: bool,
 }
 
 /// An indentation of two spaces, for what has no original.
@@ -33,7 +35,7 @@ const STEP: usize = 2;
 type Original<'a> = (&'a Slot, &'a Value);
 
 impl Written<'_> {
-    /// Prints the new document, beginning with a separator if the old one has none above it.
+    /// Prints the new document.
     ///
     /// `None` if the result would not read as the new value. Then only a new layout can express it.
     pub fn rewrite(&self, change: Change<'_>) -> Option<String> {
@@ -91,7 +93,9 @@ impl<'a> Printer<'a> {
         for line in &self.written.prologue {
             self.comment(line, 0);
         }
-        self.out.push_str("---\n");
+        if self.change.separator || !self.out.is_empty() {
+            self.out.push_str("---\n");
+        }
         self.entries(after, Some((block, before)), 0);
         for line in &self.written.epilogue {
             self.comment(line, 0);
