@@ -81,7 +81,7 @@ fn read(text: &[u8]) -> Result<Map<String, Value>> {
         }
     };
     fieldpath::normalize_map(&mut object);
-    let (version, kind) = kinds::of(&object)?;
+    let (version, kind) = kinds::of(&object, text)?;
     if (version.as_str(), kind.as_str()) == (&format!("{GROUP}/{VERSION}"), KIND) {
         return Ok(object);
     }

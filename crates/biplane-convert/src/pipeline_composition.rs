@@ -2,7 +2,7 @@
 //! function-patch-and-transform.
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use biplane_model::fieldpath::FieldPath;
+use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::{Map, Value};
 
 use crate::composition_environment::{self as environment, input, named, steps};
@@ -79,7 +79,7 @@ fn convert(composition: &mut Map<String, Value>, function: &str) -> Result<bool>
     let mode = match at("spec.mode")?.get(composition) {
         Ok(mode) => mode.clone(),
         Err(error) if error.is_not_found() => Value::Null,
-        Err(error) => return Err(error).context("failed to get composition mode"),
+        Err(error) => return Err(whole(&error)).context("failed to get composition mode"),
     };
     match mode {
         Value::String(mode) if mode == "Pipeline" => return Ok(false),
@@ -93,6 +93,7 @@ fn convert(composition: &mut Map<String, Value>, function: &str) -> Result<bool>
     }
     at("spec.mode")?
         .set(composition, "Pipeline".into())
+        .map_err(|error| whole(&error))
         .context("failed to set Composition mode to Pipeline")?;
     let Some(Value::Object(spec)) = composition.get_mut("spec") else {
         bail!("failed to set Composition mode to Pipeline: spec is not an object");
@@ -109,12 +110,18 @@ fn convert(composition: &mut Map<String, Value>, function: &str) -> Result<bool>
             "failed to set pipeline functionRef name",
         ),
     ] {
-        at(path)?.set(composition, value.into()).context(problem)?;
+        let set = at(path)?.set(composition, value.into());
+        set.map_err(|error| whole(&error)).context(problem)?;
     }
     let step = composition.get_mut("spec").and_then(|spec| spec.get_mut("pipeline"));
     let step = step.and_then(|pipeline| pipeline.get_mut(0)).and_then(Value::as_object_mut);
     step.context("failed to set pipeline input")?.insert("input".to_owned(), Value::Object(ours));
     Ok(true)
+}
+
+/// An error whose words already name its cause.
+fn whole(error: &PathError) -> anyhow::Error {
+    anyhow!("{error}")
 }
 
 fn at(path: &str) -> Result<FieldPath> {
@@ -171,7 +178,7 @@ fn move_patch_sets(spec: &mut Map<String, Value>, ours: &mut Map<String, Value>)
         Ok(_) => {}
         // Then no patch of any set is converted.
         Err(error) if error.is_not_found() => return Ok(()),
-        Err(error) => return Err(error).context("failed to expand patchSets"),
+        Err(error) => return Err(whole(&error)).context("failed to expand patchSets"),
     }
     let sets = ours.get_mut("patchSets").and_then(Value::as_array_mut);
     for set in sets.into_iter().flatten() {

@@ -43,6 +43,36 @@ pub(crate) fn document(
     if let Some(text) = commented.and_then(|written| written.rewrite(change)) {
         return text;
     }
-    let text = yaml::to_string(&after);
+    let text = yaml::to_string(&reread(&after));
     if separator { format!("---\n{text}") } else { text }
+}
+
+/// What the reference prints of a value: it prints JSON first and reads that as YAML, where U+0085 is
+/// a line break.
+fn reread(value: &Value) -> Value {
+    match value {
+        Value::String(text) => fold(text).into(),
+        Value::Array(items) => items.iter().map(reread).collect(),
+        Value::Object(map) => map.iter().map(|(key, value)| (fold(key), reread(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Folds line breaks like a quoted text: one is a space, and of several the first one is dropped.
+fn fold(text: &str) -> String {
+    const NEXT_LINE: char = '\u{85}';
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(NEXT_LINE) {
+        folded.push_str(before.trim_end_matches(' '));
+        let below = after.trim_start_matches([' ', NEXT_LINE]);
+        let (breaks, _) = after.split_at(after.len() - below.len());
+        match breaks.matches(NEXT_LINE).count() {
+            0 => folded.push(' '),
+            more => folded.extend(std::iter::repeat_n('\n', more)),
+        }
+        rest = below;
+    }
+    folded.push_str(rest);
+    folded
 }

@@ -91,6 +91,9 @@ pub fn canonical(text: &[u8]) -> Result<String, QuantityError> {
     parse(text)?;
     let text = std::str::from_utf8(text).map_err(|_| QuantityError::Format)?;
     let parts = split(text)?;
+    if is_kept(&parts) {
+        return Ok(text.to_owned());
+    }
     let with_exponent = parts.suffix.len() > 1 && parts.suffix.starts_with(['e', 'E']);
     let (binary, digits, scale) = match suffix(parts.suffix).ok_or(QuantityError::Suffix)? {
         Suffix::Decimal(exponent) => (
@@ -131,6 +134,27 @@ pub fn canonical(text: &[u8]) -> Result<String, QuantityError> {
         decimal_suffix(exponent).to_owned()
     };
     Ok(format!("{sign}{significant}{}{suffix}", "0".repeat(more)))
+}
+
+/// Whether upstream takes a text for canonical and prints it as it is, even with a plus or a point.
+fn is_kept(parts: &Parts<'_>) -> bool {
+    let all = format!("{}{}", parts.whole, parts.fraction);
+    match suffix(parts.suffix) {
+        Some(Suffix::Decimal(exponent)) => {
+            let scale = wrap(exponent - length(parts.fraction));
+            length(&all) <= SAFE_DIGITS
+                && scale >= NANO
+                && scale % 3 == 0
+                && !all.ends_with("000")
+                && !all.starts_with('0')
+        }
+        Some(Suffix::Binary(exponent)) => {
+            let room = 15 - length(parts.whole) - i64::from(exponent) * 3 / 10 - 1;
+            let odd = parts.whole.parse::<i64>().is_ok_and(|whole| whole % 8 != 0);
+            parts.fraction.is_empty() && room >= 0 && odd
+        }
+        None => false,
+    }
 }
 
 /// Rounds digits times a power of ten away from zero to a billionth.
@@ -378,6 +402,11 @@ mod tests {
             ("1e3", "1e3"),
             ("1e1", "10"),
             ("12e4", "120e3"),
+            ("1e+21", "1e+21"),
+            ("1.500", "1.500"),
+            ("1.50", "1500m"),
+            ("+5Ki", "+5Ki"),
+            ("1000E", "1"),
             ("1024", "1024"),
             ("1024Ki", "1Mi"),
             ("512Ki", "512Ki"),

@@ -20,7 +20,7 @@ const SHARED: &[&str] = &[
 ];
 
 /// The API version and the kind of an object. What is missing is that of a ControllerConfig.
-pub(super) fn of(object: &Map<String, Value>) -> Result<(String, String)> {
+pub(super) fn of(object: &Map<String, Value>, source: &[u8]) -> Result<(String, String)> {
     let text = |key: &str| match object.get(key) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text.as_str()),
@@ -40,7 +40,7 @@ pub(super) fn of(object: &Map<String, Value>) -> Result<(String, String)> {
     let group = if group.is_empty() && version.is_empty() { GROUP } else { group };
     let version = if version.is_empty() && group == GROUP { VERSION } else { version };
     if version.is_empty() {
-        bail!("Object 'apiVersion' is missing in ''");
+        bail!("Object 'apiVersion' is missing in '{}'", String::from_utf8_lossy(source));
     }
     let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Ok((version, kind.to_owned()))

@@ -345,12 +345,13 @@ impl<'a> Printer<'a> {
 
     /// Prints lines that were made anew. Comments that stood between them come first.
     fn plain(&mut self, text: &str, inside: &[String], behind: Option<&str>, column: usize) {
-        let fits = text.trim_end_matches('\n').lines().count() == 1;
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let fits = !text.contains('\n');
         let above = inside.iter().map(String::as_str).chain(behind.filter(|_| !fits));
         for line in above {
             self.comment(line, column);
         }
-        for (number, line) in text.trim_end_matches('\n').split('\n').enumerate() {
+        for (number, line) in text.split('\n').enumerate() {
             if number == 0 {
                 self.start(column);
             } else if !line.is_empty() {
