@@ -47,6 +47,10 @@ pub struct Settings {
     pub breaker: BreakerLimits,
     /// The user name of the control plane, to explain refused writes.
     pub user: Option<String>,
+    /// Whether Compositions of mode Resources are composed.
+    pub resources_mode: bool,
+    /// Whether Compositions have environments.
+    pub environments: bool,
 }
 
 impl Default for Settings {
@@ -58,6 +62,8 @@ impl Default for Settings {
             concurrent: 100,
             breaker: BreakerLimits::default(),
             user: None,
+            resources_mode: false,
+            environments: false,
         }
     }
 }
@@ -96,6 +102,8 @@ impl Composites {
             realtime: settings.realtime,
             poll_interval: if settings.realtime { Duration::ZERO } else { settings.poll_interval },
             min_poll_interval: settings.min_poll_interval,
+            resources_mode: settings.resources_mode,
+            environments: settings.environments,
             ..spec.behaviour.clone()
         };
         let (name, gvk, layout) =

@@ -144,7 +144,8 @@ pub fn controllers(composites: &Composites, options: &Options) -> Vec<Controller
             Watch::owned("CustomResourceDefinition", crd, xcrd::KIND).metadata(),
         ]
     };
-    let definitions = definition::Reconciler::new(context.clone(), Arc::clone(&defined));
+    let definitions = definition::Reconciler::new(context.clone(), Arc::clone(&defined))
+        .with_environments(composites.settings.environments);
     let offers = offered::Reconciler::new(context.clone(), defined);
     let owned = Watch::owned("CompositionRevision", of_kind("CompositionRevision"), "Composition");
     let compositions = vec![Watch::own("Composition", of_kind("Composition")), owned];

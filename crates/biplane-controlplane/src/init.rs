@@ -19,6 +19,7 @@ use anyhow::{Context as _, Result};
 use biplane_cluster::{Cluster, Optional as _, ReadError, Source, Write, WriteError};
 use biplane_engine::Clock;
 use biplane_model::{Gvk, Object, ObjectId};
+pub use biplane_schema::own_kinds::Features;
 use tokio::time::Instant;
 
 /// The field manager of all writes.
@@ -35,6 +36,8 @@ pub struct Options {
     pub service_account: String,
     /// A folder with the CRDs to install. Without one, the built-in CRDs are installed.
     pub crds: Option<PathBuf>,
+    /// What Compositions can have, according to the built-in CRDs.
+    pub features: Features,
     /// How long to wait until all CRDs are served.
     pub crds_within: Duration,
     /// The Secrets with the certificates.
@@ -53,6 +56,7 @@ impl Default for Options {
         Self {
             service_account: "crossplane".to_owned(),
             crds: None,
+            features: Features::default(),
             crds_within: Duration::from_mins(2),
             secrets: SecretNames::default(),
             webhooks: Some(Service {
@@ -116,7 +120,7 @@ pub async fn run(cluster: Arc<dyn Cluster>, clock: &dyn Clock, options: &Options
         defaults::remove_old_webhooks(&target).await?;
     }
     // Files are read before anything is applied.
-    let crds = definitions::load(options.crds.as_deref())?;
+    let crds = definitions::load(options.crds.as_deref(), options.features)?;
     definitions::install(&target, &crds, options.crds_within).await?;
     stored_versions::migrate(&target, &crds).await?;
     defaults::ensure(&target, options).await

@@ -8,6 +8,7 @@ mod compose;
 mod configure;
 pub mod dependencies;
 pub mod desired;
+pub(crate) mod environment;
 pub mod index;
 mod observe;
 mod outcome;
@@ -17,6 +18,8 @@ mod publish;
 pub mod report;
 pub mod revision;
 mod select;
+mod templates;
+mod v1_spec;
 mod write;
 
 use std::sync::Arc;
@@ -35,7 +38,7 @@ use crate::failure::{Attempted, Class, Failure, join};
 use crate::pipeline_check::VALID_PIPELINE;
 use crate::reconcile::{GRACE, ReconcileError, Requeue, TIMEOUT};
 pub use authorize::Authorizer;
-pub use behaviour::{Behaviour, Selection, Writing};
+pub use behaviour::{Behaviour, Release, Selection, Writing};
 use breaker::{AlwaysClosed, Breaker};
 use compose::Outcome;
 use dependencies::{Dependencies, Untracked};
@@ -113,7 +116,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
     observe::has_kind(&object).attempted("cannot get composite resource")?;
     let before = object.get("status").cloned();
     let mut xr = XR::new(object);
-    pass.mark(&mut xr, [responsiveness(pass, &id)]);
+    mark_responsive(pass, &mut xr, &id);
 
     if xr.object.annotation(labels::PAUSED) == "true" {
         let text = "Reconciliation is paused via the pause annotation";
@@ -127,14 +130,22 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
     if xr.object.is_being_deleted() {
         return finalize(pass, xr).await;
     }
-    let revision = match prepare(pass, &mut xr).await {
-        Ok(revision) => revision,
+    let (revision, environment) = match prepare(pass, &mut xr).await {
+        Ok(prepared) => prepared,
         Err(problem) => return give_up(pass, xr, problem).await,
     };
-    let outcome = match compose::compose(pass, &mut xr, &revision).await {
+    let composed = if behaviour.resources_mode && revision.spec.has_templates() {
+        templates::compose(pass, &mut xr, &revision, environment).await
+    } else {
+        compose::compose(pass, &mut xr, &revision, environment).await
+    };
+    let mut outcome = match composed {
         Ok(outcome) => outcome,
         Err(error) => return composing_failed(pass, xr, error).await,
     };
+    if behaviour.environments {
+        outcome.tracked.requirements.extend(environment::dependencies(pass, &xr.object));
+    }
     if behaviour.keeps_token() && !request.is_empty() {
         xr.object.set_at_or_ignore(&HANDLED_REQUEST, request);
     }
@@ -155,8 +166,11 @@ impl Problem {
     }
 }
 
-/// Prepares everything that composing needs: finalizer, Composition, revision, labels.
-async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<revision::Revision, Problem> {
+/// Prepares everything that composing needs: finalizer, Composition, revision, labels, environment.
+async fn prepare(
+    pass: &Pass<'_>,
+    xr: &mut XR,
+) -> Result<(revision::Revision, Option<Object>), Problem> {
     const INITIALIZE: &str = "InitializeCompositeResource";
     const ADD_FINALIZER: &str = "cannot add composite resource finalizer";
     const RESOLVE: &str = "SelectComposition";
@@ -194,6 +208,10 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<revision::Revision, Pro
         ));
         return Err(Problem { failure, reason: COMPOSE, quiet_conflict: false });
     }
+    if let Some(findings) = refused(pass, &spec) {
+        let failure = Failure::new(findings).wrap("refusing to use invalid Composition");
+        return Err(Problem { failure, reason: COMPOSE, quiet_conflict: false });
+    }
     let configured = configure::configure(layout, xr, &spec);
     configured.map_err(|f| Problem::new(COMPOSE, "cannot configure composite resource", f))?;
     if pass.behaviour().writing == Writing::Stepwise {
@@ -205,7 +223,32 @@ async fn prepare(pass: &Pass<'_>, xr: &mut XR) -> Result<revision::Revision, Pro
             }
         })?;
     }
-    Ok(revision::Revision { object: revision, spec })
+    let mut environment = None;
+    if pass.behaviour().environments {
+        let problem = |what: &'static str| {
+            move |f: Failure| Problem {
+                failure: f.wrap(what),
+                reason: COMPOSE,
+                quiet_conflict: false,
+            }
+        };
+        let configuration = spec.environment.as_ref();
+        let selected = environment::select(pass, xr, configuration).await;
+        selected.map_err(problem("cannot select environment"))?;
+        let fetched = environment::fetch(pass, &xr.object, configuration).await;
+        environment = Some(fetched.map_err(problem("cannot fetch environment"))?);
+    }
+    Ok((revision::Revision { object: revision, spec }, environment))
+}
+
+/// What the integrity rules find wrong with a Composition, if they apply to it: those of v2 are the
+/// API server's.
+fn refused(pass: &Pass<'_>, spec: &revision::Spec) -> Option<String> {
+    let behaviour = pass.behaviour();
+    let applies = behaviour.release.is_v1()
+        || (behaviour.resources_mode && spec.has_templates())
+        || (behaviour.environments && spec.environment.is_some());
+    biplane_model::integrity::summary(&spec.findings).filter(|_| applies)
 }
 
 /// Reports a failure, writes pending changes if possible, and returns the error.
@@ -312,6 +355,11 @@ async fn settle(
         }
     }
     report::deliver(pass, &mut xr, &outcome.report).await;
+    let release = pass.behaviour().release;
+    let warned = outcome.report.events.iter().any(|event| event.r#type == EventType::Warning);
+    if release == Release::V1_17 && !warned {
+        pass.event(&xr, EventType::Normal, COMPOSE, "Successfully composed resources");
+    }
 
     let (mut unsynced, mut unready) = (Vec::new(), Vec::new());
     for (index, composed) in outcome.composed.iter().enumerate() {
@@ -328,7 +376,8 @@ async fn settle(
         }
     }
     let synced = if !unsynced.is_empty() {
-        Condition::reconcile_error(format!("Unsynced resources: {}", report::some_of(&unsynced)))
+        let what = if release == Release::V1_17 { "Invalid" } else { "Unsynced" };
+        Condition::reconcile_error(format!("{what} resources: {}", report::some_of(&unsynced)))
     } else if !outcome.undeclared.is_empty() {
         Condition::reconcile_error(compose::undeclared(&outcome.undeclared))
     } else {
@@ -354,6 +403,7 @@ async fn settle(
     // A null status is the same as no status.
     let status = |status: Option<&Value>| status.filter(|status| !status.is_null()).cloned();
     if pass.behaviour().writing != Writing::Stepwise
+        || release.is_v1()
         || status(xr.object.get("status")) != status(before)
     {
         match persist::write_status(pass, &mut xr).await {
@@ -387,6 +437,13 @@ async fn finalize(pass: &Pass<'_>, mut xr: XR) -> Result<Requeue, ReconcileError
     pass.mark(&mut xr, [Condition::reconcile_success()]);
     persist::write_status(pass, &mut xr).await?;
     Ok(Requeue::No)
+}
+
+/// Says whether the composite resource still responds to events, as releases from v2 on do.
+fn mark_responsive(pass: &Pass<'_>, xr: &mut XR, id: &ObjectId) {
+    if !pass.behaviour().release.is_v1() {
+        pass.mark(xr, [responsiveness(pass, id)]);
+    }
 }
 
 fn responsiveness(pass: &Pass<'_>, id: &ObjectId) -> Condition {

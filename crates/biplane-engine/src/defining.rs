@@ -36,6 +36,8 @@ pub(crate) struct Defining {
     context: Context,
     controllers: Arc<dyn Controllers>,
     pub(crate) timeout: Duration,
+    /// Whether composite resources have environments.
+    pub(crate) environments: bool,
     written: crd::Written,
 }
 
@@ -52,7 +54,8 @@ impl Defining {
         controllers: Arc<dyn Controllers>,
         timeout: Duration,
     ) -> Self {
-        Self { kind, context, controllers, timeout, written: crd::Written::default() }
+        let written = crd::Written::default();
+        Self { kind, context, controllers, timeout, environments: false, written }
     }
 
     pub(crate) async fn reconcile(&self, name: &str) -> Result<Requeue, ReconcileError> {
@@ -95,11 +98,14 @@ async fn attempt(pass: &Pass<'_>, definition: &mut Object) -> Result<Requeue, Pr
         Kind::Composite => xcrd::composite(definition),
         Kind::Claim => xcrd::claim(definition),
     };
-    let rendered = rendered.map_err(|error| {
+    let mut rendered = rendered.map_err(|error| {
         let what = format!("cannot render {} CustomResourceDefinition", words.what);
         Problem::told(RENDER, Failure::new(error.to_string()).wrap(what))
     })?;
 
+    if pass.defining.environments && kind == Kind::Composite {
+        xcrd::add_environments(&mut rendered, definition);
+    }
     add_finalizer(pass, definition).await.map_err(|failure| {
         let what = format!("cannot add {} finalizer", words.what);
         Problem::told(words.establish, failure.wrap(what))

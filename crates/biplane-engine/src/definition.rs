@@ -33,6 +33,13 @@ impl Reconciler {
         self
     }
 
+    /// Sets whether composite resources have environments.
+    #[must_use]
+    pub fn with_environments(mut self, environments: bool) -> Self {
+        self.inner.environments = environments;
+        self
+    }
+
     /// Establishes the kind of composite resources, or removes it with its definition.
     ///
     /// A conflict is not a failure, wherever it happens. The next reconcile sees the other write.

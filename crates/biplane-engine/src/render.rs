@@ -18,6 +18,7 @@ use biplane_proto::render::v1alpha1::{
 };
 use biplane_runner::{ConnectError, Connections, FunctionRunner, Inspection, Named};
 
+use crate::composite::Release;
 use crate::failure::Fatal;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 
@@ -34,6 +35,12 @@ pub struct Settings {
     pub timeout: Duration,
     /// Emits what functions are given and what they answer, if that is wanted.
     pub inspection: Option<Inspection>,
+    /// Which release of Crossplane a composite resource is rendered like.
+    pub release: Release,
+    /// Whether Compositions of mode Resources are rendered. Otherwise they compose nothing.
+    pub resources_mode: bool,
+    /// Whether Compositions have environments.
+    pub environments: bool,
 }
 
 impl std::fmt::Debug for Settings {
@@ -50,6 +57,9 @@ impl Default for Settings {
             ids: Arc::new(SystemIds),
             timeout: crate::reconcile::TIMEOUT,
             inspection: None,
+            release: Release::V2,
+            resources_mode: false,
+            environments: false,
         }
     }
 }

@@ -2,24 +2,22 @@
 //! composite resource and the environment.
 //!
 //! The input is decoded, validated and prepared once (`plan`), and cached for later requests with
-//! the same input (`cache`). `document` implements upstream's handling of numbers.
+//! the same input (`cache`). Patches and transforms themselves are those of [`biplane_patch`].
 
 mod cache;
 mod connection;
-mod document;
-mod error;
 mod input;
-mod patch;
 mod plan;
-mod readiness;
 mod run;
-mod transform;
 mod validate;
-mod value;
 
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_function::{Budget, Exceeded, PureFunction, response};
+use biplane_patch::Dialect;
 use tonic::Status;
+
+/// The rules that patches and transforms follow here.
+const DIALECT: Dialect = Dialect::FUNCTION;
 
 /// The function.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use biplane_go::fmt::quote;
 use biplane_model::Object;
+use biplane_model::composition::{has_templates, uses_environment};
 use biplane_model::layout::Layout;
 
 use crate::line::Line;
@@ -37,7 +38,9 @@ pub fn check(composite: &Object, composition: &Object, line: Line) -> Result<(),
             return Err(Misfit::new(text, Some(&[key]), Some(&path)));
         }
     }
-    if line == Line::V1 {
+    // Those that only a control plane composes, it validates itself.
+    let templates = line == Line::V1 && has_templates(composition);
+    if line == Line::V1 && !templates && !uses_environment(composition) {
         v1_validation::validate(composition)
             .map_err(|error| Misfit::new(error.to_string(), None, Some(&["spec"])))?;
     }
@@ -65,7 +68,7 @@ pub fn check(composite: &Object, composition: &Object, line: Line) -> Result<(),
         return Err(Misfit::new(text, Some(selector), Some(&path)));
     }
     let path = ["spec", "mode"];
-    if composition.str_at(&path) != "Pipeline" {
+    if composition.str_at(&path) != "Pipeline" && !templates {
         let text = format!(
             "render only supports Composition Function pipelines: Composition {name} must use spec.mode: Pipeline"
         );

@@ -7,6 +7,40 @@ use crate::owner::{OwnerReference, controller_of, set_controller};
 use crate::typed::{normal, tables};
 use crate::{Map, Object, labels, names, yaml};
 
+/// Patches that need an environment.
+const WITH_ENVIRONMENT: [&str; 4] = [
+    "FromEnvironmentFieldPath",
+    "ToEnvironmentFieldPath",
+    "CombineFromEnvironment",
+    "CombineToEnvironment",
+];
+
+/// Whether a Composition composes resources from templates (mode Resources). That was the default.
+pub fn has_templates(composition: &Object) -> bool {
+    let mode = composition.str_at(&["spec", "mode"]);
+    matches!(mode, "" | "Resources") && !items(composition.at(&["spec", "resources"])).is_empty()
+}
+
+/// Whether a Composition has an environment, or patches that need one.
+pub fn uses_environment(composition: &Object) -> bool {
+    if composition.at(&["spec", "environment"]).is_some_and(Value::is_object) {
+        return true;
+    }
+    let templates = [["spec", "resources"], ["spec", "patchSets"]];
+    let mut patches = templates
+        .iter()
+        .flat_map(|path| items(composition.at(path)))
+        .flat_map(|template| items(template.get("patches")));
+    patches.any(|patch| {
+        let kind = patch.get("type").and_then(Value::as_str).unwrap_or_default();
+        WITH_ENVIRONMENT.contains(&kind)
+    })
+}
+
+fn items(list: Option<&Value>) -> &[Value] {
+    list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
 /// The group and version of Compositions, their revisions and definitions.
 pub const API_VERSION: &str = "apiextensions.crossplane.io/v1";
 /// The length of a label's value at most.
@@ -30,12 +64,20 @@ pub fn label_of(hash: &str) -> &str {
     hash.get(..LONGEST_LABEL).unwrap_or(hash)
 }
 
-/// The spec as Crossplane's types have it.
+/// The spec as Crossplane's types have it. What only the types of the v1 line have is kept, if it is
+/// there.
 fn spec(composition: &Object) -> Map<String, Value> {
-    match normal(composition, tables::COMPOSITION).remove("spec") {
+    let of_type = |fields| match normal(composition, fields).remove("spec") {
         Some(Value::Object(spec)) => spec,
         _ => Map::new(),
+    };
+    let mut spec = of_type(tables::COMPOSITION);
+    const OF_V1: [&str; 3] = ["environment", "patchSets", "resources"];
+    if OF_V1.iter().any(|field| composition.at(&["spec", field]).is_some()) {
+        let mut older = of_type(tables::v1::COMPOSITION);
+        spec.extend(OF_V1.into_iter().filter_map(|field| older.remove_entry(field)));
     }
+    spec
 }
 
 /// The revision that a Composition gets, with this number.
@@ -90,6 +132,42 @@ mod tests {
 
     fn object(value: Value) -> Object {
         Object::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_revision_keeps_what_only_the_v1_line_has() {
+        let spec = json!({
+            "mode": "Resources",
+            "compositeTypeRef": {"apiVersion": "example.org/v1", "kind": "X"},
+            "environment": {"defaultData": {"a": 1}},
+            "patchSets": [{"name": "s", "patches": [{"type": "FromCompositeFieldPath"}]}],
+            "resources": [{"name": "r", "base": {"kind": "A"}}],
+        });
+        let composition = object(json!({"metadata": {"name": "c"}, "spec": spec}));
+        let made = revision(&composition, &hash(&composition), 3);
+        let mut wanted = spec;
+        wanted["revision"] = json!(3);
+        assert_eq!(made.get("spec"), Some(&wanted));
+        let mut other = composition.clone();
+        other.set_at(&["spec", "environment", "defaultData", "a"], 2).unwrap();
+        assert_ne!(hash(&composition), hash(&other));
+    }
+
+    #[test]
+    fn templates_and_environments_are_recognised() {
+        let check = |spec: Value, templates: bool, environment: bool| {
+            let composition = object(json!({"spec": spec}));
+            assert_eq!(has_templates(&composition), templates, "{composition:?}");
+            assert_eq!(uses_environment(&composition), environment, "{composition:?}");
+        };
+        check(json!({}), false, false);
+        check(json!({"mode": "Resources"}), false, false);
+        check(json!({"resources": [{}]}), true, false);
+        check(json!({"mode": "Resources", "resources": [{}], "environment": {}}), true, true);
+        check(json!({"mode": "Pipeline", "resources": [{}], "environment": null}), false, false);
+        let patch = json!([{"type": "CombineToEnvironment"}]);
+        check(json!({"resources": [{"patches": patch}]}), true, true);
+        check(json!({"mode": "Pipeline", "patchSets": [{"patches": patch}]}), false, true);
     }
 
     #[test]

@@ -155,6 +155,21 @@ impl Layout {
         self.write(xr, "resourceRefs", filled)
     }
 
+    /// The EnvironmentConfigs of the environment.
+    pub fn environment_configs(self, xr: &Object) -> Vec<Reference> {
+        self.read(xr, "environmentConfigRefs").unwrap_or_default()
+    }
+
+    /// Sets the EnvironmentConfigs of the environment. Empty references are left out.
+    pub fn set_environment_configs(
+        self,
+        xr: &mut Object,
+        references: &[Reference],
+    ) -> Result<(), Occupied> {
+        let filled: Vec<_> = references.iter().filter(|r| **r != Reference::default()).collect();
+        self.write(xr, "environmentConfigRefs", filled)
+    }
+
     /// The claim. Modern composite resources have none.
     pub fn claim(self, xr: &Object) -> Option<Reference> {
         match self {

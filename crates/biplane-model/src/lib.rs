@@ -6,7 +6,9 @@
 pub mod claim;
 pub mod composition;
 pub mod condition;
+pub mod environment;
 pub mod fieldpath;
+pub mod integrity;
 pub mod labels;
 pub mod layout;
 pub mod names;

@@ -20,6 +20,9 @@ pub struct CompositionSpec {
     /// The namespace of connection secrets of legacy composite resources.
     #[serde(default)]
     pub write_connection_secrets_to_namespace: Option<String>,
+    /// How resources are composed: `Pipeline` or `Resources`. Empty if it is not said.
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub mode: String,
     /// The functions to run, in order.
     #[serde(default, deserialize_with = "nulls_are_defaults")]
     pub pipeline: Vec<Step>,

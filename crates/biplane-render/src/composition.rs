@@ -11,6 +11,7 @@ mod reconcile;
 mod simulated_cluster;
 mod step;
 mod until_stable;
+mod v1_modes;
 mod watched_files;
 
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct CompositionRender {
     pub observed_resources: Option<PathBuf>,
     /// Definitions of composite resources.
     pub definitions: Vec<PathBuf>,
+    /// Whether Compositions have environments, also if this one does not use its own.
+    pub environments: bool,
     /// Render until nothing changes, instead of once.
     pub until_stable: Option<UntilStable>,
     /// What is printed, and how.

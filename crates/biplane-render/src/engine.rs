@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use biplane_console::Deadline;
 use biplane_engine::FixedClock;
+use biplane_engine::composite::Release;
 use biplane_engine::composite::report::{Missing, NotYet};
 use biplane_engine::render::{RenderError, Settings};
 use biplane_engine::sources::{CountingIds, Ids, SystemIds};
@@ -21,6 +22,30 @@ use biplane_runtime::{Engine, Runners, Subject};
 use crate::RENDER_TIME;
 use crate::summary::Timing;
 
+/// What the built-in engine does that the protocol has no words for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// The release that a composite resource is rendered like.
+    pub(crate) release: Release,
+    /// Whether Compositions of mode Resources are rendered.
+    pub(crate) resources_mode: bool,
+    /// Whether Compositions have environments.
+    pub(crate) environments: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self { release: Release::V2, resources_mode: false, environments: false }
+    }
+}
+
+/// What watches a render: how long calls take, and who is told about them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watching<'a> {
+    pub(crate) timing: &'a Timing,
+    pub(crate) inspection: Option<&'a Inspection>,
+}
+
 /// Renders with an engine before a deadline.
 pub(crate) async fn render(
     engine: &Engine,
@@ -28,13 +53,14 @@ pub(crate) async fn render(
     request: RenderRequest,
     runners: &Runners,
     deadline: Deadline,
-    timing: &Timing,
-    inspection: Option<&Inspection>,
+    manner: Manner,
+    watching: Watching<'_>,
 ) -> Result<RenderResponse> {
     deadline.check().context(subject.attempted())?;
     match engine {
         Engine::BuiltIn => {
-            let render = built_in(request, timing.runner(runners.named()), deadline, inspection);
+            let runner = watching.timing.runner(runners.named());
+            let render = built_in(request, runner, deadline, manner, watching.inspection);
             runners.unless_interrupted(render).await
         }
         Engine::Binary(binary) => {
@@ -75,6 +101,7 @@ async fn built_in(
     request: RenderRequest,
     runner: Arc<dyn FunctionRunner>,
     deadline: Deadline,
+    manner: Manner,
     inspection: Option<&Inspection>,
 ) -> Result<RenderResponse> {
     let clock = FixedClock(RENDER_TIME.parse()?);
@@ -85,7 +112,10 @@ async fn built_in(
     };
     let timeout = deadline.remaining();
     let inspection = inspection.cloned();
-    let settings = Settings { clock: Arc::new(clock), ids, timeout, inspection };
+    let Manner { release, resources_mode, environments } = manner;
+    let clock = Arc::new(clock);
+    let settings =
+        Settings { clock, ids, timeout, inspection, release, resources_mode, environments };
     match biplane_engine::render::render(request, runner, &settings).await {
         Ok(response) => Ok(response),
         Err(RenderError::Fatal { text, .. } | RenderError::Failed(text)) => Err(anyhow!(text)),

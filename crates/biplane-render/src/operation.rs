@@ -193,8 +193,10 @@ impl OperationRender {
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Operation;
         let inspection = self.function.inspection.as_ref();
+        let watching = engine::Watching { timing: &timing, inspection };
+        let manner = engine::Manner::default();
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+            engine::render(&self.engine, subject, request, &runners, deadline, manner, watching)
                 .await;
         drop(waiting);
         timing.report().iter().for_each(|line| streams.say(line));

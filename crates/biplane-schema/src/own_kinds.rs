@@ -134,10 +134,28 @@ impl Definition {
     }
 }
 
+/// What Compositions had in the v1 line and may have here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Templates: mode Resources, which is deprecated.
+    pub resources_mode: bool,
+    /// Environments.
+    pub environments: bool,
+}
+
 /// The CRDs of all kinds, ordered by name.
 pub fn definitions() -> Vec<Object> {
-    let kinds =
-        [apiextensions::kinds(), packages::kinds(), protection::kinds(), operations::kinds()];
+    definitions_with(Features::default())
+}
+
+/// The CRDs of all kinds, ordered by name. Compositions can have these features.
+pub fn definitions_with(features: Features) -> Vec<Object> {
+    let kinds = [
+        apiextensions::kinds(features),
+        packages::kinds(),
+        protection::kinds(),
+        operations::kinds(),
+    ];
     let mut all: Vec<_> = kinds.iter().flatten().map(Definition::to_object).collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     all

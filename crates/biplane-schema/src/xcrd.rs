@@ -178,6 +178,22 @@ pub fn composite(definition: &Object) -> Result<Object, DefinitionError> {
     generate(definition, Kind::Composite, definition.name(), names, scope)
 }
 
+/// Lets composite resources store which EnvironmentConfigs they use.
+pub fn add_environments(crd: &mut Object, definition: &Object) {
+    let machinery = match Scope::of(definition) {
+        Scope::LegacyCluster => "/schema/openAPIV3Schema/properties/spec/properties",
+        Scope::Cluster | Scope::Namespaced => {
+            "/schema/openAPIV3Schema/properties/spec/properties/crossplane/properties"
+        }
+    };
+    let spec = crd.make_mut().get_mut("spec").and_then(|spec| spec.get_mut("versions"));
+    for version in spec.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(Value::Object(fields)) = version.pointer_mut(machinery) {
+            fields.insert("environmentConfigRefs".to_owned(), fields::environment_config_refs());
+        }
+    }
+}
+
 /// Generates the CRD of the claims.
 pub fn claim(definition: &Object) -> Result<Object, DefinitionError> {
     check_claim_names(definition).map_err(DefinitionError::ClaimNames)?;

@@ -14,6 +14,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-function", 1),
     ("biplane-console", 1),
     ("biplane-package", 1),
+    ("biplane-patch", 1),
     ("biplane-runner", 1),
     ("biplane-engine", 2),
     ("biplane-functions", 2),
@@ -45,6 +46,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-kube", "biplane-cluster"),
     // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
+    // Patches spend the budget of a call.
+    ("biplane-patch", "biplane-function"),
     ("biplane-render", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
 ];

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use biplane_cluster::{Apply, Cluster as _, List, Part, Query, Quiet, ReadError, Skipping, Source};
 use biplane_model::{Gvk, Object, Value, yaml};
+use biplane_schema::own_kinds::{Features, definitions_with};
 use tokio::time::Instant;
 
 use super::{MANAGER, Target, soon};
@@ -18,8 +19,8 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LAST_LOOK: Duration = Duration::from_secs(1);
 
 /// Reads the CRDs of a folder, or returns the built-in ones.
-pub(super) fn load(folder: Option<&Path>) -> Result<Vec<Object>> {
-    let Some(folder) = folder else { return Ok(biplane_schema::own_kinds::definitions()) };
+pub(super) fn load(folder: Option<&Path>, features: Features) -> Result<Vec<Object>> {
+    let Some(folder) = folder else { return Ok(definitions_with(features)) };
     let attempted = || format!("cannot read CRDs from {}", folder.display());
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(attempted)? {

@@ -271,7 +271,7 @@ fn things(stored: &str) -> Object {
 #[test]
 fn a_folder_may_hold_nothing_but_crds() {
     let folder = tempfile::tempdir().unwrap();
-    let load = || definitions::load(Some(folder.path()));
+    let load = || definitions::load(Some(folder.path()), Features::default());
     let nothing = load().unwrap_err().to_string();
     assert_eq!(nothing, format!("there are no CRDs in {}", folder.path().display()));
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
@@ -286,14 +286,18 @@ fn a_folder_may_hold_nothing_but_crds() {
     assert_eq!(refused, want);
     write("b.yaml", "a: b: c\n");
     assert!(load().unwrap_err().to_string().contains("b.yaml"));
-    let missing = definitions::load(Some(&folder.path().join("missing"))).unwrap_err();
+    let missing =
+        definitions::load(Some(&folder.path().join("missing")), Features::default()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read CRDs from "), "{missing}");
 }
 
 #[test]
 fn without_a_folder_the_built_in_crds_are_used() {
-    let names: Vec<String> =
-        definitions::load(None).unwrap().iter().map(|crd| crd.name().to_owned()).collect();
+    let names: Vec<String> = definitions::load(None, Features::default())
+        .unwrap()
+        .iter()
+        .map(|crd| crd.name().to_owned())
+        .collect();
     for name in ["locks.pkg.crossplane.io", "compositions.apiextensions.crossplane.io"] {
         assert!(names.iter().any(|n| n == name), "{name}");
     }
@@ -387,7 +391,7 @@ async fn old_webhooks_are_removed_and_others_kept() {
 async fn packages(functions: &[&str], installed: &[(&str, &str)]) -> Result<Vec<(String, String)>> {
     let server = Arc::new(ApiServer::default());
     let target = target(&server);
-    let crds = definitions::load(None).unwrap();
+    let crds = definitions::load(None, Features::default()).unwrap();
     definitions::install(&target, &crds, Duration::from_mins(1)).await.unwrap();
     let function = |name: &str, package: &str| {
         object(json!({"apiVersion": "pkg.crossplane.io/v1", "kind": "Function",

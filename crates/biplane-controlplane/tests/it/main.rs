@@ -8,5 +8,6 @@ mod leader;
 mod living;
 mod packages;
 mod stable;
+mod v1_modes;
 mod whole;
 mod world;

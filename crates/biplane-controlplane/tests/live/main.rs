@@ -9,4 +9,5 @@ mod printed;
 mod quiet;
 mod scenarios;
 mod side;
+mod v1_modes;
 mod world;

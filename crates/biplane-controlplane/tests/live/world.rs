@@ -34,6 +34,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with(init::Features::default())
+    }
+
+    /// A server whose Compositions can have these features.
+    pub(crate) fn with(features: init::Features) -> Self {
         let server = ApiServer::options()
             .controllers()
             .audit_log()
@@ -48,7 +53,7 @@ impl World {
             let (metrics, options) = (Metrics::default(), biplane_kube::Options::default());
             let at = Server::At(world.endpoint());
             let (cluster, _) = start::connect(&at, options, &metrics).await.unwrap();
-            let wanted = init::Options { webhooks: None, ..init::Options::default() };
+            let wanted = init::Options { webhooks: None, features, ..init::Options::default() };
             init::run(Arc::new(cluster), &SystemClock, &wanted).await.unwrap();
         });
         for function in registry().names() {

@@ -24,6 +24,12 @@ pub struct Behaviour {
     pub controller: String,
     /// How composite resources are written.
     pub writing: Writing,
+    /// Which release of Crossplane it behaves like, where releases differ.
+    pub release: Release,
+    /// Whether Compositions of mode Resources are composed. Otherwise they compose nothing.
+    pub resources_mode: bool,
+    /// Whether Compositions have environments.
+    pub environments: bool,
     /// How Compositions are selected.
     pub selection: Selection,
     /// Whether composite resources get a finalizer.
@@ -48,6 +54,24 @@ pub struct Behaviour {
     pub timeout: Duration,
     /// The time limit of one step of the pipeline. `None` for that of the reconcile.
     pub step_timeout: Option<Duration>,
+}
+
+/// A release of Crossplane: its conditions, labels and words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// v1.17, the last one with environments in Compositions.
+    V1_17,
+    /// v1.20, the last one with mode Resources.
+    V1_20,
+    /// v2.
+    V2,
+}
+
+impl Release {
+    /// Whether it is of the v1 line.
+    pub fn is_v1(self) -> bool {
+        self != Self::V2
+    }
 }
 
 /// How a composite resource is written.
@@ -101,6 +125,9 @@ impl Behaviour {
             layout,
             controller: format!("composite/{xrd}"),
             writing: Writing::LIVE,
+            release: Release::V2,
+            resources_mode: false,
+            environments: false,
             selection: Selection::Live { xrd: xrd.to_owned() },
             finalizer: true,
             publish: Some(BTreeSet::new()),

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use biplane_cluster::{Apply, Part, ReadError};
+use biplane_function::resource::ENVIRONMENT_CONTEXT_KEY;
 use biplane_go::fmt::quote;
 use biplane_model::pipeline::Step;
 use biplane_model::{Object, labels};
@@ -47,6 +48,7 @@ pub(super) async fn compose(
     pass: &Pass<'_>,
     xr: &mut XR,
     revision: &Revision,
+    environment: Option<Object>,
 ) -> Result<Outcome, ComposeError> {
     let observed = observe::composed(pass, &xr.object)
         .await
@@ -60,7 +62,11 @@ pub(super) async fn compose(
     let state = observe::state(&xr.object, details, &observed);
 
     let mut outcome = Outcome::default();
-    let mut flow = run_pipeline(pass, &xr.object, revision, &state, &mut outcome).await?;
+    let mut flow = Flow::default();
+    if let (Some(environment), Some(context)) = (environment, &mut flow.context) {
+        context.make_mut().insert(ENVIRONMENT_CONTEXT_KEY.to_owned(), environment.into_value());
+    }
+    let mut flow = run_pipeline(pass, &xr.object, revision, &state, flow, &mut outcome).await?;
     drop(state);
 
     // The resources are moved, not copied. They are applied as the functions returned them.
@@ -167,6 +173,7 @@ async fn run_pipeline(
     xr: &Object,
     revision: &Revision,
     observed: &State,
+    mut flow: Flow,
     outcome: &mut Outcome,
 ) -> Result<Flow, ComposeError> {
     let context = pass.context();
@@ -179,7 +186,6 @@ async fn run_pipeline(
         subject: Subject::Composition { name: name.to_owned() },
         memory: RunMemory::default(),
     };
-    let mut flow = Flow::default();
     for (index, step) in revision.spec.pipeline.iter().enumerate() {
         let requirements = &mut outcome.tracked.requirements;
         let request = request(pass, xr, step, observed, flow, requirements).await?;

@@ -36,7 +36,7 @@ pub(super) async fn load(
     observed: &BTreeMap<String, Observed>,
     report: &mut Report,
 ) -> Result<BTreeMap<String, Desired>, ComposeError> {
-    let marks = Marks::of(xr);
+    let marks = if pass.behaviour().release.is_v1() { Marks::always(xr) } else { Marks::of(xr) };
     let mut all = BTreeMap::new();
     for (name, resource) in wanted {
         let ready = resource.ready == i32::from(Ready::True);
@@ -122,12 +122,14 @@ async fn check_namespace(
 }
 
 /// The metadata shared by all composed resources of one composite resource.
-struct Marks<'a> {
+pub(super) struct Marks<'a> {
     root: &'a str,
     /// Name and namespace of the claim, if there is one.
     claim: Option<(&'a str, &'a str)>,
     namespace: &'a str,
     owner: OwnerReference,
+    /// Whether a resource that has a name also gets the prefix for one.
+    always: bool,
 }
 
 impl<'a> Marks<'a> {
@@ -139,17 +141,25 @@ impl<'a> Marks<'a> {
                 .filter(|(name, namespace)| !name.is_empty() && !namespace.is_empty()),
             namespace: xr.namespace(),
             owner: OwnerReference::controller(xr),
+            always: false,
         }
     }
 
-    fn put_on(&self, name: &str, object: &mut Object) -> Result<(), Failure> {
+    /// As in v1: every resource gets the prefix of names and the labels of a claim, if only empty
+    /// ones.
+    pub(super) fn always(xr: &'a Object) -> Self {
+        let claim = (xr.label(labels::CLAIM_NAME), xr.label(labels::CLAIM_NAMESPACE));
+        Self { claim: Some(claim), always: true, ..Self::of(xr) }
+    }
+
+    pub(super) fn put_on(&self, name: &str, object: &mut Object) -> Result<(), Failure> {
         if self.root.is_empty() {
             return Err(Failure::new(format!(
                 "cannot find top-level composite resource name label \"{}\" in composite resource metadata",
                 labels::COMPOSITE
             )));
         }
-        if object.name().is_empty() && object.generate_name().is_empty() {
+        if self.always || (object.name().is_empty() && object.generate_name().is_empty()) {
             object.set_meta("generateName", &format!("{}-", self.root));
         }
         if !self.namespace.is_empty() {

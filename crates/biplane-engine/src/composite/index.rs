@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use biplane_cluster::Change;
 use biplane_model::composition::number;
 use biplane_model::owner::controller_of;
-use biplane_model::pipeline::{CompositionSpec, composition_spec, function_names};
+use biplane_model::pipeline::function_names;
 use biplane_model::selection::composes;
 use biplane_model::{Map, Object, Value, labels};
 
-use super::revision::Revision;
+use super::revision::{Revision, Spec};
 use crate::failure::Failure;
 
 /// Compositions and their revisions.
@@ -51,7 +51,7 @@ struct Entry {
     generation: i64,
     controller: String,
     functions: Vec<String>,
-    spec: Result<Arc<CompositionSpec>, String>,
+    spec: Result<Arc<Spec>, String>,
 }
 
 impl Entry {
@@ -121,7 +121,7 @@ impl CompositionIndex {
         };
         // Decoding takes long, so it happens without the lock.
         let (spec, functions) = known.unwrap_or_else(|| {
-            let spec = composition_spec(object).map(Arc::new).map_err(|e| e.to_string());
+            let spec = Spec::of(object).map(Arc::new).map_err(|e| e.to_string());
             (spec, function_names(object))
         });
         let entry = Entry {

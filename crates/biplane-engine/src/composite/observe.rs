@@ -76,7 +76,7 @@ pub(super) fn has_kind(object: &Object) -> Result<(), Failure> {
 }
 
 /// Reads from the cache, then from the server: the cache may miss a recently created object.
-async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Option<Object>, Failure> {
+pub(super) async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Option<Object>, Failure> {
     match pass.cluster().get(id, Source::Cache, pass.by).await.optional()? {
         Some(object) => Ok(Some(object)),
         None => Ok(pass.cluster().get(id, Source::Live, pass.by).await.optional()?),
@@ -90,7 +90,10 @@ pub(super) async fn details(pass: &Pass<'_>, owner: &Object) -> Result<Details, 
         return Ok(Details::new());
     }
     let at = |key| owner.str_at(&[reference[0], reference[1], key]);
-    let namespace = if owner.namespace().is_empty() { at("namespace") } else { owner.namespace() };
+    // The reference of a namespaced object is to its own namespace. In v1 it was not.
+    let given = owner.namespace().is_empty()
+        || (pass.behaviour().release.is_v1() && !at("namespace").is_empty());
+    let namespace = if given { at("namespace") } else { owner.namespace() };
     let id = ObjectId::new(Gvk::new("v1", "Secret"), namespace, at("name"));
     let what = "cannot get connection secret of composed resource";
     match pass.cluster().get(&id, Source::Cache, pass.by).await.optional().attempted(what)? {

@@ -81,7 +81,9 @@ impl<'a> Pass<'a> {
 
     /// Sets the reconciler's own conditions, with time and generation.
     pub(super) fn mark(&self, xr: &mut XR, new: impl IntoIterator<Item = Condition>) {
-        let (now, generation) = (self.context().clock.now(), xr.object.generation());
+        let now = self.context().clock.now();
+        // Releases before v2 did not say which generation a condition is about.
+        let generation = if self.behaviour().release.is_v1() { 0 } else { xr.object.generation() };
         let new: Vec<_> = new.into_iter().map(|c| c.at(now).observed(generation)).collect();
         set_conditions(&mut xr.object, new);
     }

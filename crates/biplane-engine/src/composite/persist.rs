@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::behaviour::Writing;
 use super::pass::{Pass, XR};
-use super::{HANDLED_REQUEST, responsiveness};
+use super::{HANDLED_REQUEST, mark_responsive};
 pub(super) use crate::draft::MANAGER;
 use crate::draft::{difference, difference_but_status, finalizers};
 use crate::failure::{Attempted, Failure};
@@ -60,7 +60,7 @@ pub(super) async fn write(pass: &Pass<'_>, xr: &mut XR, by: Instant) -> Result<(
             let written = written.attempted(WHAT)?;
             answered(xr, written);
             // The write counts as a new generation if it changed the spec.
-            pass.mark(xr, [responsiveness(pass, &id)]);
+            mark_responsive(pass, xr, &id);
             Ok(())
         }
     }

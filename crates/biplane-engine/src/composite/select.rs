@@ -17,7 +17,7 @@ const MANUAL: &str = "Manual";
 
 /// Reads an object of the control plane's own kinds. What does not exist is named by its kind, as in
 /// an answer from a cache, wherever the answer came from.
-async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Object, ReadError> {
+pub(super) async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Object, ReadError> {
     let found = pass.cluster().get(id, Source::Cache, pass.by).await;
     found.map_err(|error| match error {
         ReadError::NotFound(_) => {

@@ -51,9 +51,12 @@ pub(super) async fn collect_garbage(
     let mut any = false;
     for (name, existing) in observed.iter().filter(|(name, _)| !desired.contains_key(*name)) {
         let object = &existing.object;
+        let controller = controller_of(object);
         // A resource without a controller is not deleted.
-        let Some(controller) = controller_of(object) else { continue };
-        if controller.uid != xr.uid() {
+        if controller.is_none() && !pass.behaviour().release.is_v1() {
+            continue;
+        }
+        if let Some(controller) = controller.filter(|controller| controller.uid != xr.uid()) {
             return Err(Failure::new(format!(
                 "refusing to delete composed resource {} that is controlled by {} {}",
                 quote(name),
@@ -82,7 +85,7 @@ pub(super) async fn collect_garbage(
 }
 
 /// Removes the labels that say who composes a resource.
-async fn disown(pass: &Pass<'_>, object: &Object) -> Result<(), Failure> {
+pub(super) async fn disown(pass: &Pass<'_>, object: &Object) -> Result<(), Failure> {
     let how = Write::by(MANAGER);
     match pass.behaviour().writing {
         Writing::Stepwise => {

@@ -15,8 +15,9 @@ use uuid::Uuid;
 
 use super::environment::{RenderEnvironment, RenderFixtures};
 use super::{Partial, Rendered, Settings};
+use crate::composite::environment::{VERSIONS, is_config};
 use crate::composite::revision::Revision;
-use crate::composite::{Behaviour, Layout, Reconciler, Selection, Writing};
+use crate::composite::{Behaviour, Layout, Reconciler, Release, Selection, Writing};
 use crate::failure::{Failure, join};
 use crate::reconcile::ReconcileError;
 use biplane_go::fmt::quote;
@@ -30,27 +31,44 @@ pub(super) async fn render(
 ) -> Rendered<CompositeOutput> {
     let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
     let gvk = xr.gvk();
-    let layout = layout(&gvk, request.composite_resource_definition.as_ref())
+    let layout = layout(&gvk, request.composite_resource_definition.as_ref(), settings.release)
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
     let uid = composite_uid(&xr);
     xr.set_meta("uid", &uid);
     xr.set_meta("resourceVersion", "999");
     let mut observed: Vec<_> =
         request.observed_resources.into_iter().map(Struct::into_object).collect();
-    check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    if !settings.release.is_v1() {
+        check_observed(&xr, &observed).map_err(|e| format!("invalid observed resources: {e}"))?;
+    }
     let id = xr.id();
     // The composite resource is seeded separately, and never composes itself.
     observed.retain(|object| object.id() != id);
-    refer_to(layout, &mut xr, &observed);
+    if !settings.release.is_v1() {
+        refer_to(layout, &mut xr, &observed);
+    } else if layout.resources(&xr).is_empty() {
+        // The order of references matters, and not everything observed is composed.
+        let is_ours = |object: &&Object| controller_of(object).is_some_and(|c| c.uid == uid);
+        let ours: Vec<_> = observed.iter().filter(is_ours).cloned().collect();
+        refer_to(layout, &mut xr, &ours);
+    }
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let revision = typed::decoded(&composition, tables::COMPOSITION, Names::COMPOSITION)
+    let (table, names) = match settings.release.is_v1() {
+        true => (tables::v1::COMPOSITION, Names::COMPOSITION_V1),
+        false => (tables::COMPOSITION, Names::COMPOSITION),
+    };
+    let revision = typed::decoded(&composition, table, names)
         .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))
         .and_then(|()| Revision::try_from(revision(composition)))
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
+    let mut required = request.required_resources;
+    if settings.environments {
+        add_versions(&mut required);
+    }
     let fixtures = RenderFixtures {
-        required: request.required_resources,
+        required,
         credentials: request.credentials,
         documents: request.required_schemas,
     };
@@ -59,6 +77,9 @@ pub(super) async fn render(
     let behaviour = Behaviour {
         controller: "render".into(),
         writing: Writing::Stepwise,
+        release: settings.release,
+        resources_mode: settings.resources_mode,
+        environments: settings.environments,
         selection: Selection::Given { composition: name, revision: Box::new(revision) },
         finalizer: false,
         publish: None,
@@ -91,11 +112,13 @@ pub(super) async fn render(
     }
 }
 
-/// Returns the layout that the definition (XRD) specifies, or the modern layout without one.
-fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
+/// Returns the layout that the definition (XRD) specifies. Without one, it is that of the release.
+fn layout(gvk: &Gvk, definition: Option<&Struct>, release: Release) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
-    let Some(definition) = definition else { return Ok(Layout::Modern) };
+    let Some(definition) = definition else {
+        return Ok(if release.is_v1() { Layout::Legacy } else { Layout::Modern });
+    };
     let name = quote(definition.name());
     let version = match definition.api_version() {
         V1 => "v1",
@@ -168,6 +191,24 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
         .collect();
     // A spec that is not an object is rendered as it is.
     let _ = layout.set_resources(xr, &references);
+}
+
+/// Adds EnvironmentConfigs in the versions that they were not given in, as a server would serve them.
+fn add_versions(objects: &mut Vec<Struct>) {
+    let given: Vec<Object> = objects
+        .iter()
+        .map(|object| object.object().clone())
+        .filter(|object| is_config(object))
+        .collect();
+    for config in &given {
+        for version in VERSIONS {
+            let mut other = config.clone();
+            other.set_at_or_ignore(&["apiVersion"], version);
+            if !given.iter().any(|config| config.id() == other.id()) {
+                objects.push(other.into());
+            }
+        }
+    }
 }
 
 /// Builds the revision of a Composition. Its name is never printed, so it does not depend on the

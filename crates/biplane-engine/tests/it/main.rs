@@ -22,4 +22,6 @@ mod refusals;
 mod rendering;
 mod revisions;
 mod selecting;
+mod templates;
+mod v1_recordings;
 mod world;

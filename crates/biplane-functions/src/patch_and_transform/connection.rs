@@ -1,50 +1,17 @@
 //! Connection details, and the Secret for composite resources that have no connection details
 //! themselves.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use biplane_function::{Budget, Exceeded};
-use biplane_go::json;
+use biplane_function::Budget;
 use biplane_model::{Map, Object, Value};
+use biplane_patch::connection::Details;
+use biplane_patch::document::Document;
+use biplane_patch::patch;
+use biplane_patch::prepared::{FromPolicy, PatchKind, Source};
 use serde_json::json;
 
-use super::document::Document;
-use super::patch;
-use super::plan::{ConnectionDetail, DetailSource, FromPolicy, PatchKind, SecretRef, Source};
-
-pub(super) type Details = BTreeMap<String, Vec<u8>>;
-
-/// Returns the connection details of an observed resource. Missing values are left out.
-pub(super) fn extract(
-    object: &Object,
-    observed: &Details,
-    wanted: &[ConnectionDetail],
-    budget: &Budget,
-) -> Result<Details, Exceeded> {
-    let mut details = Details::new();
-    for detail in wanted {
-        let value = match &detail.from {
-            DetailSource::Value(value) => Some(value.clone().into_bytes()),
-            DetailSource::Key(key) => observed.get(key).cloned(),
-            DetailSource::Field(path) => {
-                let found = path.as_ref().ok().and_then(|path| path.get(object).ok());
-                found.map(|found| match found {
-                    Value::String(text) => text.clone().into_bytes(),
-                    other => json::to_string(other).into_bytes(),
-                })
-            }
-        };
-        let Some(value) = value else { continue };
-        budget.make(ENTRY_SIZE + detail.name.len() + value.len())?;
-        details.insert(detail.name.clone(), value);
-    }
-    Ok(details)
-}
-
-/// About how many bytes an entry takes besides its texts.
-const ENTRY_SIZE: usize = 100;
+use super::plan::SecretRef;
 
 /// Whether the control plane does not support connection details for the composite resource.
 pub(super) fn needs_secret(xr: &Object) -> bool {

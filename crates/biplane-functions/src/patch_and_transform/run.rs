@@ -8,13 +8,14 @@ use biplane_function::response;
 use biplane_function::v1::{Ready, Resource, RunFunctionRequest, RunFunctionResponse};
 use biplane_go::fmt::quote;
 use biplane_model::{Object, Value};
+use biplane_patch::connection::{Details, extract};
+use biplane_patch::document::{Document, is_group_version};
+use biplane_patch::error::PatchError;
+use biplane_patch::prepared::{FromPolicy, Patch, PatchKind};
+use biplane_patch::{patch, readiness};
 
 use super::connection;
-use super::document::{Document, is_group_version};
-use super::error::PatchError;
-use super::patch;
-use super::plan::{FromPolicy, Patch, PatchKind, Plan, Template};
-use super::readiness;
+use super::plan::{Plan, Template};
 
 /// The steps of one template, besides its patches.
 const STEPS: u64 = 200;
@@ -31,7 +32,7 @@ struct Run<'a> {
     observed_xr: Document,
     desired_xr: Document,
     environment: Document,
-    details: connection::Details,
+    details: Details,
     observed: BTreeMap<String, Resource>,
     /// Composed resources that this call creates or changes.
     made: BTreeMap<String, Made>,
@@ -185,7 +186,7 @@ impl Run<'_> {
             desired.set_metadata("name", object.name());
             let wanted = &template.connection_details;
             let given = &observed.connection_details;
-            let found = connection::extract(&object, given, wanted, self.budget);
+            let found = extract(&object, given, wanted, self.budget);
             self.details.extend(found.map_err(|exceeded| {
                 format!("cannot get connection details of composed resource {name}: {exceeded}")
             })?);
@@ -200,7 +201,7 @@ impl Run<'_> {
         if let Some(observed) = observed {
             self.observed.insert(template.name.clone(), observed);
         }
-        for (index, patch) in template.patches().enumerate() {
+        for (index, patch) in template.patches.iter().enumerate() {
             let error = match self.patch(patch, observed_document.as_ref(), &mut desired) {
                 Ok(()) => continue,
                 Err(PatchError::NotFound(_)) if patch.policy != FromPolicy::Required => continue,

@@ -10,17 +10,22 @@ use biplane_manifest::defaults::Defaults;
 use biplane_manifest::loader::WrongKind;
 use biplane_manifest::{Line, Loader, Misfit, Origin, Read, fit};
 use biplane_model::claim;
+use biplane_model::composition::has_templates;
 use biplane_model::{Gvk, Object};
 use biplane_runner::ContextHelper;
 use biplane_runtime::Function;
 
 use super::nested::{self, Nested};
 use super::ownership::{self, Ownership};
-use super::{Composites, CompositionRender};
+use super::{Composites, CompositionRender, v1_modes};
 use crate::{context, functions};
 
 /// How `--xrs` affects the arguments.
 const XRS_HINT: &str = "--xrs takes the place of the composite resource argument, so that the Composition comes first.";
+
+/// How to render a Composition of the older mode.
+const V1_HINT: &str =
+    "--output-format=v1 renders it as Crossplane v1 composed it. The mode is deprecated.";
 
 /// All inputs of the render of a composite resource.
 #[derive(Clone, Debug)]
@@ -79,6 +84,10 @@ impl CompositionRender {
         }
         fit::distinct(&composites)?;
         let (composition, origin) = composition;
+        let manner = self.manner(&composition);
+        if manner.resources_mode {
+            loader.warn(&v1_modes::deprecated(&composition));
+        }
         let (mut composites, origins): (Vec<_>, Vec<_>) = composites.into_iter().unzip();
         let mut nested = Nested::default();
         if let Some(until_stable) = &self.until_stable {
@@ -102,7 +111,10 @@ impl CompositionRender {
             progress: loader.progress(),
         };
         let (listed, pipelines) = (self.functions.as_deref(), inputs.pipelines());
-        inputs.functions = functions::load(listed, &pipelines, &self.function, loader)?;
+        // Templates call no functions.
+        if listed.is_some() || !manner.resources_mode {
+            inputs.functions = functions::load(listed, &pipelines, &self.function, loader)?;
+        }
         let definitions = definitions.get(loader)?;
         let definition = definition_of(definitions, &inputs.composition);
         inputs.definition = definition.map(|(definition, _)| definition.clone());
@@ -153,7 +165,9 @@ impl CompositionRender {
         if let Some(path) = &self.function.required_schemas {
             inputs.schemas = loader.schemas(path)?;
         }
-        if line == Line::V1 {
+        if manner.resources_mode {
+            // No function is called, so that there is no context.
+        } else if line == Line::V1 && !manner.release.is_v1() {
             inputs.context_texts = context::texts(&self.function, loader)?;
         } else {
             inputs.context = context::helper(&self.function, self.output, &self.engine, loader)?;
@@ -196,6 +210,10 @@ impl CompositionRender {
             return origin.complain_of_nothing(misfit);
         }
         let error = misfit.shown(origin, described);
+        if self.output.line == Line::V2 && misfit.composite.is_none() && has_templates(composition)
+        {
+            return anyhow!("{error}\n{V1_HINT}");
+        }
         let error = if self.is_many() && misfit.composite.is_some() {
             anyhow!("{} {:?}: {error}", composite.kind(), composite.name())
         } else {

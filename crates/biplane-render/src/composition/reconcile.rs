@@ -14,6 +14,7 @@ use biplane_proto::render::v1alpha1::{
 use biplane_runtime::{Runners, Subject};
 
 use super::{CompositionRender, Inputs, Say, foreign_owner, step};
+use crate::engine::Manner;
 use crate::{context, engine, hints, print, structs, summary, v1};
 
 /// The result of a reconcile.
@@ -38,7 +39,8 @@ impl CompositionRender {
         if let Some(until_stable) = &self.until_stable {
             return self.render_until_stable(until_stable, inputs, runners, deadline, say).await;
         }
-        if self.output.line == Line::V1 {
+        let manner = self.manner(&inputs.composition);
+        if self.output.line == Line::V1 && !manner.release.is_v1() {
             let prefix = self.prefix(&inputs.composite);
             let mut say = |line: &str| say(&format!("{prefix}{line}"));
             let v1 = v1::V1Render {
@@ -64,7 +66,7 @@ impl CompositionRender {
         for line in &lines {
             say(&format!("{prefix}{line}"));
         }
-        self.to_documents(answer, &composite)
+        self.to_documents(answer, &composite, manner)
     }
 
     /// Calls the engine to reconcile a composite resource once. Call durations are printed if that
@@ -104,8 +106,10 @@ impl CompositionRender {
         let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Composite;
         let inspection = self.function.inspection.as_ref();
+        let watching = engine::Watching { timing: &timing, inspection };
+        let manner = self.manner(&given.composition);
         let response =
-            engine::render(&self.engine, subject, request, &runners, deadline, &timing, inspection)
+            engine::render(&self.engine, subject, request, &runners, deadline, manner, watching)
                 .await;
         if response.is_err() {
             timing.report().iter().for_each(|line| say(line));
@@ -130,13 +134,21 @@ impl CompositionRender {
         hints::explain(error, &inputs.composition, &inputs.credentials, &inputs.required)
     }
 
-    fn to_documents(&self, answer: RenderedXr, input: &Object) -> Result<Vec<Value>> {
+    fn to_documents(
+        &self,
+        answer: RenderedXr,
+        input: &Object,
+        manner: Manner,
+    ) -> Result<Vec<Value>> {
         let RenderedXr { output, context, .. } = answer;
         let composite = self.composite(output.composite_resource, input)?;
         let mut composed: Vec<_> =
             output.composed_resources.into_iter().map(Struct::into_object).collect();
         composed.iter_mut().for_each(print::fix_conditions);
-        print::sort(&mut composed);
+        // Templates have an order of their own.
+        if !manner.resources_mode {
+            print::sort(&mut composed);
+        }
 
         let mut documents = vec![composite.into_value()];
         documents.extend(composed.into_iter().map(Object::into_value));

@@ -6,15 +6,15 @@ use super::shape::{
     Shape, any_object, anything, choice, conditions, empty_object, flag, int32, int64, kind,
     label_selector, list, map, named, object, object_of_texts, text, texts, type_ref,
 };
-use super::{Column, Definition, Version, protection};
+use super::{Column, Definition, Features, Version, protection};
 
 const GROUP: &str = "apiextensions.crossplane.io";
 
-pub(super) fn kinds() -> Vec<Definition> {
+pub(super) fn kinds(features: Features) -> Vec<Definition> {
     vec![
         definition(),
-        composition(),
-        revision(),
+        composition(features),
+        revision(features),
         environment_config(),
         managed_definition(),
         activation_policy(),
@@ -203,20 +203,40 @@ fn composition_columns() -> Vec<Column> {
     ]
 }
 
-fn composition_spec(steps: Shape) -> Shape {
-    object([
+fn composition_spec(steps: Shape, features: Features) -> Shape {
+    let mode = match features.resources_mode {
+        // Without a mode, what a Composition has decides.
+        true => choice(&["Resources", "Pipeline"]),
+        false => pipeline::mode(),
+    };
+    let mut spec = object([
         ("compositeTypeRef*", type_ref().immutable()),
-        ("mode", pipeline::mode()),
+        ("mode", mode),
         ("pipeline", steps),
         ("writeConnectionSecretsToNamespace", text()),
-    ])
+    ]);
+    // The integrity rules check what is in these, when a Composition is used.
+    if features.resources_mode {
+        spec = spec.and([("patchSets", list(any_object())), ("resources", list(any_object()))]);
+    }
+    if features.environments {
+        spec = spec.and([("environment", any_object())]);
+    }
+    spec
 }
 
-fn composition() -> Definition {
-    let spec = composition_spec(pipeline::some_steps(true)).rule(
-        "self.mode == 'Pipeline' && has(self.pipeline)",
-        "an array of pipeline steps is required in Pipeline mode",
-    );
+fn composition(features: Features) -> Definition {
+    const NEEDS_STEPS: &str = "an array of pipeline steps is required in Pipeline mode";
+    let spec = composition_spec(pipeline::some_steps(true), features);
+    let spec = if features.resources_mode {
+        spec.rule("!has(self.mode) || self.mode != 'Pipeline' || has(self.pipeline)", NEEDS_STEPS)
+            .rule(
+                "has(self.resources) || (has(self.mode) ? self.mode != 'Resources' : has(self.pipeline))",
+                "an array of resources is required in Resources mode (the default if no mode is specified)",
+            )
+    } else {
+        spec.rule("self.mode == 'Pipeline' && has(self.pipeline)", NEEDS_STEPS)
+    };
     let schema = kind("Says what a kind of composite resources is composed of.", [("spec", spec)]);
     Definition {
         versions: vec![Version::new("v1", composition_columns(), false, schema)],
@@ -224,8 +244,8 @@ fn composition() -> Definition {
     }
 }
 
-fn revision() -> Definition {
-    let spec = composition_spec(pipeline::steps(true)).and([("revision*", int64())]);
+fn revision(features: Features) -> Definition {
+    let spec = composition_spec(pipeline::steps(true), features).and([("revision*", int64())]);
     let status = object([("conditions", conditions())]);
     let schema = kind("One state of a Composition.", [("spec", spec), ("status", status)]);
     let mut columns = composition_columns();

@@ -172,6 +172,13 @@ fn resource_refs(namespaces: bool) -> Value {
     json!({"type": "array", "x-kubernetes-list-type": "atomic", "items": item})
 }
 
+/// The references to EnvironmentConfigs.
+pub(super) fn environment_config_refs() -> Value {
+    let mut item = texts(&["apiVersion", "kind"]);
+    item["properties"]["name"] = text();
+    json!({"type": "array", "items": item})
+}
+
 fn status_fields(kind: Kind, scope: Scope) -> Map<String, Value> {
     let time = json!({"type": "string", "format": "date-time"});
     let mut condition = texts(&["lastTransitionTime", "reason", "status", "type"]);

@@ -36,6 +36,7 @@ mod until_stable;
 mod usage;
 mod v1;
 mod v1_documented_example;
+mod v1_modes;
 mod warm_functions;
 mod watch;
 mod write_a_function;

@@ -18,6 +18,8 @@ const SPEC: &[Field] = &[
     ("compositeTypeRef", Struct(TYPE), Always),
     ("mode", Text, Set),
     ("patchSets", List(&Struct(PATCH_SET)), Filled),
+    // Only up to v1.17. It has two spellings.
+    ("environment", Raw, Set),
     ("resources", List(&Struct(TEMPLATE)), Filled),
     ("pipeline", List(&Struct(STEP)), Filled),
     ("writeConnectionSecretsToNamespace", Text, Set),

@@ -102,6 +102,8 @@ pub(super) struct Features {
     /// The socket of the Pipeline Inspector
     #[arg(long, env = SOCKET_VARIABLE, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     pub(super) pipeline_inspector_socket: PathBuf,
+    #[command(flatten)]
+    pub(super) older: Older,
     /// Do not send applies that would change nothing
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "true", value_name = "BOOL", value_parser = values::boolean)]
@@ -109,6 +111,17 @@ pub(super) struct Features {
     /// Send such applies as dry runs, and log and count those that would have changed something
     #[arg(long)]
     pub(super) verify_skips: bool,
+}
+
+/// What the v1 line had and Crossplane has removed since.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct Older {
+    /// Let Compositions have an environment from EnvironmentConfigs (alpha, as in v1.17)
+    #[arg(long)]
+    pub(super) enable_environment_configs: bool,
+    /// Compose Compositions of mode Resources (deprecated, as in v1.20)
+    #[arg(long)]
+    pub(super) enable_resources_mode: bool,
 }
 
 /// Flags that are accepted because scripts and charts set them, and do nothing yet.

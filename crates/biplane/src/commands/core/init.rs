@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use biplane_console::{Interrupted, logging, signals};
-use biplane_controlplane::init::{self, Options, Packages, SecretNames, Service};
+use biplane_controlplane::init::{self, Features, Options, Packages, SecretNames, Service};
 use biplane_engine::SystemClock;
 use biplane_kube::KubeCluster;
 use clap::Args;
 use clap::builder::BoolishValueParser;
+
+use super::flags::Older;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +49,8 @@ pub struct Init {
     /// A folder with the CRDs to install, instead of the built-in ones
     #[arg(long, alias = "cr-ds-path", env = "CRDS_PATH", value_name = "PATH")]
     crds_path: Option<PathBuf>,
+    #[command(flatten)]
+    older: Older,
     /// Accepted for compatibility: webhooks are not installed yet
     #[arg(long, env = "WEBHOOK_CONFIGS_PATH", value_name = "PATH")]
     webhook_configurations_path: Option<PathBuf>,
@@ -150,6 +154,10 @@ impl Init {
             namespace: self.namespace,
             service_account: self.service_account,
             crds: self.crds_path,
+            features: Features {
+                resources_mode: self.older.enable_resources_mode,
+                environments: self.older.enable_environment_configs,
+            },
             secrets: SecretNames {
                 authority: self.tls_ca_secret_name,
                 server: self.tls_server_secret_name,

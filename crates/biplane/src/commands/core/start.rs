@@ -75,6 +75,12 @@ impl Start {
         if self.features.enable_function_response_cache {
             tracing::info!(flag = "EnableAlphaFunctionResponseCache", "Alpha feature enabled");
         }
+        if self.features.older.enable_environment_configs {
+            tracing::info!(flag = "EnableAlphaEnvironmentConfigs", "Alpha feature enabled");
+        }
+        if self.features.older.enable_resources_mode {
+            tracing::warn!("mode Resources is deprecated: use mode Pipeline");
+        }
         let cluster = self.cluster();
         let (process, settings) = (self.process(), self.settings(own));
         let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -152,6 +158,8 @@ impl Start {
                     ..BreakerLimits::default()
                 },
                 user: Some(user),
+                resources_mode: features.older.enable_resources_mode,
+                environments: features.older.enable_environment_configs,
             },
             definitions: definitions::Options {
                 claims: if features.enable_ssa_claims {

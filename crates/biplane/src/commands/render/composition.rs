@@ -49,7 +49,8 @@ pub struct CompositionRender {
     /// The composite resource (XR), a YAML file; or a claim, with --xrd
     #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
     composite_resource: PathBuf,
-    /// The Composition, a YAML file; must be of mode Pipeline
+    /// The Composition, a YAML file; must be of mode Pipeline, or with --output-format=v1 also of
+    /// mode Resources, which is deprecated
     #[arg(value_parser = values::existing_file, required_unless_present = "xrs")]
     composition: Option<PathBuf>,
     /// The Functions, a YAML file or a directory of such; optional in a project, and
@@ -75,6 +76,10 @@ pub struct CompositionRender {
     #[arg(long, value_name = "PATH", value_parser = values::existing_file,
         action = ArgAction::Append)]
     xrd: Vec<PathBuf>,
+    /// Give Compositions an environment from EnvironmentConfigs among the required resources, as
+    /// v1.17 did; on by itself if the Composition has `spec.environment`
+    #[arg(long)]
+    enable_environment_configs: bool,
     /// Render every XR of a file or a directory; leave out the composite resource argument
     #[arg(long, value_name = "PATH", value_parser = values::path)]
     xrs: Option<PathBuf>,
@@ -156,6 +161,11 @@ impl CompositionRender {
             _ => return refuse("--xrs takes the place of the composite resource argument"),
         };
         check_inspect(&self.function, &self.engine)?;
+        if let (true, Some(flag)) = (self.enable_environment_configs, self.engine.chosen_with()) {
+            return refuse(format!(
+                "--enable-environment-configs and {flag} can't be used together"
+            ));
+        }
         let until_stable = self.until_stable.then(|| UntilStable {
             max_rounds: self.max_rounds,
             compositions: self.compositions.clone(),
@@ -170,6 +180,7 @@ impl CompositionRender {
             extra_resources: values::paths(&self.extra_resources),
             observed_resources: self.observed_resources.clone(),
             definitions: self.xrd.clone(),
+            environments: self.enable_environment_configs,
             until_stable,
             output: OutputOptions { line, format, ..self.output.options() },
             include_full_xr: self.include_full_xr,

@@ -7,7 +7,7 @@ mod text;
 
 use std::cell::Cell;
 
-pub(super) use text::format_within;
+pub use text::format_within;
 
 use biplane_function::Budget;
 use biplane_go::fmt::quote;
@@ -15,9 +15,10 @@ use biplane_go::regex::GoRegex;
 use biplane_model::object::memory;
 use biplane_model::{Map, Value, fieldpath};
 
-use super::input;
-use super::validate;
-use super::value::Val;
+use crate::config;
+use crate::dialect::Dialect;
+use crate::validate;
+use crate::value::Val;
 
 /// About how many bytes the regular expressions of one input may take when they are compiled.
 const PATTERN_ROOM: usize = 64 << 20;
@@ -27,7 +28,7 @@ const SEARCH_SIZE: usize = 64 << 10;
 
 /// The regular expressions of one input. They are compiled when they are first used.
 #[derive(Debug, Default)]
-pub(super) struct Patterns {
+pub struct Patterns {
     size: Cell<usize>,
     count: Cell<usize>,
 }
@@ -51,7 +52,7 @@ impl Patterns {
     }
 
     /// About how many bytes all of them take once they were used.
-    pub(super) fn kept_size(&self) -> usize {
+    pub fn kept_size(&self) -> usize {
         2 * self.size.get() + self.count.get() * SEARCH_SIZE
     }
 }
@@ -64,14 +65,14 @@ const LONG_SEARCH: u64 = 10_000;
 
 /// A prepared transform. Many errors show only when it runs.
 #[derive(Debug)]
-pub(super) enum Transform {
+pub enum Transform {
     /// Fails for every value.
     Fail(String),
     Resolve(&'static str, Op),
 }
 
 #[derive(Debug)]
-pub(super) enum Op {
+pub enum Op {
     Math(Result<Math, String>),
     Map(Map<String, Value>),
     Match(Match),
@@ -80,14 +81,14 @@ pub(super) enum Op {
 }
 
 #[derive(Debug)]
-pub(super) enum Math {
+pub enum Math {
     Multiply(i64),
     ClampMin(i64),
     ClampMax(i64),
 }
 
 #[derive(Debug)]
-pub(super) struct Match {
+pub struct Match {
     patterns: Vec<(Pattern, Value)>,
     fallback_value: Value,
     fallback_to_input: bool,
@@ -101,11 +102,7 @@ enum Pattern {
 }
 
 /// Applies transforms in order.
-pub(super) fn run(
-    transforms: &[Transform],
-    mut value: Val,
-    budget: &Budget,
-) -> Result<Val, String> {
+pub fn run(transforms: &[Transform], mut value: Val, budget: &Budget) -> Result<Val, String> {
     for (index, transform) in transforms.iter().enumerate() {
         value = transform
             .run(value, budget)
@@ -115,7 +112,7 @@ pub(super) fn run(
 }
 
 impl Transform {
-    pub(super) fn new(transform: &input::Transform, patterns: &Patterns) -> Self {
+    pub fn new(transform: &config::Transform, patterns: &Patterns, dialect: Dialect) -> Self {
         let op = match transform.kind.as_str() {
             "math" => transform.math.as_ref().map(|config| ("math", Op::Math(math(config)))),
             "map" => transform.map.as_ref().map(|pairs| {
@@ -129,12 +126,14 @@ impl Transform {
             }
             "string" => {
                 let string = transform.string.as_ref();
-                string.map(|config| ("string", Op::Text(text::Text::new(config, patterns))))
+                string.map(|config| {
+                    ("string", Op::Text(text::Text::new(config, patterns, dialect.join)))
+                })
             }
             "convert" => transform
                 .convert
                 .as_ref()
-                .map(|config| ("convert", Op::Convert(convert::Convert::new(config)))),
+                .map(|config| ("convert", Op::Convert(convert::Convert::new(config, dialect)))),
             other => return Self::Fail(format!("transform type {other} is not supported")),
         };
         match op {
@@ -169,7 +168,7 @@ impl Op {
     }
 }
 
-fn math(config: &input::Math) -> Result<Math, String> {
+fn math(config: &config::Math) -> Result<Math, String> {
     validate::math(config).map_err(|error| error.to_string())?;
     let operation = match config.kind.as_str() {
         "Multiply" => config.multiply.map(Math::Multiply),
@@ -224,7 +223,7 @@ fn look_up(pairs: &Map<String, Value>, value: &Val, budget: &Budget) -> Result<V
 }
 
 impl Match {
-    fn new(config: &input::Match, known: &Patterns) -> Self {
+    fn new(config: &config::Match, known: &Patterns) -> Self {
         let doubles = |value: &Value| {
             let mut value = value.clone();
             fieldpath::to_doubles(&mut value);
@@ -258,7 +257,7 @@ impl Match {
 }
 
 impl Pattern {
-    fn new(pattern: &input::Pattern, patterns: &Patterns) -> Self {
+    fn new(pattern: &config::Pattern, patterns: &Patterns) -> Self {
         match (pattern.kind.as_str(), &pattern.literal, &pattern.regexp) {
             ("literal", Some(literal), _) => Self::Literal(literal.clone()),
             ("literal", None, _) => Self::Fail("literal is required by type literal".into()),

@@ -5,7 +5,7 @@ use biplane_model::fieldpath::PathError;
 
 /// Why a patch failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PatchError {
+pub enum PatchError {
     /// A field does not exist at the source or, for wildcards, at the destination.
     #[error("{0}")]
     NotFound(String),

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 
-use crate::patch_and_transform::value::Val;
+use crate::value::Val;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Hash {
+pub enum Hash {
     Sha1,
     Sha256,
     Sha512,
@@ -17,7 +17,7 @@ pub(crate) enum Hash {
 
 impl Hash {
     /// Returns the hash of a string, or of the JSON of any other value.
-    pub(crate) fn run(self, value: &Val) -> Result<String, String> {
+    pub fn run(self, value: &Val) -> Result<String, String> {
         let bytes = match value {
             Val::Text(text) => text.clone(),
             _ => json(value).map(String::into_bytes).map_err(|error| {
@@ -38,7 +38,7 @@ impl Hash {
 }
 
 /// Encodes a value as JSON.
-pub(crate) fn json(value: &Val) -> Result<String, String> {
+pub(super) fn json(value: &Val) -> Result<String, String> {
     value.to_json_text().map_err(|error| format!("cannot marshal to JSON: {error}"))
 }
 

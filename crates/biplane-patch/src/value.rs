@@ -10,7 +10,7 @@ use biplane_model::{Map, Number, Value};
 /// A value between two transforms. Until it is written, numbers may be infinite and strings may be
 /// invalid UTF-8.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Val {
+pub enum Val {
     Null,
     Bool(bool),
     Int(i64),
@@ -27,11 +27,11 @@ pub(super) enum Val {
 static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
 
 impl Val {
-    pub(super) fn text(text: impl Into<Vec<u8>>) -> Self {
+    pub fn text(text: impl Into<Vec<u8>>) -> Self {
         Self::Text(text.into())
     }
 
-    pub(super) fn as_arg(&self) -> Arg<'_> {
+    pub fn as_arg(&self) -> Arg<'_> {
         match self {
             Self::Null => Arg::Nil,
             Self::Bool(flag) => Arg::Bool(*flag),
@@ -46,17 +46,17 @@ impl Val {
     }
 
     /// Returns Go's name of the type.
-    pub(super) fn type_name(&self) -> &str {
+    pub fn type_name(&self) -> &str {
         self.as_arg().type_name()
     }
 
     /// Formats the value like `%v`.
-    pub(super) fn display(&self) -> Vec<u8> {
+    pub fn display(&self) -> Vec<u8> {
         fmt::display(self.as_arg())
     }
 
     /// Converts the value to JSON. Invalid bytes become replacement characters.
-    pub(super) fn into_json(self) -> Result<Value, String> {
+    pub fn into_json(self) -> Result<Value, String> {
         Ok(match self {
             Self::Null | Self::NilArray | Self::NilObject => Value::Null,
             Self::Bool(flag) => flag.into(),
@@ -77,7 +77,7 @@ impl Val {
     }
 
     /// Encodes the value as JSON.
-    pub(super) fn to_json_text(&self) -> Result<String, String> {
+    pub fn to_json_text(&self) -> Result<String, String> {
         if let Self::Text(text) = self
             && std::str::from_utf8(text).is_err()
         {

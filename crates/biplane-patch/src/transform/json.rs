@@ -4,10 +4,10 @@ use biplane_function::Budget;
 use biplane_go::json::decode;
 use biplane_model::Value;
 
-use crate::patch_and_transform::value::Val;
+use crate::value::Val;
 
 /// Decodes an object. Null becomes a nil object.
-pub(crate) fn object(text: &[u8], budget: &Budget) -> Result<Val, String> {
+pub(super) fn object(text: &[u8], budget: &Budget) -> Result<Val, String> {
     make(text, budget)?;
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilObject), Err),
@@ -17,7 +17,7 @@ pub(crate) fn object(text: &[u8], budget: &Budget) -> Result<Val, String> {
 }
 
 /// Decodes a list. Null becomes a nil list.
-pub(crate) fn array(text: &[u8], budget: &Budget) -> Result<Val, String> {
+pub(super) fn array(text: &[u8], budget: &Budget) -> Result<Val, String> {
     make(text, budget)?;
     match decode(text)? {
         (Value::Null, error) => error.map_or(Ok(Val::NilArray), Err),

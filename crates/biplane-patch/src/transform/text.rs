@@ -11,23 +11,24 @@ use memchr::memmem;
 
 use super::hash::{self, Hash};
 use super::{Patterns, search};
-use crate::patch_and_transform::input;
-use crate::patch_and_transform::value::Val;
+use crate::config;
+use crate::dialect;
+use crate::value::Val;
 
 #[derive(Debug)]
-pub(crate) enum Text {
+pub enum Text {
     Fail(String),
     Format(String),
     Convert(Conversion),
     TrimPrefix(String),
     TrimSuffix(String),
     Regexp { regex: Result<GoRegex, String>, pattern: String, group: i64 },
-    Join(String),
+    Join(String, dialect::Join),
     Replace { search: String, replace: String },
 }
 
 #[derive(Debug)]
-pub(crate) enum Conversion {
+pub enum Conversion {
     ToUpper,
     ToLower,
     ToJson,
@@ -38,7 +39,7 @@ pub(crate) enum Conversion {
 }
 
 impl Text {
-    pub(crate) fn new(config: &input::Text, patterns: &Patterns) -> Self {
+    pub fn new(config: &config::Text, patterns: &Patterns, join: dialect::Join) -> Self {
         let kind = config.kind.as_str();
         let transform = match kind {
             "Format" => config.format.clone().map(Self::Format).ok_or("fmt"),
@@ -48,7 +49,7 @@ impl Text {
             "TrimPrefix" => config.trim.clone().map(Self::TrimPrefix).ok_or("trim"),
             "TrimSuffix" => config.trim.clone().map(Self::TrimSuffix).ok_or("trim"),
             "Regexp" => config.regexp.as_ref().map(|c| Self::regexp(c, patterns)).ok_or("regexp"),
-            "Join" => config.separator.clone().map(Self::Join).ok_or("join"),
+            "Join" => config.separator.clone().map(|text| Self::Join(text, join)).ok_or("join"),
             "Replace" => config
                 .replace
                 .as_ref()
@@ -68,7 +69,7 @@ impl Text {
         })
     }
 
-    fn regexp(config: &input::Regexp, patterns: &Patterns) -> Self {
+    fn regexp(config: &config::Regexp, patterns: &Patterns) -> Self {
         Self::Regexp {
             regex: patterns
                 .parse(&config.pattern)
@@ -78,7 +79,7 @@ impl Text {
         }
     }
 
-    pub(crate) fn run(&self, value: &Val, budget: &Budget) -> Result<Vec<u8>, String> {
+    pub fn run(&self, value: &Val, budget: &Budget) -> Result<Vec<u8>, String> {
         match self {
             Self::Fail(error) => Err(error.clone()),
             Self::Format(format) => format_within(format, &[value.as_arg()], budget),
@@ -106,7 +107,7 @@ impl Text {
                     format!("regexp {pattern} had no matches for group {group}")
                 })
             }
-            Self::Join(separator) => join(value, separator.as_bytes(), budget),
+            Self::Join(separator, how) => join(value, separator.as_bytes(), *how, budget),
             Self::Replace { search, replace } => {
                 let text = made(value.display(), budget)?;
                 replace_all(&text, search.as_bytes(), replace.as_bytes(), budget)
@@ -119,11 +120,7 @@ impl Text {
 const MAX_TEXT: usize = 16 << 20;
 
 /// Formats arguments, if there is room for the result.
-pub(crate) fn format_within(
-    format: &str,
-    args: &[Arg<'_>],
-    budget: &Budget,
-) -> Result<Vec<u8>, String> {
+pub fn format_within(format: &str, args: &[Arg<'_>], budget: &Budget) -> Result<Vec<u8>, String> {
     let text = fmt::sprintf_within(format.as_bytes(), args, budget.room().min(MAX_TEXT));
     made(text.ok_or_else(|| budget.overflow().to_string())?, budget)
 }
@@ -140,13 +137,22 @@ fn make(length: usize, budget: &Budget) -> Result<(), String> {
     room.map_err(|exceeded| exceeded.to_string())
 }
 
-/// Joins a list like upstream: the separator follows every item, and then one byte is cut off the
-/// end, whatever the length of the separator.
-fn join(value: &Val, separator: &[u8], budget: &Budget) -> Result<Vec<u8>, String> {
+/// Joins a list.
+fn join(
+    value: &Val,
+    separator: &[u8],
+    how: dialect::Join,
+    budget: &Budget,
+) -> Result<Vec<u8>, String> {
     let items = match value {
         Val::Array(items) => items.as_slice(),
         Val::NilArray => &[],
-        _ => return Err("could not parse input array".into()),
+        _ => {
+            return Err(match how {
+                dialect::Join::Between => "cannot join non-array values".into(),
+                dialect::Join::CutByte => "could not parse input array".into(),
+            });
+        }
     };
     let mut out = Vec::new();
     for item in items {
@@ -159,9 +165,11 @@ fn join(value: &Val, separator: &[u8], budget: &Budget) -> Result<Vec<u8>, Strin
         out.extend(item);
         out.extend_from_slice(separator);
     }
-    if !separator.is_empty() {
-        out.pop();
-    }
+    let surplus = match how {
+        dialect::Join::Between => separator.len(),
+        dialect::Join::CutByte => separator.len().min(1),
+    };
+    out.truncate(out.len().saturating_sub(surplus));
     Ok(out)
 }
 

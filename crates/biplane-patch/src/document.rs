@@ -12,11 +12,11 @@ use biplane_model::fieldpath::{self, FieldPath, MergeOptions, PathError};
 use biplane_model::object::memory;
 use biplane_model::{Map, Object, Value};
 
-use super::error::PatchError;
-use super::value::Val;
+use crate::error::PatchError;
+use crate::value::Val;
 
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub struct Document {
     object: Object,
     /// Whether every number is treated as a double.
     doubles: bool,
@@ -24,25 +24,25 @@ pub(super) struct Document {
 
 impl Document {
     /// Creates a document from a message.
-    pub(super) fn from_wire(object: Object) -> Self {
+    pub fn from_wire(object: Object) -> Self {
         Self { object, doubles: true }
     }
 
     /// Creates a document from JSON, or from an equivalent object.
-    pub(super) fn from_json(object: Object) -> Self {
+    pub fn from_json(object: Object) -> Self {
         Self { object, doubles: false }
     }
 
-    pub(super) fn object(&self) -> &Object {
+    pub fn object(&self) -> &Object {
         &self.object
     }
 
-    pub(super) fn into_object(self) -> Object {
+    pub fn into_object(self) -> Object {
         self.object
     }
 
     /// Returns the value at a path. It is copied.
-    pub(super) fn get(&self, path: &FieldPath, budget: &Budget) -> Result<Val, PatchError> {
+    pub fn get(&self, path: &FieldPath, budget: &Budget) -> Result<Val, PatchError> {
         let value = path.get(&self.object)?;
         budget.make(memory(value))?;
         let mut value = value.clone();
@@ -54,7 +54,7 @@ impl Document {
 
     /// Sets a metadata field, or removes it if the value is empty. Metadata that is not an object
     /// is kept.
-    pub(super) fn set_metadata(&mut self, key: &str, value: &str) {
+    pub fn set_metadata(&mut self, key: &str, value: &str) {
         match self.object.get("metadata") {
             Some(Value::Object(_)) => {}
             None if !value.is_empty() => {}
@@ -64,16 +64,12 @@ impl Document {
     }
 
     /// Sets a field at the root.
-    pub(super) fn set_root(&mut self, key: &str, value: &str) {
+    pub fn set_root(&mut self, key: &str, value: &str) {
         self.object.make_mut().insert(key.to_owned(), value.into());
     }
 
     /// Returns the paths that a path with wildcards matches.
-    pub(super) fn expand(
-        &self,
-        path: &FieldPath,
-        budget: &Budget,
-    ) -> Result<Vec<String>, PatchError> {
+    pub fn expand(&self, path: &FieldPath, budget: &Budget) -> Result<Vec<String>, PatchError> {
         let paths = path.expand_within(&self.object, budget.room())?;
         let paths = paths.ok_or_else(|| budget.overflow())?;
         budget.make(paths.iter().map(String::len).sum())?;
@@ -81,7 +77,7 @@ impl Document {
     }
 
     /// Merges a value into the value at a path.
-    pub(super) fn merge(
+    pub fn merge(
         &mut self,
         path: &FieldPath,
         value: Value,
@@ -97,7 +93,7 @@ impl Document {
     }
 
     /// Returns how many existing items a merge compares with the new ones.
-    pub(super) fn compared(&self, path: &FieldPath, options: Option<MergeOptions>) -> usize {
+    pub fn compared(&self, path: &FieldPath, options: Option<MergeOptions>) -> usize {
         if options.is_none() {
             return 0;
         }
@@ -105,7 +101,7 @@ impl Document {
     }
 
     /// Has the effect of encoding and decoding the document as JSON after a patch.
-    pub(super) fn settle(&mut self) -> Result<(), String> {
+    pub fn settle(&mut self) -> Result<(), String> {
         let kind = has_kind(&self.object);
         let text = if kind { String::new() } else { self.json_text() };
         if std::mem::take(&mut self.doubles) {
@@ -125,16 +121,16 @@ impl Document {
 }
 
 /// Whether Go finds a kind. It also finds none if the version is malformed.
-pub(super) fn has_kind(map: &Map<String, Value>) -> bool {
+pub fn has_kind(map: &Map<String, Value>) -> bool {
     let text = |key| map.get(key).and_then(Value::as_str).unwrap_or_default();
     !text("kind").is_empty() && is_group_version(text("apiVersion"))
 }
 
 /// Whether a string is a valid group and version, or empty.
-pub(super) fn is_group_version(text: &str) -> bool {
+pub fn is_group_version(text: &str) -> bool {
     text.matches('/').count() <= 1
 }
 
-pub(super) fn missing_kind(text: &str) -> String {
+pub fn missing_kind(text: &str) -> String {
     format!("Object 'Kind' is missing in '{text}'")
 }

@@ -1,18 +1,19 @@
 //! Tests of single transforms.
 
-use biplane_model::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::patch_and_transform::input::Input;
+use crate::config::{self, Fields};
+use crate::dialect::Dialect;
 
 /// Runs one transform on a value. Its numbers keep the type that they are written with.
 fn transform(config: &Value, input: Value) -> Result<Value, String> {
-    let input_object = json!({"resources": [{"name": "r", "patches": [{"transforms": [config]}]}]});
-    let object = Object::from_value(input_object).unwrap();
-    let parsed = Input::read(&object).unwrap();
-    let patterns = Patterns::default();
-    let op = Transform::new(&parsed.resources[0].patches[0].transforms[0], &patterns);
+    transform_as(Dialect::FUNCTION, config, input)
+}
+
+fn transform_as(dialect: Dialect, config: &Value, input: Value) -> Result<Value, String> {
+    let parsed = config::transform(Fields(config.as_object()));
+    let op = Transform::new(&parsed, &Patterns::default(), dialect);
     run(&[op], input.into(), &Budget::default())?.into_json()
 }
 
@@ -319,4 +320,26 @@ fn regular_expressions_share_the_room_of_their_input() {
     assert_eq!(error, expected);
     assert!(patterns.parse("[a-z]+").is_ok());
     assert!(patterns.kept_size() > 100_000_000);
+}
+
+#[test]
+fn compositions_join_between_items_and_name_what_they_cannot_convert() {
+    // PTN-12
+    let join = string("Join", "join", json!({"separator": ", "}));
+    let list = json!(["a", 1, true]);
+    assert_eq!(transform_as(Dialect::FUNCTION, &join, list.clone()), Ok(json!("a, 1, true,")));
+    assert_eq!(transform_as(Dialect::COMPOSITION, &join, list), Ok(json!("a, 1, true")));
+    assert_eq!(transform_as(Dialect::COMPOSITION, &join, json!([])), Ok(json!("")));
+    let prefix = "transform at index 0 returned error:";
+    assert_eq!(
+        transform_as(Dialect::COMPOSITION, &join, json!("a")),
+        Err(format!("{prefix} string transform could not resolve: cannot join non-array values"))
+    );
+    assert_eq!(
+        transform_as(Dialect::COMPOSITION, &convert("int64", "none"), json!("many")),
+        Err(format!(
+            "{prefix} convert transform could not resolve: cannot convert value many: \
+             strconv.ParseInt: parsing \"many\": invalid syntax"
+        ))
+    );
 }

@@ -1,12 +1,16 @@
 //! Tests every validation rule of Crossplane v1 for Compositions, with its message.
 
-use biplane_model::yaml;
 use serde_json::json;
 
 use super::*;
+use crate::yaml;
 
 /// The errors of a Composition of mode Pipeline whose spec is overlaid with the given one.
 fn findings(spec: &str) -> String {
+    findings_of(spec, Rules::WithoutEnvironment)
+}
+
+fn findings_of(spec: &str, rules: Rules) -> String {
     let mut object = json!({
         "apiVersion": "apiextensions.crossplane.io/v1",
         "kind": "Composition",
@@ -18,13 +22,7 @@ fn findings(spec: &str) -> String {
         object["spec"][key] = value.clone();
     }
     let object = Object::from_value(object).unwrap();
-    match validate(&object) {
-        Ok(()) => String::new(),
-        Err(error) => {
-            let text = error.to_string();
-            text.strip_prefix("invalid Composition \"c\": ").unwrap().to_owned()
-        }
-    }
+    summary(&super::findings(&object, rules)).unwrap_or_default()
 }
 
 /// RL-1
@@ -271,4 +269,80 @@ fn readiness_checks_need_what_their_type_needs() {
             want
         );
     }
+}
+
+#[test]
+fn sources_and_patches_of_environments_are_complete() {
+    // ENV-V1 to ENV-V11
+    let check = |environment: &str, want: &str| {
+        let spec = format!("environment: {environment}");
+        let want = if want.is_empty() { String::new() } else { format!("spec.environment.{want}") };
+        assert_eq!(findings_of(&spec, Rules::WithEnvironment), want, "{environment}");
+        assert_eq!(findings_of(&spec, Rules::WithoutEnvironment), "", "{environment}");
+    };
+    check("{}", "");
+    check("{environmentConfigs: [{ref: {name: a}}, {reference: {name: b}}]}", "");
+    let first = "environmentConfigs[0]";
+    check(
+        "{environmentConfigs: [{type: Reference}]}",
+        &format!("{first}.ref: Required value: ref is required"),
+    );
+    check(
+        "{environmentConfigs: [{ref: {}}]}",
+        &format!("{first}.ref.name: Required value: name is required"),
+    );
+    check(
+        "{environmentConfigs: [{type: Selector}]}",
+        &format!("{first}.selector: Required value: selector is required"),
+    );
+    check(
+        "{environmentConfigs: [{type: Other}]}",
+        &format!("{first}.type: Invalid value: \"Other\": invalid type"),
+    );
+    let selector = |selector: &str, want: &str| {
+        let source = format!("{{environmentConfigs: [{{type: Selector, selector: {selector}}}]}}");
+        let want = if want.is_empty() { String::new() } else { format!("{first}.selector.{want}") };
+        check(&source, &want);
+    };
+    let label = "matchLabels: [{key: a, valueFromFieldPath: b}]";
+    selector(&format!("{{{label}}}"), "");
+    selector(&format!("[{{{label}}}]"), "");
+    selector(&format!("{{mode: Multiple, maxMatch: 1, minMatch: 0, {label}}}"), "");
+    selector("{}", "matchLabels: Required value: selector must have at least one match label");
+    selector(
+        &format!("{{maxMatch: 1, {label}}}"),
+        "maxMatch: Forbidden: maxMatch is not supported in Single mode",
+    );
+    selector(
+        &format!("{{minMatch: 0, {label}}}"),
+        "minMatch: Forbidden: minMatch is not supported in Single mode",
+    );
+    let matcher = |matcher: &str, want: &str| {
+        selector(&format!("{{matchLabels: [{matcher}]}}"), &format!("matchLabels[0].{want}"));
+    };
+    matcher("{}", "key: Required value: key is required");
+    matcher("{key: a}", "valueFromFieldPath: Required value: valueFromFieldPath is required");
+    matcher(
+        "{key: a, valueFromFieldPath: ''}",
+        "valueFromFieldPath: Required value: valueFromFieldPath must not be empty",
+    );
+    matcher("{key: a, type: Value}", "value: Required value: value is required");
+    matcher("{key: a, type: Value, value: ''}", "value: Required value: value must not be empty");
+    matcher("{key: a, type: Other}", "type: Invalid value: \"Other\": invalid type");
+    check(
+        "{patches: [{type: FromEnvironmentFieldPath}]}",
+        "patches[0].fromFieldPath: Required value: fromFieldPath must be set for patch type \
+         ToCompositeFieldPath",
+    );
+}
+
+#[test]
+fn patches_with_the_environment_exist_where_environments_do() {
+    let spec =
+        "resources: [{name: a, patches: [{type: FromEnvironmentFieldPath, fromFieldPath: x}]}]";
+    assert_eq!(findings_of(spec, Rules::WithEnvironment), "");
+    assert_eq!(
+        findings_of(spec, Rules::WithoutEnvironment),
+        "spec.resources[0].patches[0].type: Invalid value: \"FromEnvironmentFieldPath\": unknown patch type"
+    );
 }

@@ -5,18 +5,20 @@ use biplane_go::fmt::{FloatVerb, format_float};
 use biplane_go::{num, quantity};
 
 use super::json;
-use crate::patch_and_transform::input;
-use crate::patch_and_transform::validate;
-use crate::patch_and_transform::value::Val;
+use crate::config;
+use crate::dialect::Dialect;
+use crate::validate;
+use crate::value::Val;
 
 #[derive(Debug)]
-pub(crate) struct Convert {
+pub struct Convert {
     to: &'static str,
     format: &'static str,
+    names_value: bool,
 }
 
 impl Convert {
-    pub(crate) fn new(config: &input::Convert) -> Result<Self, String> {
+    pub fn new(config: &config::Convert, dialect: Dialect) -> Result<Self, String> {
         validate::convert(config).map_err(|error| error.to_string())?;
         Ok(Self {
             to: match config.to.as_str() {
@@ -32,10 +34,11 @@ impl Convert {
                 Some("json") => "json",
                 _ => "none",
             },
+            names_value: dialect.names_converted_value,
         })
     }
 
-    pub(crate) fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
+    pub fn run(&self, value: Val, budget: &Budget) -> Result<Val, String> {
         let from = value.type_name();
         if matches!(
             value,
@@ -46,7 +49,13 @@ impl Convert {
         if from == self.to {
             return Ok(value);
         }
-        match (&value, self.to, self.format) {
+        let named = |error: String| match &value {
+            Val::Text(text) if self.names_value => {
+                format!("cannot convert value {}: {error}", String::from_utf8_lossy(text))
+            }
+            _ => error,
+        };
+        let converted = match (&value, self.to, self.format) {
             (Val::Text(text), "int64", "none") => num::parse_int(text).map(Val::Int),
             (Val::Text(text), "bool", "none") => num::parse_bool(text).map(Val::Bool),
             (Val::Text(text), "float64", "none") => num::parse_float(text).map(Val::Float),
@@ -68,10 +77,13 @@ impl Convert {
             (Val::Float(float), "int64", "none") => Ok(Val::Int(*float as i64)),
             #[allow(clippy::float_cmp)] // compares with exactly one
             (Val::Float(float), "bool", "none") => Ok(Val::Bool(*float == 1.0)),
-            _ => Err(format!(
-                "conversion from {from} to {} is not supported with format {}",
-                self.to, self.format
-            )),
-        }
+            _ => {
+                return Err(format!(
+                    "conversion from {from} to {} is not supported with format {}",
+                    self.to, self.format
+                ));
+            }
+        };
+        converted.map_err(named)
     }
 }

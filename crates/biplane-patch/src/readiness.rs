@@ -7,7 +7,7 @@ use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::object::memory_of_map;
 use biplane_model::{Object, Value};
 
-use super::plan::{Path, ReadinessCheck};
+use crate::prepared::{Path, ReadinessCheck};
 use biplane_go::types::{Decoder, Types};
 
 static TYPES: LazyLock<Types> = LazyLock::new(|| {
@@ -23,7 +23,7 @@ const STEPS: u64 = 50;
 const FEW: usize = 10;
 
 /// Whether every check passes. Without checks, whether the `Ready` condition is true.
-pub(super) fn is_ready(
+pub fn is_ready(
     object: &Object,
     checks: &[ReadinessCheck],
     budget: &Budget,
@@ -51,20 +51,22 @@ fn passes(object: &Object, check: &ReadinessCheck) -> Result<bool, String> {
         ReadinessCheck::String(path, wanted) => {
             read(path, |path| path.get_str(object).map(|text| text == wanted))
         }
-        // Observed numbers are doubles, and a double never counts as an integer here.
-        ReadinessCheck::Integer(path) => read(path, |path| {
-            path.get(object)?;
-            Err(PathError::Type { path: path.text().to_owned(), wanted: "not a (int64) number" })
-        }),
+        ReadinessCheck::Integer(path, wanted) => {
+            read(path, |path| match (path.get(object)?.as_i64(), wanted) {
+                (Some(found), Some(wanted)) => Ok(found == *wanted),
+                _ => Err(PathError::Type {
+                    path: path.text().to_owned(),
+                    wanted: "not a (int64) number",
+                }),
+            })
+        }
         ReadinessCheck::Bool(path, wanted) => {
             read(path, |path| path.get_bool(object).map(|flag| flag == *wanted))
         }
-        ReadinessCheck::Condition(Some((kind, wanted))) => {
+        ReadinessCheck::Condition(kind, wanted) => {
             Ok(condition(object, kind).unwrap_or_default() == wanted)
         }
-        ReadinessCheck::Condition(None) => {
-            Err("matchCondition must be set for type MatchCondition".into())
-        }
+        ReadinessCheck::Invalid(why) => Err(why.clone()),
     }
 }
 
