@@ -3,9 +3,9 @@
 use anyhow::{Context as _, Result, anyhow, bail};
 use biplane_model::{Map, Value};
 
+use crate::ENVIRONMENT_CONFIGS;
 use crate::document::{self, objects};
 use crate::print::{self, Origins};
-use crate::ENVIRONMENT_CONFIGS;
 
 /// Converts a Composition in `mode: Pipeline`. `None` if it has no environment to convert.
 ///

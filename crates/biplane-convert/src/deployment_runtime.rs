@@ -110,10 +110,8 @@ fn origins() -> Origins {
     }
     for key in ["annotations", "labels"] {
         origins.moved(&format!("{POD}.metadata.{key}"), &format!("spec.metadata.{key}"));
-        origins.moved(
-            &format!("spec.deploymentTemplate.metadata.{key}"),
-            &format!("metadata.{key}"),
-        );
+        origins
+            .moved(&format!("spec.deploymentTemplate.metadata.{key}"), &format!("metadata.{key}"));
     }
     origins.moved("spec.deploymentTemplate.spec.replicas", "spec.replicas");
     origins
@@ -151,7 +149,11 @@ fn convert(config: &Map<String, Value>, now: &str) -> Map<String, Value> {
 }
 
 /// The template of the Deployment. It is empty if nothing of it is configured.
-fn deployment(config: &Map<String, Value>, own: &Map<String, Value>, now: &str) -> Map<String, Value> {
+fn deployment(
+    config: &Map<String, Value>,
+    own: &Map<String, Value>,
+    now: &str,
+) -> Map<String, Value> {
     let none = Map::new();
     let spec = config.get("spec").and_then(Value::as_object).unwrap_or(&none);
     if own.is_empty() && spec.is_empty() {
@@ -166,10 +168,8 @@ fn deployment(config: &Map<String, Value>, own: &Map<String, Value>, now: &str) 
         };
         (!is_empty || !PLAIN.contains(&from)).then(|| value.clone())
     };
-    let mut pod: Map<String, Value> = OF_POD
-        .iter()
-        .filter_map(|(from, to)| Some(((*to).to_owned(), copied(from)?)))
-        .collect();
+    let mut pod: Map<String, Value> =
+        OF_POD.iter().filter_map(|(from, to)| Some(((*to).to_owned(), copied(from)?))).collect();
     let has_container = OF_CONTAINER.iter().any(|key| spec.contains_key(*key));
     let containers = has_container.then(|| {
         let fields = OF_CONTAINER.iter();

@@ -77,9 +77,7 @@ fn convert_transform(transform: &mut Map<String, Value>) -> Result<()> {
     }
     let kind = transform.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let inferences: &[(&str, &str)] = match kind.as_str() {
-        "math" => {
-            &[("clampMin", "ClampMin"), ("clampMax", "ClampMax"), ("multiply", "Multiply")]
-        }
+        "math" => &[("clampMin", "ClampMin"), ("clampMax", "ClampMax"), ("multiply", "Multiply")],
         "string" => &[("fmt", "Format"), ("convert", "Convert"), ("regexp", "Regexp")],
         _ => return Ok(()),
     };

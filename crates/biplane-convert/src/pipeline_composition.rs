@@ -20,10 +20,7 @@ pub struct Functions<'a> {
 
 impl Default for Functions<'_> {
     fn default() -> Self {
-        Self {
-            patch_and_transform: PATCH_AND_TRANSFORM,
-            environment_configs: ENVIRONMENT_CONFIGS,
-        }
+        Self { patch_and_transform: PATCH_AND_TRANSFORM, environment_configs: ENVIRONMENT_CONFIGS }
     }
 }
 
@@ -86,9 +83,7 @@ fn convert(composition: &mut Map<String, Value>, function: &str) -> Result<bool>
         Value::Null | Value::String(_) => {}
         other => {
             let problem = cannot_unmarshal(&other, "v1.CompositionMode");
-            bail!(
-                "failed to get composition mode: cannot unmarshal value from JSON: {problem}"
-            );
+            bail!("failed to get composition mode: cannot unmarshal value from JSON: {problem}");
         }
     }
     at("spec.mode")?
@@ -134,7 +129,9 @@ fn move_environment_patches(
 ) -> Result<()> {
     let Some(environment) = spec.get_mut("environment") else { return Ok(()) };
     let Value::Object(environment) = environment else {
-        bail!("failed to delete environment: cannot delete spec.environment.patches: not an object");
+        bail!(
+            "failed to delete environment: cannot delete spec.environment.patches: not an object"
+        );
     };
     // What is no list of patches is lost.
     if let Some(Ok(patches)) = environment.remove("patches").map(objects) {
@@ -205,8 +202,7 @@ fn move_patch_sets(spec: &mut Map<String, Value>, ours: &mut Map<String, Value>)
 fn move_resources(spec: &mut Map<String, Value>, ours: &mut Map<String, Value>) -> Result<()> {
     // What is no list of resources is lost.
     let Some(Ok(resources)) = spec.remove("resources").map(objects) else { return Ok(()) };
-    let resources =
-        converted(resources, convert_resource).context("failed to migrate resource")?;
+    let resources = converted(resources, convert_resource).context("failed to migrate resource")?;
     ours.insert("resources".to_owned(), resources);
     Ok(())
 }

@@ -356,9 +356,7 @@ fn dispatch(
         }
         Command::Config(config) => config.run(config_file, streams),
         Command::Convert(convert) | Command::Beta(Beta::Convert(convert)) => convert.run(streams),
-        Command::Composition(Composition::Convert(convert)) => {
-            Convert::from(convert).run(streams)
-        }
+        Command::Composition(Composition::Convert(convert)) => Convert::from(convert).run(streams),
         Command::Core(core) => core.run(&environment.own),
         Command::Dev(dev) => dev.run(&environment.own, streams),
         Command::Render(render)

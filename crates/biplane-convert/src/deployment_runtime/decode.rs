@@ -145,7 +145,8 @@ impl Decoder {
             (Type::Any, value) => value.clone(),
             (Type::Text(_), Value::String(_)) | (Type::Bool, Value::Bool(_)) => value.clone(),
             (Type::Int(name), Value::Number(number)) => {
-                let fits = number.as_i64().filter(|n| *name == "int64" || i32::try_from(*n).is_ok());
+                let fits =
+                    number.as_i64().filter(|n| *name == "int64" || i32::try_from(*n).is_ok());
                 if fits.is_none() {
                     self.mismatch(&format!("number {}", json::to_string(value)), of);
                 }
@@ -171,7 +172,8 @@ impl Decoder {
                 Value::Array(items.collect::<Result<_, _>>()?)
             }
             (Type::Map(item), Value::Object(map)) => {
-                let entries = map.iter().map(|(key, value)| Ok((key.clone(), self.value(value, item)?)));
+                let entries =
+                    map.iter().map(|(key, value)| Ok((key.clone(), self.value(value, item)?)));
                 Value::Object(entries.collect::<Result<_, String>>()?)
             }
             (Type::Struct(name), Value::Object(map)) => Value::Object(self.members(map, name)?),

@@ -201,7 +201,10 @@ spec:
 ";
     let converted = pipeline(text);
     assert!(converted.starts_with("---\n# with an anchor\n"), "{converted}");
-    assert!(converted.contains("      - name: b # second\n        base:\n          kind: A\n"), "{converted}");
+    assert!(
+        converted.contains("      - name: b # second\n        base:\n          kind: A\n"),
+        "{converted}"
+    );
     assert!(!converted.contains(['&', '*']), "{converted}");
 }
 
@@ -242,5 +245,8 @@ spec:
             name: package-runtime
             resources: {}
 ";
-    assert_eq!(converted.unwrap(), wanted.replace("- # More logs.\n", "-\n            # More logs.\n"));
+    assert_eq!(
+        converted.unwrap(),
+        wanted.replace("- # More logs.\n", "-\n            # More logs.\n")
+    );
 }

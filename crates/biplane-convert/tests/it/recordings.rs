@@ -65,9 +65,7 @@ impl Case {
             "composition-environment" => {
                 biplane_convert::composition_environment(&self.input, &self.environment_configs)
             }
-            "deployment-runtime" => {
-                biplane_convert::deployment_runtime(&self.input, NOW).map(Some)
-            }
+            "deployment-runtime" => biplane_convert::deployment_runtime(&self.input, NOW).map(Some),
             other => panic!("{other}"),
         };
         match converted {

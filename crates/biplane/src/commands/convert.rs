@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, anyhow};
 use biplane_console::{Deadline, Streams, files};
 use biplane_convert::{ENVIRONMENT_CONFIGS, Functions, PATCH_AND_TRANSFORM};
+use biplane_engine::{Clock as _, SystemClock};
 use clap::{Args, Subcommand};
 
 use crate::values::{self, STDIN, reason};
@@ -143,7 +144,7 @@ impl Convert {
             }) => files
                 .convert(streams, |text| biplane_convert::composition_environment(text, &function)),
             Self::DeploymentRuntime(DeploymentRuntime { files }) => {
-                let now = biplane_model::condition::seconds(jiff::Timestamp::now());
+                let now = biplane_model::condition::seconds(SystemClock.now());
                 files.convert(streams, |text| {
                     biplane_convert::deployment_runtime(text, &now).map(Some)
                 })

@@ -35,7 +35,8 @@ fn error_of(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with("Usage: "));
     let mut shown: Vec<_> = lines.map(ToOwned::to_owned).collect();
     for line in &mut shown {
-        *line = line.replace("biplane: error: ", "error: ").replace("crossplane: error: ", "error: ");
+        *line =
+            line.replace("biplane: error: ", "error: ").replace("crossplane: error: ", "error: ");
         // Continued lines are indented by the length of the program's name.
         *line = line.trim_start().to_owned();
     }
@@ -179,10 +180,8 @@ fn rendered(area: &str, case: &Recording) -> Result<BTreeMap<String, Value>, Str
     let folder = Folder::new();
     for (file, text) in &case.files {
         // The function asks for the later version.
-        let text = text.replace(
-            "apiextensions.crossplane.io/v1alpha1",
-            "apiextensions.crossplane.io/v1beta1",
-        );
+        let text = text
+            .replace("apiextensions.crossplane.io/v1alpha1", "apiextensions.crossplane.io/v1beta1");
         folder.write(file, &text);
     }
     let file = |name: &str| folder.at(name).to_str().unwrap().to_owned();
@@ -192,9 +191,7 @@ fn rendered(area: &str, case: &Recording) -> Result<BTreeMap<String, Value>, Str
     let ran = run(&["convert", conversion, &composition, "-o", &composition]);
     assert_eq!(ran.exit, 0, "{area}/{}: {}", case.name, ran.stderr);
     let mut words = vec!["render".to_owned(), file("xr.yaml"), composition];
-    for (flag, name) in
-        [("--xrd", "xrd.yaml"), ("-o", "observed.yaml"), ("-e", "required.yaml")]
-    {
+    for (flag, name) in [("--xrd", "xrd.yaml"), ("-o", "observed.yaml"), ("-e", "required.yaml")] {
         if case.text(name).is_some() {
             words.extend([flag.to_owned(), file(name)]);
         }

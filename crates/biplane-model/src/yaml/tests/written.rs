@@ -88,7 +88,8 @@ fn a_new_key_takes_the_place_of_one_that_is_gone() {
 
 #[test]
 fn what_moves_takes_its_comments_along() {
-    let text = "# Top.\na:\n  # The list.\n  b: # here\n  - 1 # one\n  - x: 2\n    # Below.\nc: {}\n";
+    let text =
+        "# Top.\na:\n  # The list.\n  b: # here\n  - 1 # one\n  - x: 2\n    # Below.\nc: {}\n";
     let path = |text: &str| text.split('.').map(str::to_owned).collect::<Vec<_>>();
     let moved = [Moved { to: path("c.0.d"), from: Some(path("a.b")) }];
     let edited = rewritten(

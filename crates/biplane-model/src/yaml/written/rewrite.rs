@@ -85,8 +85,7 @@ struct Printer<'a> {
 impl<'a> Printer<'a> {
     fn document(&mut self) -> Option<()> {
         let Shape::Map(block) = &self.written.root.shape else { return None };
-        let (Value::Object(before), Value::Object(after)) =
-            (self.change.before, self.change.after)
+        let (Value::Object(before), Value::Object(after)) = (self.change.before, self.change.after)
         else {
             return None;
         };
