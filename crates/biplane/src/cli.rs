@@ -49,8 +49,8 @@ Examples:
   # What a composite resource becomes
   biplane composition render xr.yaml composition.yaml functions.yaml
 
-  # From resources and patches to a pipeline
-  biplane composition convert pipeline-composition composition.yaml";
+  # From the environment of a Composition to a function
+  biplane composition convert composition-environment composition.yaml";
 const CORE_EXAMPLES: &str = "\
 Examples:
   # Prepare a cluster for the control plane

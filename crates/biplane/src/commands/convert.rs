@@ -25,9 +25,6 @@ Examples:
   biplane convert deployment-runtime cc.yaml -o drc.yaml";
 pub const COMPOSITION_EXAMPLES: &str = "\
 Examples:
-  # From resources and patches to a pipeline
-  biplane composition convert pipeline-composition composition.yaml -o pipeline-composition.yaml
-
   # From the environment of a Composition to a function
   biplane composition convert composition-environment composition.yaml";
 const ENVIRONMENT_EXAMPLES: &str = "\
@@ -61,15 +58,17 @@ Examples:
 /// Convert objects to newer kinds and features
 #[derive(Debug, Subcommand)]
 pub enum Convert {
-    CompositionEnvironment(CompositionEnvironment),
     DeploymentRuntime(DeploymentRuntime),
     PipelineComposition(PipelineComposition),
+    CompositionEnvironment(CompositionEnvironment),
 }
 
 /// Convert Compositions to newer features
 #[derive(Debug, Subcommand)]
 pub enum ConvertComposition {
     CompositionEnvironment(CompositionEnvironment),
+    /// Only v1 had it here.
+    #[command(hide = true)]
     PipelineComposition(PipelineComposition),
 }
 

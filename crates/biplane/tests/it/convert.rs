@@ -237,3 +237,36 @@ fn a_converted_composition_composes_what_the_original_did() {
     }
     assert!(same > 20, "{same}");
 }
+
+/// CLI-11, CV-1
+#[test]
+fn usage_errors_are_worded_as_upstream_words_them() {
+    let conversions = "expected one of \"deployment-runtime\", \"pipeline-composition\", \"composition-environment\"";
+    for (words, error) in [
+        (&["beta", "convert"][..], conversions),
+        (&["convert"], conversions),
+        (&["composition", "convert"], "expected \"composition-environment\""),
+        (&["beta", "convert", "nothing"], "unexpected argument nothing"),
+        (&["convert", "pipeline-composition", "a", "b"], "unexpected argument b"),
+        (&["convert", "deployment-runtime", "--nope"], "unknown flag --nope"),
+        (
+            &["convert", "pipeline-composition", "--function-patch-and-transform-ref"],
+            "--function-patch-and-transform-ref: expected string value but got \"EOL\" (<EOL>)",
+        ),
+    ] {
+        let ran = run(words);
+        assert_eq!((ran.exit, ran.stdout.as_str()), (80, ""), "{words:?}");
+        let first = ran.stderr.lines().next().unwrap_or_default();
+        assert_eq!(first, format!("biplane: error: {error}"), "{words:?}");
+    }
+}
+
+/// PTC-2
+#[test]
+fn a_folder_cannot_be_read() {
+    let folder = Folder::new();
+    let path = folder.path().to_str().unwrap();
+    let ran = run(&["convert", "pipeline-composition", path]);
+    let error = format!("biplane: error: Unable to read inputFile: read {path}: is a directory\n");
+    assert_eq!((ran.exit, ran.stdout.as_str(), ran.stderr), (1, "", error));
+}
