@@ -67,7 +67,7 @@ pub enum Convert {
 #[derive(Debug, Subcommand)]
 pub enum ConvertComposition {
     CompositionEnvironment(CompositionEnvironment),
-    /// Only v1 had it here.
+    // Crossplane has it under `beta convert` alone.
     #[command(hide = true)]
     PipelineComposition(PipelineComposition),
 }
