@@ -1,4 +1,5 @@
-//! Converts Kubernetes quantities, such as `100m` or `1.5Gi`, to doubles.
+//! Converts Kubernetes quantities, such as `100m` or `1.5Gi`, to doubles, and prints them as the API
+//! server does.
 //!
 //! The arithmetic is upstream's, including its rounding errors. Short numbers are multiplied by a
 //! power of ten. Long or fine numbers are first rounded away from zero to a billionth.
@@ -77,8 +78,121 @@ pub fn parse(text: &[u8]) -> Result<f64, QuantityError> {
                 return Err(QuantityError::Number);
             }
             let all = multiply(&all, 1 << exponent);
-            Ok(signed(exact(&all, -places, Some("9223372036854775807"))))
+            Ok(signed(exact(&all, -places, Some(LARGEST_BINARY))))
         }
+    }
+}
+
+/// The largest quantity with a binary suffix.
+const LARGEST_BINARY: &str = "9223372036854775807";
+
+/// A quantity as the API server prints it: `1000m` as `1`, `1.5Gi` as `1536Mi`.
+pub fn canonical(text: &[u8]) -> Result<String, QuantityError> {
+    parse(text)?;
+    let text = std::str::from_utf8(text).map_err(|_| QuantityError::Format)?;
+    let parts = split(text)?;
+    if is_kept(&parts) {
+        return Ok(text.to_owned());
+    }
+    let with_exponent = parts.suffix.len() > 1 && parts.suffix.starts_with(['e', 'E']);
+    let (binary, digits, scale) = match suffix(parts.suffix).ok_or(QuantityError::Suffix)? {
+        Suffix::Decimal(exponent) => (
+            false,
+            format!("{}{}", parts.whole, parts.fraction),
+            wrap(exponent - length(parts.fraction)),
+        ),
+        Suffix::Binary(exponent) => (
+            true,
+            multiply(&format!("{}{}", parts.whole, parts.fraction), 1 << exponent),
+            -length(parts.fraction),
+        ),
+    };
+    let (digits, mut scale) = in_billionths(&digits, scale);
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return Ok("0".to_owned());
+    }
+    scale += length(&digits) - length(digits.trim_end_matches('0'));
+    let sign = if parts.negative { "-" } else { "" };
+    if binary && scale >= 0 {
+        let zeros = usize::try_from(scale).unwrap_or_default();
+        let whole = format!("{significant}{}", "0".repeat(zeros.min(LARGEST_BINARY.len())));
+        let too_large = (whole.len(), whole.as_str()) > (LARGEST_BINARY.len(), LARGEST_BINARY);
+        let capped = if too_large && !parts.negative { LARGEST_BINARY } else { whole.as_str() };
+        if let Ok(number) = capped.parse::<u128>()
+            && number >= 1024
+        {
+            return Ok(format!("{sign}{}", with_binary_suffix(number)));
+        }
+    }
+    // The exponent becomes a multiple of three.
+    let more = usize::try_from(scale.rem_euclid(3)).unwrap_or_default();
+    let exponent = scale - scale.rem_euclid(3);
+    let suffix = if with_exponent && exponent != 0 {
+        format!("e{exponent}")
+    } else {
+        decimal_suffix(exponent).to_owned()
+    };
+    Ok(format!("{sign}{significant}{}{suffix}", "0".repeat(more)))
+}
+
+/// Whether upstream takes a text for canonical and prints it as it is, even with a plus or a point.
+fn is_kept(parts: &Parts<'_>) -> bool {
+    let all = format!("{}{}", parts.whole, parts.fraction);
+    match suffix(parts.suffix) {
+        Some(Suffix::Decimal(exponent)) => {
+            let scale = wrap(exponent - length(parts.fraction));
+            length(&all) <= SAFE_DIGITS
+                && scale >= NANO
+                && scale % 3 == 0
+                && !all.ends_with("000")
+                && !all.starts_with('0')
+        }
+        Some(Suffix::Binary(exponent)) => {
+            let room = 15 - length(parts.whole) - i64::from(exponent) * 3 / 10 - 1;
+            let odd = parts.whole.parse::<i64>().is_ok_and(|whole| whole % 8 != 0);
+            parts.fraction.is_empty() && room >= 0 && odd
+        }
+        None => false,
+    }
+}
+
+/// Rounds digits times a power of ten away from zero to a billionth.
+fn in_billionths(digits: &str, scale: i64) -> (String, i64) {
+    if scale >= NANO {
+        return (digits.to_owned(), scale);
+    }
+    let cut = usize::try_from(NANO - scale).unwrap_or(usize::MAX);
+    let kept = digits.len().saturating_sub(cut);
+    let up = digits.bytes().skip(kept).any(|b| b != b'0');
+    let kept = digits.get(..kept).unwrap_or_default();
+    (if up { increment(kept) } else { kept.to_owned() }, NANO)
+}
+
+fn with_binary_suffix(mut number: u128) -> String {
+    let mut suffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].into_iter();
+    let mut suffix = suffixes.next().unwrap_or_default();
+    while number.is_multiple_of(1024)
+        && let Some(next) = suffixes.next()
+    {
+        number /= 1024;
+        suffix = next;
+    }
+    format!("{number}{suffix}")
+}
+
+fn decimal_suffix(exponent: i64) -> &'static str {
+    match exponent {
+        -9 => "n",
+        -6 => "u",
+        -3 => "m",
+        3 => "k",
+        6 => "M",
+        9 => "G",
+        12 => "T",
+        15 => "P",
+        18 => "E",
+        _ => "",
     }
 }
 
@@ -219,7 +333,7 @@ fn suffix(suffix: &str) -> Option<Suffix> {
 
 #[cfg(test)]
 mod tests {
-    use super::{QuantityError, parse};
+    use super::{QuantityError, canonical, parse};
 
     #[test]
     fn accepts_numbers_with_the_suffixes_of_kubernetes() {
@@ -277,5 +391,36 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes()), Ok(number), "{text}");
         }
+    }
+
+    #[test]
+    fn prints_the_shortest_form_with_the_same_kind_of_suffix() {
+        for (text, printed) in [
+            ("1000m", "1"),
+            ("1.5Gi", "1536Mi"),
+            ("0.1", "100m"),
+            ("1e3", "1e3"),
+            ("1e1", "10"),
+            ("12e4", "120e3"),
+            ("1e+21", "1e+21"),
+            ("1.500", "1.500"),
+            ("1.50", "1500m"),
+            ("+5Ki", "+5Ki"),
+            ("1000E", "1"),
+            ("1024", "1024"),
+            ("1024Ki", "1Mi"),
+            ("512Ki", "512Ki"),
+            ("0.5Ki", "512"),
+            ("1.1Ki", "1126400m"),
+            ("100k", "100k"),
+            ("1000k", "1M"),
+            ("-1.50", "-1500m"),
+            ("0Gi", "0"),
+            ("0.1n", "1n"),
+            ("1000000000000000000000Ei", "9223372036854775807"),
+        ] {
+            assert_eq!(canonical(text.as_bytes()).as_deref(), Ok(printed), "{text}");
+        }
+        assert_eq!(canonical(b"lots"), Err(QuantityError::Format));
     }
 }

@@ -22,6 +22,7 @@ mod scan;
 mod stream;
 mod timestamp;
 mod write;
+mod written;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use error::{Problem, YamlError};
 pub use place::Place;
 pub use read::{Document, Unreadable, decode_document, parse_documents, parse_one, read_document};
 pub use write::{encode_document, to_string, write_documents};
+pub use written::{Change, Moved, Written};
 
 /// The two versions of go-yaml. They differ in words that are booleans, in keys that are given
 /// twice, in the lines of problems and in the layout that they print.

@@ -19,6 +19,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::commands::changelogs::ChangeLogs;
 use crate::commands::completions::Completions;
 use crate::commands::config::ConfigCommand;
+use crate::commands::convert::{self, Convert, ConvertComposition};
 use crate::commands::core::Core;
 use crate::commands::dev::Dev;
 use crate::commands::function::{self, Function};
@@ -46,7 +47,10 @@ Examples:
 const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
-  biplane composition render xr.yaml composition.yaml functions.yaml";
+  biplane composition render xr.yaml composition.yaml functions.yaml
+
+  # From the environment of a Composition to a function
+  biplane composition convert composition-environment composition.yaml";
 const CORE_EXAMPLES: &str = "\
 Examples:
   # Prepare a cluster for the control plane
@@ -92,6 +96,9 @@ enum Command {
     #[command(subcommand, after_help = COMPOSITION_EXAMPLES)]
     Composition(Composition),
     Config(ConfigCommand),
+    /// Convert objects to newer kinds and features
+    #[command(subcommand, after_help = convert::EXAMPLES)]
+    Convert(Convert),
     /// Work with the control plane
     #[command(subcommand, after_help = CORE_EXAMPLES)]
     Core(Core),
@@ -163,6 +170,9 @@ impl<C: Subcommand + Into<Command>> SingleCommand<C> {
 
 #[derive(Debug, Subcommand)]
 enum Composition {
+    /// Convert Compositions to newer features
+    #[command(subcommand, after_help = convert::COMPOSITION_EXAMPLES)]
+    Convert(ConvertComposition),
     Render(Box<CompositionRender>),
 }
 
@@ -187,6 +197,8 @@ enum AlphaRender {
 /// Where commands lived before they were promoted.
 #[derive(Debug, Subcommand)]
 enum Beta {
+    #[command(subcommand)]
+    Convert(Convert),
     Render(Box<CompositionRender>),
 }
 
@@ -343,6 +355,8 @@ fn dispatch(
             completions.run(&whole(&environment.own), environment.shell.as_deref(), streams)
         }
         Command::Config(config) => config.run(config_file, streams),
+        Command::Convert(convert) | Command::Beta(Beta::Convert(convert)) => convert.run(streams),
+        Command::Composition(Composition::Convert(convert)) => Convert::from(convert).run(streams),
         Command::Core(core) => core.run(&environment.own),
         Command::Dev(dev) => dev.run(&environment.own, streams),
         Command::Render(render)

@@ -3,6 +3,7 @@
 pub mod changelogs;
 pub mod completions;
 pub mod config;
+pub mod convert;
 pub mod core;
 pub mod dev;
 pub mod function;

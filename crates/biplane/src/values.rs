@@ -11,11 +11,13 @@ use biplane_go::time::GoDuration;
 pub use biplane_console::os::reason;
 pub use biplane_manifest::STDIN;
 
-/// An absolute path, which need not exist; `-` is returned unchanged.
+/// An absolute path, which need not exist; `-` is returned unchanged. No text is the folder in which
+/// the program runs.
 pub fn path(text: &str) -> Result<PathBuf, String> {
     if text == STDIN {
         return Ok(PathBuf::from(text));
     }
+    let text = if text.is_empty() { "." } else { text };
     let absolute = std::path::absolute(at_home(text)).map_err(|e| e.to_string())?;
     Ok(clean(&absolute))
 }
@@ -205,6 +207,7 @@ mod tests {
     #[test]
     fn paths_are_made_absolute() {
         assert_eq!(path("-").unwrap(), PathBuf::from("-"));
+        assert_eq!(path("").unwrap(), std::env::current_dir().unwrap());
         assert_eq!(path("/a/./b/../c").unwrap(), PathBuf::from("/a/c"));
         assert!(path("x.yaml").unwrap().is_absolute());
         let error = existing_file("/nowhere/xr.yaml").unwrap_err();

@@ -19,6 +19,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-engine", 2),
     ("biplane-functions", 2),
     ("biplane-controlplane", 3),
+    ("biplane-convert", 3),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
     ("biplane-recorder", 3),

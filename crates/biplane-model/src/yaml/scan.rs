@@ -124,6 +124,14 @@ pub(super) struct Scanner<'text> {
     /// The levels of possible keys by the numbers of their tokens.
     levels: BTreeMap<usize, usize>,
     simple_key_allowed: bool,
+    comments: Vec<Comment>,
+}
+
+/// Where a comment begins, and the offset at which it ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comment {
+    pub(super) start: Mark,
+    pub(super) end: usize,
 }
 
 impl<'text> Scanner<'text> {
@@ -139,7 +147,13 @@ impl<'text> Scanner<'text> {
             simple_keys: vec![SimpleKey::default()],
             levels: BTreeMap::new(),
             simple_key_allowed: true,
+            comments: Vec::new(),
         }
+    }
+
+    /// The comments so far, including those before a token that was only peeked at.
+    pub(super) fn comments(&self) -> &[Comment] {
+        &self.comments
     }
 
     /// Returns the next token without taking it.
@@ -508,11 +522,19 @@ impl<'text> Scanner<'text> {
         }
     }
 
+    /// Skips the comment that begins here.
+    fn skip_comment(&mut self) -> Scan<()> {
+        let start = self.input.mark;
+        self.input.skip_to_break()?;
+        self.comments.push(Comment { start, end: self.input.mark.index });
+        Ok(())
+    }
+
     /// Skips a comment. The newer version also skips comments on the lines below, with any
     /// whitespace before them.
     fn skip_comments(&mut self) -> Scan<()> {
         loop {
-            self.input.skip_to_break()?;
+            self.skip_comment()?;
             if self.dialect == Dialect::V2 {
                 return Ok(());
             }
@@ -532,7 +554,7 @@ impl<'text> Scanner<'text> {
             while self.input.mark.index < comment {
                 self.input.skip_any()?;
             }
-            self.input.skip_to_break()?;
+            self.skip_comment()?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod reading;
 mod recorded;
 mod words;
 mod writing;
+mod written;
 
 /// The value of a text with one document.
 fn read(text: &str) -> Value {

@@ -8,7 +8,6 @@ use clap::error::ErrorKind;
 const SAME: &[&str] = &[
     "cluster",
     "cluster top",
-    "composition convert",
     "composition generate",
     "dependency",
     "dependency add",
@@ -43,10 +42,6 @@ const SAME: &[&str] = &[
 
 /// Other paths, and what to use instead.
 const OTHERS: &[(&[&str], &str)] = &[
-    (
-        &["beta convert", "convert"],
-        "`crossplane composition convert`, or `crossplane beta convert` before v2.3",
-    ),
     (&["beta top", "top"], "`crossplane cluster top`, or `crossplane beta top` before v2.3"),
     (
         &["beta trace", "trace"],

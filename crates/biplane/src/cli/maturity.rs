@@ -8,12 +8,12 @@ use crate::config::Features;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Alpha,
-    #[allow(dead_code)] // no command is beta today; the configuration supports the level
     Beta,
 }
 
 /// Groups of commands that are not stable. The level applies to everything below a group.
-const LEVELS: &[(&str, Level)] = &[("operation", Level::Alpha)];
+const LEVELS: &[(&str, Level)] =
+    &[("composition convert", Level::Beta), ("convert", Level::Beta), ("operation", Level::Alpha)];
 
 /// Marks every command with its level, and hides the commands that the configuration hides. A
 /// hidden command still runs.
@@ -27,8 +27,17 @@ fn apply_levels(command: Command, levels: &[(&str, Level)], features: Features) 
             Level::Alpha => features.enable_alpha,
             Level::Beta => !features.disable_beta,
         };
-        command.mut_subcommand(name, |group| mark(group.hide(!shown), *level))
+        let words: Vec<&str> = name.split(' ').collect();
+        at(command, &words, |group| mark(group.hide(!shown), *level))
     })
+}
+
+/// Changes the command with this path.
+fn at(command: Command, words: &[&str], change: impl FnOnce(Command) -> Command) -> Command {
+    match words.split_first() {
+        None => change(command),
+        Some((word, below)) => command.mut_subcommand(word, |group| at(group, below, change)),
+    }
 }
 
 /// The note in help about commands that are not shown.

@@ -42,7 +42,8 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
             let got = strings(error, ContextKind::InvalidValue);
             let got = got.first().map_or("", |s| s);
             if got.is_empty() {
-                return format!("{flag}: missing value");
+                let wanted = wanted(selected(error, tree), flag);
+                return format!("{flag}: expected {wanted} value but got \"EOL\" (<EOL>)");
             }
             let allowed = strings(error, ContextKind::ValidValue);
             let allowed: Vec<_> = allowed.iter().map(|v| format!("{v:?}")).collect();
@@ -72,6 +73,19 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
             let line = text.lines().next().unwrap_or_default();
             line.trim_start_matches("error: ").to_owned()
         }
+    }
+}
+
+/// Upstream's word for the type of a flag.
+fn wanted(command: &clap::Command, flag: &str) -> &'static str {
+    let long = flag.trim_start_matches('-');
+    let argument = command.get_arguments().find(|argument| argument.get_long() == Some(long));
+    let names = argument.and_then(clap::Arg::get_value_names).unwrap_or_default();
+    match names.first().map(|name| name.as_str()) {
+        Some("DIR" | "FILE" | "FOLDER" | "PATH") => "file",
+        Some("DURATION") => "duration",
+        Some("COUNT" | "N") => "int",
+        _ => "string",
     }
 }
 

@@ -61,6 +61,7 @@ fn help_shows_what_the_configuration_lets_it_show() {
     let ran = run(&["--config", &config, "--help"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""));
     assert!(!ran.stdout.contains("operation"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  convert      [BETA] Convert objects"), "{}", ran.stdout);
     assert!(ran.stdout.contains("Beta commands are shown, alpha commands are not;"));
 
     with("features:\n  enableAlpha: true\n");
@@ -70,6 +71,10 @@ fn help_shows_what_the_configuration_lets_it_show() {
 
     // A hidden command still exists.
     with("features:\n  disableBeta: true\n");
+    let ran = run(&["--config", &config, "--help"]);
+    assert!(!ran.stdout.contains("  convert"), "{}", ran.stdout);
+    let ran = run(&["composition", "--config", &config, "--help"]);
+    assert!(!ran.stdout.contains("  convert"), "{}", ran.stdout);
     let ran = run(&["operation", "render", "--help", "--config", &config]);
     assert_eq!(ran.exit, 0);
     assert!(ran.stdout.starts_with("[ALPHA] Show what"), "{}", ran.stdout);

@@ -144,6 +144,7 @@ const PAGES: [(&str, usize); 7] = [
     ("docs/environment.md", 2),
     ("docs/first-composition.md", 2),
     ("docs/go-templating.md", 4),
+    ("docs/migrate.md", 5),
     ("docs/render.md", 13),
     ("docs/test-a-composition.md", 11),
 ];

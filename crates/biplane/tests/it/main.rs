@@ -7,6 +7,7 @@ mod claims;
 mod command_tree;
 mod conformance;
 mod control_plane;
+mod convert;
 mod core_init;
 mod engines;
 mod error_locations;

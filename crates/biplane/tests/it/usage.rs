@@ -224,6 +224,10 @@ fn commands_of_upstream_that_are_not_there_are_known() {
         "alpha render op",
         "alpha render xr",
         "beta render",
+        "composition convert composition-environment",
+        "beta convert composition-environment",
+        "beta convert deployment-runtime",
+        "beta convert pipeline-composition",
     ];
     for path in there {
         let words: Vec<_> = path.split(' ').chain(["--help"]).collect();
@@ -233,7 +237,6 @@ fn commands_of_upstream_that_are_not_there_are_known() {
         |to: &str, from: &str| format!("`crossplane {to}`, or `crossplane {from}` before v2.3");
     let same = |path: &str| format!("`crossplane {path}`");
     let absent = [
-        ("beta convert", moved("composition convert", "beta convert")),
         ("beta top", moved("cluster top", "beta top")),
         ("beta trace", moved("resource trace", "beta trace")),
         ("beta validate", moved("resource validate", "beta validate")),
@@ -250,7 +253,7 @@ fn commands_of_upstream_that_are_not_there_are_known() {
         ("configuration", "`crossplane xpkg`".to_owned()),
         ("diff", "`crossplane-diff`".to_owned()),
     ];
-    let alike = "cluster top|composition convert|composition generate|dependency add|dependency clean-cache|\
+    let alike = "cluster top|composition generate|dependency add|dependency clean-cache|\
         dependency update-cache|function generate|project build|project init|project push|project run|\
         project stop|resource trace|resource validate|xpkg batch|xpkg build|xpkg extract|xpkg get-crds|\
         xpkg init|xpkg install|xpkg push|xpkg update|xr generate|xr patch|xrd convert|xrd generate";
@@ -346,7 +349,7 @@ fn values_of_the_wrong_type_are_refused() {
             "--include-context=2",
             "--include-context: bool value must be true, 1, yes, false, 0 or no but got \"2\"",
         ),
-        ("--timeout", "--timeout: missing value"),
+        ("--timeout", "--timeout: expected duration value but got \"EOL\" (<EOL>)"),
         ("--timeout=1", "--timeout: expected duration but got \"1\": write it as 1m30s"),
         ("--max-concurrency=x", "--max-concurrency: expected a whole number above 0 but got \"x\""),
         ("--max-rounds=x", "--max-rounds: expected a whole number above 0 but got \"x\""),

@@ -43,7 +43,8 @@ const TEMPLATE: &[Field] = &[
     ("readinessChecks", List(&Struct(READINESS_CHECK)), Filled),
 ];
 
-const CONNECTION_DETAIL: &[Field] = &[
+/// A connection detail of a resource.
+pub const CONNECTION_DETAIL: &[Field] = &[
     ("name", Text, Set),
     ("type", Text, Set),
     ("fromConnectionSecretKey", Text, Set),
@@ -84,7 +85,8 @@ const POLICY: &[Field] = &[
     ),
 ];
 
-const TRANSFORM: &[Field] = &[
+/// A transform of a patch.
+pub const TRANSFORM: &[Field] = &[
     ("type", Text, Always),
     ("math", Struct(MATH), Set),
     ("map", Map(&Raw), Set),

@@ -32,7 +32,7 @@ impl Scanner<'_> {
     pub(super) fn end_of_line(&mut self, start: Mark) -> Scan<()> {
         self.skip_blanks()?;
         if self.input.byte(0) == Some(b'#') {
-            self.input.skip_to_break()?;
+            self.skip_comment()?;
         }
         if !self.input.is_break_or_end() {
             return Err(self.fault("did not find expected comment or line break", Some(start)));
