@@ -67,12 +67,12 @@ pub fn label_of(hash: &str) -> &str {
 /// The spec as Crossplane's types have it. What only the types of the v1 line have is kept, if it is
 /// there.
 fn spec(composition: &Object) -> Map<String, Value> {
+    const OF_V1: [&str; 3] = ["environment", "patchSets", "resources"];
     let of_type = |fields| match normal(composition, fields).remove("spec") {
         Some(Value::Object(spec)) => spec,
         _ => Map::new(),
     };
     let mut spec = of_type(tables::COMPOSITION);
-    const OF_V1: [&str; 3] = ["environment", "patchSets", "resources"];
     if OF_V1.iter().any(|field| composition.at(&["spec", field]).is_some()) {
         let mut older = of_type(tables::v1::COMPOSITION);
         spec.extend(OF_V1.into_iter().filter_map(|field| older.remove_entry(field)));
