@@ -15,6 +15,11 @@ const WITH_ENVIRONMENT: [&str; 4] = [
     "CombineToEnvironment",
 ];
 
+/// Whether a Composition is of mode Resources, with templates or not.
+pub fn is_of_resources_mode(composition: &Object) -> bool {
+    composition.str_at(&["spec", "mode"]) == "Resources" || has_templates(composition)
+}
+
 /// Whether a Composition composes resources from templates (mode Resources). That was the default.
 pub fn has_templates(composition: &Object) -> bool {
     let mode = composition.str_at(&["spec", "mode"]);
@@ -158,6 +163,8 @@ mod tests {
         let check = |spec: Value, templates: bool, environment: bool| {
             let composition = object(json!({"spec": spec}));
             assert_eq!(has_templates(&composition), templates, "{composition:?}");
+            let says_so = composition.str_at(&["spec", "mode"]) == "Resources";
+            assert_eq!(is_of_resources_mode(&composition), templates || says_so);
             assert_eq!(uses_environment(&composition), environment, "{composition:?}");
         };
         check(json!({}), false, false);
