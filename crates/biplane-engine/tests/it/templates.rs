@@ -259,12 +259,12 @@ async fn environments_are_merged_in_order() {
 #[tokio::test]
 async fn selections_that_cannot_be_made_say_why() {
     // ENV-10 to ENV-16, native tests 8 to 12
+    const PROD: &str = "matchLabels: [{type: Value, key: stage, value: prod}]";
     let selector = |selector: &str| {
         with_environment(&format!(
             "{{environmentConfigs: [{{type: Selector, selector: {selector}}}]}}"
         ))
     };
-    const PROD: &str = "matchLabels: [{type: Value, key: stage, value: prod}]";
     let sorted = |by: &str| format!("{{mode: Multiple, sortByFieldPath: {by}, {PROD}}}");
     for (composition, why) in [
         (
