@@ -8,6 +8,7 @@ pub mod crd;
 pub mod merge;
 pub mod openapi;
 pub mod own_kinds;
+pub mod rules;
 pub mod structural;
 pub mod value;
 pub mod xcrd;

@@ -32,6 +32,11 @@ impl SchemaError {
     }
 }
 
+/// Whether a string has a format that the API server checks. Every string has an unknown format.
+pub(crate) fn has_format(name: &str, text: &str) -> bool {
+    formats::Format::known(name, &["string"]).is_none_or(|format| format.fits(text))
+}
+
 /// A compiled schema of a kind.
 #[derive(Clone, Debug)]
 pub struct Schema {
