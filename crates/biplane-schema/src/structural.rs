@@ -49,6 +49,38 @@ impl Schema {
         Ok(Self { root: Node::root(schema, "openAPIV3Schema")? })
     }
 
+    /// Compiles a schema that a server might refuse. What the schema says wrongly is ignored, and a
+    /// type that JSON does not have fits nothing.
+    pub fn parse_leniently(schema: &Value) -> Result<Self, SchemaError> {
+        Ok(Self { root: Node::lenient_root(schema, "openAPIV3Schema")? })
+    }
+
+    /// Removes unknown fields and returns their paths, sorted. Nulls stay.
+    pub fn remove_unknown(&self, object: &mut Object) -> Vec<String> {
+        let before = object.to_value();
+        let map = object.make_mut();
+        if self.root.preserve_unknown {
+            shape::prune_known_fields(map, &self.root, true);
+        } else {
+            shape::prune_fields(map, &self.root, true);
+        }
+        let mut removed = Vec::new();
+        shape::removed(&before, &object.to_value(), "", &mut removed);
+        for path in &mut removed {
+            if let Some(path_without_dot) = path.strip_prefix('.') {
+                *path = path_without_dot.to_owned();
+            }
+        }
+        removed.sort();
+        removed
+    }
+
+    /// Validates an object, but not whether items of lists are unique by their keys.
+    pub fn validate_values(&self, object: &Object) -> Vec<FieldError> {
+        let place = Place { path: "", prefix: "", old: None };
+        validate::check(&object.to_value(), &self.root, place).into_errors()
+    }
+
     /// Removes unknown fields and disallowed nulls, as the API server does on every read and write.
     /// `apiVersion`, `kind` and `metadata` stay unchanged.
     pub fn prune(&self, object: &mut Object) {

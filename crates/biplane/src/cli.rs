@@ -26,6 +26,7 @@ use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, OperationRender};
+use crate::commands::validate::Validate;
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
 use crate::environment::Environment;
@@ -67,6 +68,11 @@ Examples:
   # What an Operation would do
   biplane operation render operation.yaml functions.yaml";
 
+const RESOURCE_EXAMPLES: &str = "\
+Examples:
+  # Check resources against the schemas of definitions and packages
+  biplane resource validate extensions.yaml resources.yaml";
+
 /// The composition control plane of the Crossplane world.
 #[derive(Debug, Parser)]
 #[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true,
@@ -107,6 +113,10 @@ enum Command {
     #[command(subcommand, after_help = OPERATION_EXAMPLES)]
     Operation(Operation),
     Render(Box<CompositionRender>),
+    /// Work with resources
+    #[command(subcommand, after_help = RESOURCE_EXAMPLES)]
+    Resource(Resource),
+    Validate(Box<Validate>),
     Version(Version),
     #[command(subcommand, hide = true)]
     Alpha(Alpha),
@@ -171,6 +181,11 @@ enum Operation {
     Render(Box<OperationRender>),
 }
 
+#[derive(Debug, Subcommand)]
+enum Resource {
+    Validate(Box<Validate>),
+}
+
 /// Where commands lived before they were promoted.
 #[derive(Debug, Subcommand)]
 enum Alpha {
@@ -188,6 +203,7 @@ enum AlphaRender {
 #[derive(Debug, Subcommand)]
 enum Beta {
     Render(Box<CompositionRender>),
+    Validate(Box<Validate>),
 }
 
 /// The command tree as data, for completions and manual pages. It includes hidden commands and says
@@ -358,6 +374,9 @@ fn dispatch(
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {
             render.run(environment, streams)
         }
+        Command::Validate(validate)
+        | Command::Resource(Resource::Validate(validate))
+        | Command::Beta(Beta::Validate(validate)) => validate.run(environment, streams),
         Command::Version(version) => version.run(streams),
     }
 }

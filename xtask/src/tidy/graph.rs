@@ -23,6 +23,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-recorder", 3),
     ("biplane-render", 3),
     ("biplane-runtime", 3),
+    ("biplane-validate", 3),
     ("biplane", 4),
     ("biplane-testkit", TOOLS),
     ("xtask", TOOLS),

@@ -72,22 +72,37 @@ pub(super) struct Node {
     pub embedded: bool,
 }
 
+/// Stands for a type that JSON does not have.
+const NO_TYPE: &str = "unknown";
+
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+
+/// What the parts of a schema share while they are read.
+struct Room {
+    /// What is left for patterns.
+    patterns: Cell<usize>,
+    /// Whether a type that JSON does not have is kept, as one that nothing fits.
+    lenient: bool,
+}
 
 struct Reader<'a> {
     map: &'a Map<String, Value>,
     path: &'a str,
-    /// What is left for patterns.
-    room: &'a Cell<usize>,
+    room: &'a Room,
 }
 
 impl Node {
     /// Parses a whole schema.
     pub(super) fn root(schema: &Value, path: &str) -> Result<Self, SchemaError> {
-        Self::parse(schema, path, &Cell::new(pattern::ROOM))
+        Self::parse(schema, path, &Room { patterns: Cell::new(pattern::ROOM), lenient: false })
     }
 
-    fn parse(schema: &Value, path: &str, room: &Cell<usize>) -> Result<Self, SchemaError> {
+    /// Parses a whole schema, and keeps types that JSON does not have.
+    pub(super) fn lenient_root(schema: &Value, path: &str) -> Result<Self, SchemaError> {
+        Self::parse(schema, path, &Room { patterns: Cell::new(pattern::ROOM), lenient: true })
+    }
+
+    fn parse(schema: &Value, path: &str, room: &Room) -> Result<Self, SchemaError> {
         let wrong = |what: &'static str| SchemaError::new(path, what);
         let map = schema.as_object().ok_or_else(|| wrong("must be an object"))?;
         let read = Reader { map, path, room };
@@ -97,6 +112,7 @@ impl Node {
             "" => Vec::new(),
             name => {
                 let known = TYPES.into_iter().find(|t| *t == name);
+                let known = known.or(room.lenient.then_some(NO_TYPE));
                 vec![known.ok_or_else(|| wrong("type is not one that JSON has"))?]
             }
         };
@@ -133,7 +149,7 @@ impl Node {
             items: read.node("items")?.map(Box::new),
             required: read.texts("required")?,
             allowed: read.list("enum")?.to_vec(),
-            pattern: pattern.map(|pattern| Pattern::parse(pattern, room)),
+            pattern: pattern.map(|pattern| Pattern::parse(pattern, &room.patterns)),
             minimum: read.number("minimum"),
             exclusive_minimum: read.flag("exclusiveMinimum"),
             maximum: read.number("maximum"),

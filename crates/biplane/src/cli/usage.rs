@@ -42,7 +42,13 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
             let got = strings(error, ContextKind::InvalidValue);
             let got = got.first().map_or("", |s| s);
             if got.is_empty() {
-                return format!("{flag}: missing value");
+                // These exist in upstream under the same name, and scripts may match on its words.
+                let kind = match flag {
+                    "--cache-dir" => "string",
+                    "--output" => "output",
+                    _ => return format!("{flag}: missing value"),
+                };
+                return format!("{flag}: expected {kind} value but got \"EOL\" (<EOL>)");
             }
             let allowed = strings(error, ContextKind::ValidValue);
             let allowed: Vec<_> = allowed.iter().map(|v| format!("{v:?}")).collect();
