@@ -8,8 +8,8 @@ use biplane_go::fmt::quote;
 use biplane_go::regex::GoRegex;
 use biplane_model::{Object, Value};
 
-/// Fails with all errors.
-pub fn validate(composition: &Object) -> Result<()> {
+/// All errors, each with its field.
+pub fn findings(composition: &Object) -> Vec<String> {
     let spec = composition.get("spec").unwrap_or(&Value::Null);
     let mut wrong = Findings::default();
     wrong.mode(spec);
@@ -22,6 +22,12 @@ pub fn validate(composition: &Object) -> Result<()> {
             texts.push(text);
         }
     }
+    texts
+}
+
+/// Fails with all errors.
+pub fn validate(composition: &Object) -> Result<()> {
+    let texts = findings(composition);
     let name = quote(composition.name());
     match texts.as_slice() {
         [] => Ok(()),

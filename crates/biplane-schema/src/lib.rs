@@ -5,6 +5,7 @@
 
 pub mod cel;
 pub mod crd;
+pub mod custom_resource;
 pub mod merge;
 pub mod openapi;
 pub mod own_kinds;

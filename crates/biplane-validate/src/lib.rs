@@ -2,14 +2,20 @@
 //! `crossplane resource validate` does.
 //!
 //! [`sources`] reads files, [`extensions`] finds schemas in what was read, [`cache`] keeps those of
-//! packages, [`kinds`] validates one resource, and [`print`] shows the results.
+//! packages, [`kinds`] validates one resource, and [`print`] shows the results. [`places`] tells
+//! where in the files errors are, and [`advice`] what Compositions get wrong in the inputs of the
+//! functions in the box.
 
+pub mod advice;
 pub mod builtin;
 pub mod cache;
 pub mod extensions;
 pub mod kinds;
+pub mod places;
 pub mod print;
+pub mod field_path;
 pub mod report;
+pub mod schema_aware;
 pub mod sources;
 
 use anyhow::{Context as _, Result};

@@ -141,8 +141,9 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     }
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));
     for (path, kind) in entries {
-        let is_yaml =
-            path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+        // A file may be named by its extension alone.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
         if kind.is_dir() {
             walk(&path, found)?;
         } else if is_yaml {
@@ -214,7 +215,7 @@ fn add(document: Document, origin: Origin, resources: &mut Vec<Resource>) -> Res
     }
     let decoding = "error unmarshaling JSON: while decoding JSON: ";
     let shown = json::to_string(&document.value);
-    let object = match document.value {
+    let object = match as_written(document.value) {
         Value::Object(map) => Object::from(map),
         other => {
             let kind = match other {
@@ -273,6 +274,23 @@ fn add_inputs(
         resources.push(Resource { object: Object::from(input), origin: Some(origin) });
     }
     Ok(())
+}
+
+/// Numbers as Go writes them to JSON in between: a whole double has no point, and so becomes an
+/// integer.
+fn as_written(value: Value) -> Value {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < LIMIT);
+            whole.map_or(Value::Number(number), |whole| Value::from(whole as i64))
+        }
+        Value::Array(items) => items.into_iter().map(as_written).collect(),
+        Value::Object(map) => {
+            Value::Object(map.into_iter().map(|(name, value)| (name, as_written(value))).collect())
+        }
+        other => other,
+    }
 }
 
 /// All numbers as doubles, which is how Go reads JSON into maps.

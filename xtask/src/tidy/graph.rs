@@ -46,6 +46,7 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
     ("biplane-render", "biplane-manifest"),
+    ("biplane-validate", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
 ];
 

@@ -354,6 +354,9 @@ impl Checker<'_> {
             let target = self.check(target);
             kinds.insert(0, target);
         }
+        if member && self.kubernetes && function == "format" {
+            self.format_entries(args);
+        }
         let absolute = function.strip_prefix('.').unwrap_or(function);
         let Some(overloads) = self.functions().get(absolute) else {
             let text = format!("undeclared reference to '{function}' (in container '')");
@@ -400,6 +403,53 @@ impl Checker<'_> {
             self.problem(at, text);
             Type::Error
         })
+    }
+
+    /// Refuses values in a literal list that cannot be put into a text.
+    fn format_entries(&mut self, args: &mut [Expr]) {
+        let [Expr { kind: Kind::List(items), .. }] = args else { return };
+        for item in items {
+            self.format_entry(item);
+        }
+    }
+
+    fn format_entry(&mut self, entry: &mut Expr) {
+        let at = entry.at;
+        match &mut entry.kind {
+            Kind::List(items) => {
+                for item in items {
+                    self.format_entry(item);
+                }
+            }
+            Kind::Map(entries) => {
+                for (_, value) in entries {
+                    self.format_entry(value);
+                }
+            }
+            Kind::Call { function, .. } if function == IF_PRESENT => {
+                self.unformattable(at, "optional_type");
+            }
+            _ => {
+                // The entry is known to be correct or has been reported.
+                let known = self.problems.len();
+                let kind = self.check(entry);
+                self.problems.truncate(known);
+                match self.close(&kind, true) {
+                    Type::Optional(_) => self.unformattable(at, "optional_type"),
+                    Type::Object(object) => self.unformattable(at, &object.name),
+                    Type::Opaque(name) => self.unformattable(at, name),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn unformattable(&mut self, at: usize, kind: &str) {
+        let text = format!(
+            "error during formatting: string clause can only be used on strings, bools, bytes, \
+             ints, doubles, maps, lists, types, durations, and timestamps, was given {kind}"
+        );
+        self.problem(at, text);
     }
 
     fn logic(&mut self, places: &[usize], kinds: &[Type]) -> Type {

@@ -42,6 +42,8 @@ impl Additional {
 pub(super) struct Node {
     /// Empty for any type. Two types for `x-kubernetes-int-or-string`.
     pub types: Vec<&'static str>,
+    /// The type that the schema names, if JSON does not have it.
+    pub odd_type: Option<String>,
     pub nullable: bool,
     pub default: Option<Value>,
     pub properties: BTreeMap<String, Node>,
@@ -116,6 +118,10 @@ impl Node {
                 vec![known.ok_or_else(|| wrong("type is not one that JSON has"))?]
             }
         };
+        let odd_type = match types.as_slice() {
+            [NO_TYPE] => map.get("type").and_then(Value::as_str).map(str::to_owned),
+            _ => None,
+        };
         let list = match map.get("x-kubernetes-list-type").and_then(Value::as_str) {
             Some("set") => ListKind::Set,
             Some("map") => ListKind::Map(read.texts("x-kubernetes-list-map-keys")?),
@@ -170,7 +176,13 @@ impl Node {
             preserve_unknown: read.flag("x-kubernetes-preserve-unknown-fields"),
             embedded: read.flag("x-kubernetes-embedded-resource"),
             types,
+            odd_type,
         })
+    }
+
+    /// The types as errors name them.
+    pub(super) fn type_names(&self) -> String {
+        self.odd_type.clone().unwrap_or_else(|| self.types.join(","))
     }
 }
 

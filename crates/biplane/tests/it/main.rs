@@ -35,6 +35,7 @@ mod until_stable;
 mod usage;
 mod v1;
 mod v1_documented_example;
+mod validate;
 mod warm_functions;
 mod watch;
 mod write_a_function;
