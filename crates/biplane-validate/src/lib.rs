@@ -9,6 +9,7 @@
 pub mod advice;
 pub mod builtin;
 pub mod cache;
+pub mod definition_rules;
 pub mod extensions;
 pub mod kinds;
 pub mod places;

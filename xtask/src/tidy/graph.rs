@@ -48,6 +48,7 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-render", "biplane-manifest"),
     ("biplane-validate", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
+    ("biplane-render", "biplane-validate"),
 ];
 
 /// Crates that only the listed crates may use directly. `deny.toml` has the same rules for

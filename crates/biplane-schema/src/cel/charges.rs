@@ -28,7 +28,8 @@ pub(super) fn is_folded(function: &str, args: &[Expr]) -> bool {
 
 /// The reason why a call with literals can never work.
 pub(super) fn literal_fault(expression: &Expr) -> Option<String> {
-    if let Some(pattern) = expression.literal_pattern() {
+    let searches = matches!(&expression.kind, Kind::Call { function, .. } if function != "matches");
+    if let Some(pattern) = expression.literal_pattern().filter(|_| searches) {
         return biplane_go::regex::GoRegex::new(pattern).err().map(|error| error.to_string());
     }
     match &expression.kind {

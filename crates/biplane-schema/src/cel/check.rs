@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use biplane_go::regex::GoRegex;
+use biplane_go::time::{GoDuration, strict_instant};
+
 use super::ast::{Expr, IF_PRESENT, Kind, Literal, Loop, RESULT};
 use super::macros::{AGAIN, TARGET};
 use super::report::Problem;
@@ -280,7 +283,10 @@ impl Checker<'_> {
     fn join(&mut self, at: usize, previous: Option<Type>, current: Type) -> Type {
         match previous {
             None => current,
-            Some(previous) if self.try_fit(&previous, &current) => {
+            Some(previous)
+                if self.try_fit(&previous, &current)
+                    && !(self.kubernetes && !self.in_format && previous.is_dyn() != current.is_dyn()) =>
+            {
                 wider(&previous, &current).clone()
             }
             Some(previous) if self.kubernetes && !self.in_format => {
@@ -354,8 +360,11 @@ impl Checker<'_> {
             let target = self.check(target);
             kinds.insert(0, target);
         }
-        if member && self.kubernetes && function == "format" {
-            self.format_entries(args);
+        if self.kubernetes {
+            if member && function == "format" {
+                self.format_entries(args);
+            }
+            self.literal(function, args);
         }
         let absolute = function.strip_prefix('.').unwrap_or(function);
         let Some(overloads) = self.functions().get(absolute) else {
@@ -403,6 +412,22 @@ impl Checker<'_> {
             self.problem(at, text);
             Type::Error
         })
+    }
+
+    /// Refuses literals that the function can never read.
+    fn literal(&mut self, function: &str, args: &[Expr]) {
+        let Some(Expr { at, kind: Kind::Literal(Literal::Text(text)), .. }) = args.last() else {
+            return;
+        };
+        let wrong = match function {
+            "duration" => text.parse::<GoDuration>().is_err(),
+            "timestamp" => strict_instant(text).is_none(),
+            "matches" => GoRegex::new(text).is_err(),
+            _ => false,
+        };
+        if wrong {
+            self.problem(*at, format!("invalid {function} argument"));
+        }
     }
 
     /// Refuses values in a literal list that cannot be put into a text.

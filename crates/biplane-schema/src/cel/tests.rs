@@ -238,6 +238,7 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         let checked = super::parse_as(rule, super::Dialect::Kubernetes)
             .and_then(|expression| expression.check_with(&[("self", kind.clone())]));
         let mut cost = Cost::kubernetes(PER_RUN, &|| true);
+        let mut value = None;
         let (kind, error) = match &checked {
             Err(error) => (String::new(), format!("compile: {error}")),
             Ok(program) => match program.literal_fault() {
@@ -245,6 +246,9 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
                 None => {
                     let variables = [("self", shape.value(&first["object"]))];
                     let outcome = program.evaluate_within(&variables, &mut cost);
+                    if let Ok(Value::Bool(bool)) = &outcome {
+                        value = Some(bool.to_string());
+                    }
                     let error = outcome.err().map(|error| format!("eval: {error}"));
                     (program.result().to_string(), error.unwrap_or_default())
                 }
@@ -255,9 +259,11 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         let same_error =
             error == real("error") || (compile(&error) && compile(real("error")));
         let same_type = compile(&error) || kind == real("type");
-        if !same_error || !same_type || cost.charged() != line["cost"].as_u64().unwrap() {
+        let same_value = line["value"].as_str().is_none_or(|real| value.as_deref() == Some(real));
+        let same_cost = cost.charged() == line["cost"].as_u64().unwrap();
+        if !same_error || !same_type || !same_value || !same_cost {
             let charged = cost.charged();
-            differ.push(format!("{rule}\n  ours {kind} {charged} {error}\n  real {line}"));
+            differ.push(format!("{rule}\n  ours {kind} {value:?} {charged} {error}\n  real {line}"));
         }
     }
     assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));

@@ -47,6 +47,8 @@ impl Format {
     pub(super) fn known(name: &str, types: &[&str]) -> Option<Self> {
         let checked = match types {
             [] | ["string"] => CHECKED.contains(&name.replace('-', "").as_str()),
+            ["integer"] => matches!(name, "int32" | "int64"),
+            ["number"] => matches!(name, "float" | "double"),
             _ => false,
         };
         checked.then(|| Self { name: name.to_owned() })

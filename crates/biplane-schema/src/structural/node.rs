@@ -52,6 +52,7 @@ pub(super) struct Node {
     pub required: Vec<String>,
     pub allowed: Vec<Value>,
     pub format: Option<Format>,
+    pub is_int32: bool,
     pub pattern: Option<Pattern>,
     pub minimum: Option<f64>,
     pub exclusive_minimum: bool,
@@ -147,7 +148,10 @@ impl Node {
         let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
         let pattern = map.get("pattern").and_then(Value::as_str).filter(|p| !p.is_empty());
         Ok(Self {
-            format: Format::known(format, &types),
+            // Servers before 1.36 did not know formats of numbers, and tools have their words.
+            format: Format::known(format, &types)
+                .filter(|_| !room.lenient || matches!(types.as_slice(), [] | ["string"])),
+            is_int32: format == "int32" && types == ["integer"],
             nullable: read.flag("nullable"),
             default: map.get("default").filter(|d| !d.is_null()).cloned(),
             properties,

@@ -1,5 +1,7 @@
 //! `validate`: checks resources against the schemas of definitions and packages.
 
+mod cluster;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -71,6 +73,8 @@ pub struct Validate {
     /// When to show on stderr where in the files errors are: always, never, or by default if it is a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Locations::Auto, hide_possible_values = true)]
     locations: Locations,
+    #[command(flatten)]
+    cluster: cluster::ClusterFlags,
     /// How long to run before timing out, everything included
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = values::duration)]
     timeout: Duration,
@@ -128,7 +132,8 @@ impl Validate {
             auth_file: environment.docker.auth_file.clone(),
             deadline,
         };
-        let extensions = biplane_validate::schemas(&extensions, &packages, &mut remote)?;
+        let mut extensions = biplane_validate::schemas(&extensions, &packages, &mut remote)?;
+        self.cluster.add(&mut extensions.crds, deadline)?;
         let report = biplane_validate::validate(&resources, &extensions)?;
         let printed = match self.output {
             Output::Text => print::text(&report, self.skip_success_results),

@@ -149,7 +149,7 @@ fn scientific(double: f64) -> String {
         '3' => '³',
         digit => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
     });
-    format!("{number}\u{202f}×\u{202f}10{}", raised.collect::<String>())
+    format!("{number}×10{}", raised.collect::<String>())
 }
 
 fn hex(value: &Value<'_>) -> Option<String> {

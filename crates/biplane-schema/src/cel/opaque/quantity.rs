@@ -1,9 +1,34 @@
 //! Quantities, exact to a billionth.
 
+use std::cmp::Ordering;
+
 /// A quantity in billionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
+    /// Whether it was written with a fraction, even if that is zero. Kubernetes then takes it for no
+    /// integer, so that `1000m` is none.
+    fractional: bool,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
 }
 
 const NANO: i128 = 1_000_000_000;
@@ -44,11 +69,12 @@ impl Quantity {
         }
         // Fractions of a billionth are rounded away from zero.
         size = size.saturating_add(i128::from(inexact)).min(i128::MAX / 4);
-        Ok(Self { nanos: if negative { -size } else { size } })
+        let fractional = if binary > 0 { !fraction.is_empty() } else { shift < 9 };
+        Ok(Self { nanos: if negative { -size } else { size }, fractional })
     }
 
     pub(in crate::cel) fn whole(number: i64) -> Self {
-        Self { nanos: i128::from(number) * NANO }
+        Self { nanos: i128::from(number) * NANO, fractional: false }
     }
 
     pub(in crate::cel) fn sign(self) -> i64 {
@@ -57,22 +83,32 @@ impl Quantity {
 
     /// The value, if it is an integer of 64 bits.
     pub(in crate::cel) fn integer(self) -> Option<i64> {
-        if self.nanos % NANO != 0 { None } else { i64::try_from(self.nanos / NANO).ok() }
+        if self.fractional || self.nanos % NANO != 0 {
+            return None;
+        }
+        i64::try_from(self.nanos / NANO).ok()
     }
 
     pub(in crate::cel) fn float(self) -> f64 {
-        match self.integer() {
-            Some(whole) => whole as f64,
-            None => self.nanos as f64 / NANO as f64,
+        if self.nanos % NANO == 0 {
+            (self.nanos / NANO) as f64
+        } else {
+            self.nanos as f64 / NANO as f64
         }
     }
 
     pub(in crate::cel) fn plus(self, other: Self) -> Self {
-        Self { nanos: self.nanos.saturating_add(other.nanos) }
+        self.with(other, self.nanos.saturating_add(other.nanos))
     }
 
     pub(in crate::cel) fn minus(self, other: Self) -> Self {
-        Self { nanos: self.nanos.saturating_sub(other.nanos) }
+        self.with(other, self.nanos.saturating_sub(other.nanos))
+    }
+
+    /// A result, which is fractional if an operand that is not zero was.
+    fn with(self, other: Self, nanos: i128) -> Self {
+        let counts = |one: Self| one.fractional && one.nanos != 0;
+        Self { nanos, fractional: counts(self) || counts(other) }
     }
 }
 

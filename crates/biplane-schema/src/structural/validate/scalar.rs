@@ -88,9 +88,14 @@ pub(super) fn check_number(
     let format = node.format.as_ref().map(|format| format.name.as_str());
     if node.types == ["integer"] {
         let fits = match number.as_i64() {
-            Some(int) => format != Some("int32") || i32::try_from(int).is_ok(),
-            None => float.fract() == 0.0 && float.abs() < 9.2e18,
+            Some(int) => !node.is_int32 || i32::try_from(int).is_ok(),
+            None => {
+                float.fract() == 0.0
+                    && float.abs() < 9.2e18
+                    && (!node.is_int32 || i32::try_from(float as i64).is_ok())
+            }
         };
+        let format = format.or(node.is_int32.then_some("int32"));
         if !fits {
             let kind = match format {
                 Some(format) => format!("integer with format {format}"),
