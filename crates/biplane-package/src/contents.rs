@@ -49,7 +49,8 @@ pub fn download(image: &str, auth_file: Option<&Path>, limit: Duration) -> Resul
 }
 
 async fn fetch(image: &str, auth_file: Option<&Path>) -> Result<Contents> {
-    let invalid = || anyhow!("invalid image reference: {image}: could not parse reference: {image}");
+    let invalid =
+        || anyhow!("invalid image reference: {image}: could not parse reference: {image}");
     let reference: Reference = image.parse().map_err(|_| invalid())?;
     let registry = reference.registry().to_owned();
     // Fails if a provider is installed already; every caller installs the same one.
@@ -66,10 +67,8 @@ async fn fetch(image: &str, auth_file: Option<&Path>) -> Result<Contents> {
         Ok(Some(found)) => auth(found),
         _ => RegistryAuth::Anonymous,
     };
-    let (manifest, _, config) = client
-        .pull_manifest_and_config(&reference, &login)
-        .await
-        .context("cannot get config")?;
+    let (manifest, _, config) =
+        client.pull_manifest_and_config(&reference, &login).await.context("cannot get config")?;
     let labels = labels(&config)?;
     let base = labels.iter().find(|(_, value)| value.as_str() == "base");
     let digest = base.and_then(|(label, _)| label.strip_prefix(LABEL));

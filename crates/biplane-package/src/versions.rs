@@ -19,7 +19,8 @@ pub fn is_exact(version: &str) -> bool {
 
 /// Whether a tag is one version, of which parts may be missing, and no range.
 pub fn is_version(tag: &str) -> bool {
-    !tag.contains(['x', 'X', '*']) && parse_partial(tag).is_some_and(|partial| partial.precision > 0)
+    !tag.contains(['x', 'X', '*'])
+        && parse_partial(tag).is_some_and(|partial| partial.precision > 0)
         || is_exact(tag)
 }
 

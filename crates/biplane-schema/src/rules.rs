@@ -182,8 +182,7 @@ impl Node {
         let all_of = schema.get("allOf").and_then(Value::as_array);
         let all_of: Vec<Self> =
             all_of.into_iter().flatten().filter_map(|part| Self::read(part, shape, root)).collect();
-        let node =
-            Self { rules, compiled: OnceLock::new(), items, additional, properties, all_of };
+        let node = Self { rules, compiled: OnceLock::new(), items, additional, properties, all_of };
         let empty = node.rules.is_empty()
             && node.items.is_none()
             && node.additional.is_none()
@@ -486,8 +485,11 @@ impl Run {
                 }
             };
             if !unchanged {
-                let shown =
-                    if matches!(kind, "object" | "array") { Shown::Nothing } else { Shown::Value(value) };
+                let shown = if matches!(kind, "object" | "array") {
+                    Shown::Nothing
+                } else {
+                    Shown::Value(value)
+                };
                 self.errors.push(rule.error(&field, shown, detail));
             }
         }

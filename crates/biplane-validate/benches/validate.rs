@@ -49,9 +49,7 @@ spec:
                 properties:
 {fields}"
         ));
-        text.push_str(
-            "              f0: {type: string, default: x}\n",
-        );
+        text.push_str("              f0: {type: string, default: x}\n");
     }
     text
 }

@@ -17,19 +17,27 @@ use crate::sources::{Origin, Resource};
 const INPUTS: [(&str, &str); 4] = [
     (
         "function-auto-ready",
-        include_str!("../../../packages/function-auto-ready/package/input/autoready.fn.crossplane.io_inputs.yaml"),
+        include_str!(
+            "../../../packages/function-auto-ready/package/input/autoready.fn.crossplane.io_inputs.yaml"
+        ),
     ),
     (
         "function-environment-configs",
-        include_str!("../../../packages/function-environment-configs/package/input/environmentconfigs.fn.crossplane.io_inputs.yaml"),
+        include_str!(
+            "../../../packages/function-environment-configs/package/input/environmentconfigs.fn.crossplane.io_inputs.yaml"
+        ),
     ),
     (
         "function-go-templating",
-        include_str!("../../../packages/function-go-templating/package/input/gotemplating.fn.crossplane.io_gotemplates.yaml"),
+        include_str!(
+            "../../../packages/function-go-templating/package/input/gotemplating.fn.crossplane.io_gotemplates.yaml"
+        ),
     ),
     (
         "function-patch-and-transform",
-        include_str!("../../../packages/function-patch-and-transform/package/input/pt.fn.crossplane.io_resources.yaml"),
+        include_str!(
+            "../../../packages/function-patch-and-transform/package/input/pt.fn.crossplane.io_resources.yaml"
+        ),
     ),
 ];
 
@@ -156,7 +164,8 @@ fn unknown_members(input: &Object, known: &Input, path: &[&str], remarks: &mut V
     let value = input.to_value();
     for member in schema.remove_unknown(&mut input.clone()) {
         let steps = crate::places::steps(&value, &member);
-        let steps: Vec<&str> = path.iter().copied().chain(steps.iter().map(String::as_str)).collect();
+        let steps: Vec<&str> =
+            path.iter().copied().chain(steps.iter().map(String::as_str)).collect();
         let text = format!("{} has no {member} in its input, and ignores it", known.function);
         remarks.push(Remark::new(&steps, text));
     }
@@ -169,7 +178,8 @@ fn schema<'a>(crds: &'a [Object], gvk: &Gvk) -> Option<&'a Value> {
             && crd.str_at(&["spec", "names", "kind"]) == gvk.kind
     })?;
     let versions = crd.at(&["spec", "versions"])?.as_array()?;
-    let named = |version: &&Value| version.get("name").and_then(Value::as_str) == Some(&gvk.version);
+    let named =
+        |version: &&Value| version.get("name").and_then(Value::as_str) == Some(&gvk.version);
     versions.iter().find(named)?.get("schema")?.get("openAPIV3Schema")
 }
 
@@ -202,7 +212,8 @@ fn patches(
         for (j, patch) in list.into_iter().flatten().enumerate() {
             let at = j.to_string();
             let here = [&here[..], &["patches", at.as_str()]].concat();
-            let kind = patch.get("type").and_then(Value::as_str).unwrap_or("FromCompositeFieldPath");
+            let kind =
+                patch.get("type").and_then(Value::as_str).unwrap_or("FromCompositeFieldPath");
             let (from, to) = match kind {
                 "FromCompositeFieldPath" | "CombineFromComposite" => (composite, composed),
                 "ToCompositeFieldPath" | "CombineToComposite" => (composed, composite),
@@ -263,7 +274,10 @@ mod tests {
 
     fn texts(steps: Value) -> Vec<String> {
         let remarks = of_composition(&composition(steps), &crds());
-        remarks.into_iter().map(|remark| format!("{}: {}", remark.path.join("."), remark.text)).collect()
+        remarks
+            .into_iter()
+            .map(|remark| format!("{}: {}", remark.path.join("."), remark.text))
+            .collect()
     }
 
     #[test]
@@ -274,9 +288,7 @@ mod tests {
 
     #[test]
     fn mistakes_in_inputs_are_told_with_their_place() {
-        let step = |name: &str, function: &str, input: Value| {
-            json!({"step": name, "functionRef": {"name": function}, "input": input})
-        };
+        let step = |name: &str, function: &str, input: Value| json!({"step": name, "functionRef": {"name": function}, "input": input});
         let pt = "function-patch-and-transform";
         let resources = json!([
             {"name": "a", "base": {"apiVersion": "x.org/v1", "kind": "Thing"}, "patches": [
@@ -287,14 +299,21 @@ mod tests {
         let kind = json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": resources});
         let found = texts(json!([
             step("one", pt, kind),
-            step("one", "function-auto-ready", json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": []})),
+            step(
+                "one",
+                "function-auto-ready",
+                json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": []})
+            ),
         ]));
-        assert_eq!(found, [
-            "spec.pipeline.0.input.resources.1.patchs: function-patch-and-transform has no resources[1].patchs in its input, and ignores it",
-            "spec.pipeline.0.input.resources.0.patches.0.fromFieldPath: no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region",
-            "spec.pipeline.0.input.resources.1.name: another resource is named \"a\" too",
-            "spec.pipeline.1.step: another step of the pipeline is named \"one\" too",
-            "spec.pipeline.1.input.kind: function-auto-ready takes an input of kind Input of autoready.fn.crossplane.io, not \"Resources\" of \"pt.fn.crossplane.io\"",
-        ]);
+        assert_eq!(
+            found,
+            [
+                "spec.pipeline.0.input.resources.1.patchs: function-patch-and-transform has no resources[1].patchs in its input, and ignores it",
+                "spec.pipeline.0.input.resources.0.patches.0.fromFieldPath: no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region",
+                "spec.pipeline.0.input.resources.1.name: another resource is named \"a\" too",
+                "spec.pipeline.1.step: another step of the pipeline is named \"one\" too",
+                "spec.pipeline.1.input.kind: function-auto-ready takes an input of kind Input of autoready.fn.crossplane.io, not \"Resources\" of \"pt.fn.crossplane.io\"",
+            ]
+        );
     }
 }

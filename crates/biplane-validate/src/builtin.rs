@@ -84,7 +84,10 @@ impl Decoder {
             return Ok(());
         }
         match (shape, value) {
-            ("s", Value::String(_)) | ("b", Value::Bool(_)) | ("f", Value::Number(_)) | ("*", _) => Ok(()),
+            ("s", Value::String(_))
+            | ("b", Value::Bool(_))
+            | ("f", Value::Number(_))
+            | ("*", _) => Ok(()),
             ("s", _) => wrong("string"),
             ("b", _) => wrong("bool"),
             ("f", _) => wrong("float64"),

@@ -162,9 +162,9 @@ impl Cache {
         }
         // Whoever reads it never sees a part of it.
         let (file, draft) = (folder.join(FILE), folder.join(".package.yaml.new"));
-        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &file)).map_err(|error| {
-            anyhow!("cannot write {}: {}", file.display(), reason(&error))
-        })
+        fs::write(&draft, text)
+            .and_then(|()| fs::rename(&draft, &file))
+            .map_err(|error| anyhow!("cannot write {}: {}", file.display(), reason(&error)))
     }
 
     fn read(&self, image: &str, found: &mut Vec<Resource>) -> Result<()> {

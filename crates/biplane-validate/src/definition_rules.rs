@@ -5,8 +5,7 @@ use biplane_model::{Object, Value};
 
 /// What is wrong with a new definition.
 pub fn on_create(definition: &Object) -> Vec<String> {
-    let given =
-        |path: &[&str]| definition.at(path).is_some_and(|value| !value.is_null());
+    let given = |path: &[&str]| definition.at(path).is_some_and(|value| !value.is_null());
     let webhook = definition.str_at(&["spec", "conversion", "strategy"]) == "Webhook";
     if webhook && !given(&["spec", "conversion", "webhook", "clientConfig"]) {
         return vec![
@@ -60,7 +59,8 @@ mod tests {
         ] {
             assert_eq!(on_create(&definition(json!({"conversion": conversion}))), [want]);
         }
-        let fine = json!({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}}});
+        let fine =
+            json!({"strategy": "Webhook", "webhook": {"clientConfig": {"url": "https://x"}}});
         assert_eq!(on_create(&definition(json!({"conversion": fine}))), [""; 0]);
         assert_eq!(on_create(&definition(json!({"conversion": {"strategy": "None"}}))), [""; 0]);
     }

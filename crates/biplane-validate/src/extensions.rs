@@ -70,8 +70,8 @@ impl Extensions {
                 self.configurations.insert(image, None);
             }
             ("meta.pkg.crossplane.io", "Configuration") => {
-                let dependencies = dependencies(object)
-                    .context("cannot unmarshal configuration YAML")?;
+                let dependencies =
+                    dependencies(object).context("cannot unmarshal configuration YAML")?;
                 self.configurations.insert(object.name().to_owned(), Some(dependencies));
             }
             _ => {}

@@ -147,9 +147,9 @@ impl<'a> Kinds<'a> {
         })?;
         match self.versions.get(gvk).filter(|version| std::ptr::eq(version.schema, schema)) {
             Some(version) => version.compiled().map_err(str::to_owned)?.schema.default(draft),
-            None => Schema::parse_leniently(schema)
-                .map_err(|error| error.to_string())?
-                .default(draft),
+            None => {
+                Schema::parse_leniently(schema).map_err(|error| error.to_string())?.default(draft)
+            }
         }
         Ok(())
     }
@@ -174,8 +174,7 @@ impl Compiled {
         findings.extend(errors.into_iter().map(|error| finding(Check::Schema, error)));
         for path in self.schema.remove_unknown(draft) {
             let last = path.rsplit('.').next().unwrap_or_default();
-            let message =
-                format!("{path}: Invalid value: {0}: unknown field: {0}", quote(last));
+            let message = format!("{path}: Invalid value: {0}: unknown field: {0}", quote(last));
             let value = Some(Value::String(last.to_owned()));
             let check = Check::UnknownField;
             findings.push(Finding { check, field: Some(path), message, value });
@@ -237,9 +236,7 @@ fn check_structure(schema: &Value) -> Result<()> {
         }
     }
     if map.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false)) {
-        bail!(
-            "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined"
-        );
+        bail!("internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined");
     }
     for keyword in ["items", "additionalProperties", "not"] {
         map.get(keyword).map_or(Ok(()), check_structure)?;

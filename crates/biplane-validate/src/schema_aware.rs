@@ -64,10 +64,8 @@ pub fn review(composition: &Object, crds: Option<&[Object]>) -> Verdict {
         return Verdict { denial: Some(Denial::Invalid(broken)), warnings: Vec::new() };
     }
     let Some(crds) = crds else { return Verdict::default() };
-    let forbidden = |text: String| Verdict {
-        denial: Some(Denial::Forbidden(text)),
-        warnings: Vec::new(),
-    };
+    let forbidden =
+        |text: String| Verdict { denial: Some(Denial::Forbidden(text)), warnings: Vec::new() };
     let mode = match Mode::of(composition) {
         Ok(mode) => mode,
         Err(reason) => return forbidden(format!("cannot get validation mode: {reason}")),
@@ -105,9 +103,8 @@ fn composite_gvk(composition: &Object) -> Gvk {
 }
 
 fn base_gvk(resource: &Value) -> Gvk {
-    let text = |name: &str| {
-        resource.get("base").and_then(|base| base.get(name)).and_then(Value::as_str)
-    };
+    let text =
+        |name: &str| resource.get("base").and_then(|base| base.get(name)).and_then(Value::as_str);
     Gvk::new(text("apiVersion").unwrap_or_default(), text("kind").unwrap_or_default())
 }
 

@@ -154,19 +154,16 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 }
 
 /// Reads the documents of a text.
-pub fn parse(
-    path: &Path,
-    bytes: Vec<u8>,
-    what: &str,
-    resources: &mut Vec<Resource>,
-) -> Result<()> {
+pub fn parse(path: &Path, bytes: Vec<u8>, what: &str, resources: &mut Vec<Resource>) -> Result<()> {
     let attempted = "cannot parse YAML manifest";
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => match yaml::decode_text(error.into_bytes()) {
             Ok(text) => text,
             Err(_) => {
-                bail!("{attempted}: error converting YAML to JSON: yaml: invalid leading UTF-8 octet")
+                bail!(
+                    "{attempted}: error converting YAML to JSON: yaml: invalid leading UTF-8 octet"
+                )
             }
         },
     };
@@ -247,11 +244,7 @@ fn add(document: Document, origin: Origin, resources: &mut Vec<Resource>) -> Res
 }
 
 /// Adds the inputs of the functions that a Composition calls.
-fn add_inputs(
-    composition: &Object,
-    origin: &Origin,
-    resources: &mut Vec<Resource>,
-) -> Result<()> {
+fn add_inputs(composition: &Object, origin: &Origin, resources: &mut Vec<Resource>) -> Result<()> {
     typed::restored(composition, tables::COMPOSITION)
         .map_err(|text| anyhow!("failed to convert unstructured to Composition: {text}"))?;
     let steps = composition.at(&["spec", "pipeline"]).and_then(Value::as_array);
@@ -268,8 +261,7 @@ fn add_inputs(
                 "failed to unmarshal raw input: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
             );
         };
-        let within =
-            ["spec", "pipeline", &place.to_string(), "input"].map(str::to_owned).to_vec();
+        let within = ["spec", "pipeline", &place.to_string(), "input"].map(str::to_owned).to_vec();
         let origin = Origin { within, ..origin.clone() };
         resources.push(Resource { object: Object::from(input), origin: Some(origin) });
     }

@@ -82,8 +82,7 @@ fn a_real_server_still_decides_as_recorded() {
     let client = Client::new(&server);
     let recordings = Recording::load_area("verdicts");
     for recording in &recordings {
-        let (status, answer) =
-            client.ask("POST", CRDS, JSON, &definition(recording).to_string());
+        let (status, answer) = client.ask("POST", CRDS, JSON, &definition(recording).to_string());
         assert_eq!(status, 201, "{}: {answer}", recording.name);
     }
     let mut differ = Vec::new();
@@ -109,8 +108,12 @@ fn a_real_server_still_decides_as_recorded() {
                     client.ask("PUT", &path, JSON, &new.to_string())
                 }
             };
-            let mut fields: Vec<&Value> =
-                answer["details"]["causes"].as_array().into_iter().flatten().map(|c| &c["field"]).collect();
+            let mut fields: Vec<&Value> = answer["details"]["causes"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|c| &c["field"])
+                .collect();
             let mut recorded: Vec<&Value> =
                 case["causes"].as_array().into_iter().flatten().map(|cause| &cause[1]).collect();
             fields.sort_by_key(|field| field.to_string());

@@ -9,12 +9,12 @@ use biplane_console::Progress;
 use biplane_manifest::defaults::Defaults;
 use biplane_manifest::loader::WrongKind;
 use biplane_manifest::{Line, Loader, Misfit, Origin, Read, fit};
-use biplane_schema::xcrd;
-use biplane_validate::advice;
 use biplane_model::claim;
 use biplane_model::{Gvk, Object};
 use biplane_runner::ContextHelper;
 use biplane_runtime::Function;
+use biplane_schema::xcrd;
+use biplane_validate::advice;
 
 use super::nested::{self, Nested};
 use super::ownership::{self, Ownership};

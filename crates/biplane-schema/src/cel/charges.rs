@@ -16,12 +16,8 @@ const CONVERSIONS: [&str; 9] =
 /// Whether the result of a call is known before the program runs, so that the call is free.
 pub(super) fn is_folded(function: &str, args: &[Expr]) -> bool {
     match args {
-        [only] => {
-            CONVERSIONS.contains(&function) && matches!(only.kind, Kind::Literal(_))
-        }
-        [_, list] => {
-            function == "@in" && matches!(list.kind, Kind::List(_)) && list.is_constant()
-        }
+        [only] => CONVERSIONS.contains(&function) && matches!(only.kind, Kind::Literal(_)),
+        [_, list] => function == "@in" && matches!(list.kind, Kind::List(_)) && list.is_constant(),
         _ => false,
     }
 }
@@ -97,7 +93,9 @@ pub(super) fn of_call(function: &str, args: &[Value<'_>], result: Option<&Value<
         "startsWith" | "endsWith" | "strings.quote" | "format" => tenth(arg(0)),
         "bytes" | "string" if is_text(0) && !same_type(function, args) => tenth(arg(0)),
         "@in" if args.get(1).is_some_and(Value::is_list) => arg(1),
-        "_==_" | "_!=_" if matches!(args.first(), Some(Value::Opaque(_))) && function == "_==_" => 1,
+        "_==_" | "_!=_" if matches!(args.first(), Some(Value::Opaque(_))) && function == "_==_" => {
+            1
+        }
         "_==_" | "_!=_" => tenth(arg(0).min(arg(1))),
         "_<_" | "_<=_" | "_>_" | "_>=_" if is_text(0) => tenth(arg(0).min(arg(1))),
         "_+_" if is_text(0) => tenth(arg(0) + arg(1)),

@@ -76,8 +76,7 @@ pub(super) fn check(
     kubernetes: bool,
 ) -> Result<Type, Vec<Problem>> {
     // Kubernetes allows to compare numbers of different types everywhere.
-    let mut checker =
-        Checker { variables, kubernetes, loosened: kubernetes, ..Checker::default() };
+    let mut checker = Checker { variables, kubernetes, loosened: kubernetes, ..Checker::default() };
     let kind = checker.check(expression);
     let kind = checker.close(&kind, true);
     if checker.problems.is_empty() { Ok(kind) } else { Err(checker.problems) }
@@ -173,7 +172,8 @@ impl Checker<'_> {
                 // A function in a namespace looks like a member of a variable.
                 let qualified = target.as_ref().and_then(|target| target.dotted());
                 let qualified = qualified.map(|target| format!("{target}.{function}"));
-                if let Some(name) = qualified.filter(|name| self.functions().contains_key(name.as_str()))
+                if let Some(name) =
+                    qualified.filter(|name| self.functions().contains_key(name.as_str()))
                 {
                     *function = name;
                     *target = None;
@@ -285,7 +285,9 @@ impl Checker<'_> {
             None => current,
             Some(previous)
                 if self.try_fit(&previous, &current)
-                    && !(self.kubernetes && !self.in_format && previous.is_dyn() != current.is_dyn()) =>
+                    && !(self.kubernetes
+                        && !self.in_format
+                        && previous.is_dyn() != current.is_dyn()) =>
             {
                 wider(&previous, &current).clone()
             }
@@ -586,9 +588,7 @@ impl Checker<'_> {
         match kind {
             Type::Open(id) if *id == open => true,
             Type::Open(id) => self.found.get(id).is_some_and(|found| self.contains(found, open)),
-            Type::List(item) | Type::Name(item) | Type::Optional(item) => {
-                self.contains(item, open)
-            }
+            Type::List(item) | Type::Name(item) | Type::Optional(item) => self.contains(item, open),
             Type::Map(key, value) => self.contains(key, open) || self.contains(value, open),
             _ => false,
         }

@@ -41,7 +41,9 @@ pub(super) fn expand(
     Ok(match name {
         "optMap" | "optFlatMap" => optional(at, name, target, variable, body.first),
         "sortBy" => sort_by(at, target, &variable, body.first),
-        _ => Expr::new(at, Kind::Loop(Box::new(unroll(at, name, target, (variable, second), body)))),
+        _ => {
+            Expr::new(at, Kind::Loop(Box::new(unroll(at, name, target, (variable, second), body))))
+        }
     })
 }
 
@@ -158,8 +160,5 @@ fn sort_by(at: usize, target: Expr, variable: &str, key: Expr) -> Expr {
     let keys = unroll(at, "map", range, (variable.to_owned(), None), body);
     let keys = Expr::new(at, Kind::Loop(Box::new(keys)));
     let body = Expr::call(at, "lists.@sortByAssociatedKeys", vec![Expr::name(at, hidden), keys]);
-    Expr::new(
-        at,
-        Kind::Bind(Box::new(Bind { variable: hidden.to_owned(), value: target, body })),
-    )
+    Expr::new(at, Kind::Bind(Box::new(Bind { variable: hidden.to_owned(), value: target, body })))
 }

@@ -244,7 +244,8 @@ impl Parser<'_> {
     fn optional_member(&mut self, operand: Expr, at: usize) -> Parsed<Expr> {
         let word = self.peek();
         let Token::Name(field) = word.token else {
-            let text = format!("Syntax error: no viable alternative at input '.?{}'", self.text(&word));
+            let text =
+                format!("Syntax error: no viable alternative at input '.?{}'", self.text(&word));
             return Err(Problem { at: word.at, text });
         };
         self.next += 1;

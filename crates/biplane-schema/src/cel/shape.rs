@@ -153,9 +153,8 @@ impl Shape {
                 ),
             };
         }
-        let expected = |what: &str| {
-            wrong(format!("invalid data, expected {what}, got {}", go_type(data)))
-        };
+        let expected =
+            |what: &str| wrong(format!("invalid data, expected {what}, got {}", go_type(data)));
         match (self.type_name.as_str(), data) {
             ("object", Json::Object(map)) => Value::TypedMap(map, self),
             ("object", _) => wrong(
@@ -171,9 +170,7 @@ impl Shape {
             ),
             ("string", Json::String(text)) => self.text(text),
             ("string", _) => expected("string"),
-            ("number", Json::Number(number)) => {
-                Value::Double(number.as_f64().unwrap_or_default())
-            }
+            ("number", Json::Number(number)) => Value::Double(number.as_f64().unwrap_or_default()),
             ("number", _) => expected("float"),
             ("integer", Json::Number(number)) if number.is_i64() => {
                 Value::Int(number.as_i64().unwrap_or_default())
@@ -320,8 +317,27 @@ fn with_meta(properties: &mut BTreeMap<String, Shape>) {
 }
 
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
-    "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// The name of a field in expressions, if it has one there.
@@ -373,7 +389,9 @@ pub(super) fn unescape(name: &str) -> Option<String> {
             "dot" => ".",
             "dash" => "-",
             "slash" => "/",
-            word if RESERVED.contains(&word) && after.is_empty() && rest.len() == name.len() => word,
+            word if RESERVED.contains(&word) && after.is_empty() && rest.len() == name.len() => {
+                word
+            }
             _ => return None,
         });
         rest = after;

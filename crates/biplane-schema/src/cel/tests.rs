@@ -256,14 +256,14 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         };
         let real = |name: &str| line[name].as_str().unwrap_or_default();
         let compile = |text: &str| text.starts_with("compile: ");
-        let same_error =
-            error == real("error") || (compile(&error) && compile(real("error")));
+        let same_error = error == real("error") || (compile(&error) && compile(real("error")));
         let same_type = compile(&error) || kind == real("type");
         let same_value = line["value"].as_str().is_none_or(|real| value.as_deref() == Some(real));
         let same_cost = cost.charged() == line["cost"].as_u64().unwrap();
         if !same_error || !same_type || !same_value || !same_cost {
             let charged = cost.charged();
-            differ.push(format!("{rule}\n  ours {kind} {value:?} {charged} {error}\n  real {line}"));
+            differ
+                .push(format!("{rule}\n  ours {kind} {value:?} {charged} {error}\n  real {line}"));
         }
     }
     assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));

@@ -193,10 +193,7 @@ impl<'a> Value<'a> {
 
     /// Whether it is a list.
     pub(super) fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::List(_) | Self::JsonList(_) | Self::TypedList(..) | Self::Merged(..)
-        )
+        matches!(self, Self::List(_) | Self::JsonList(_) | Self::TypedList(..) | Self::Merged(..))
     }
 
     /// An item of a list.
@@ -306,7 +303,8 @@ impl<'a> Value<'a> {
             if let (Value::TypedMap(a, shape), Value::TypedMap(b, _)) = (self, other) {
                 // Fields without a schema are compared as data, if both have them.
                 let unknown = a.iter().filter(|(name, _)| shape.field(name).is_none());
-                if unknown.into_iter().any(|(name, value)| b.get(name).is_some_and(|b| b != value)) {
+                if unknown.into_iter().any(|(name, value)| b.get(name).is_some_and(|b| b != value))
+                {
                     return Ok(false);
                 }
             }

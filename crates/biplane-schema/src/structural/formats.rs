@@ -146,7 +146,8 @@ fn is_isbn13(text: &str) -> bool {
 /// Whether the digits are those of a credit card, with their check digit.
 fn is_credit_card(text: &str) -> bool {
     let digits: String = text.chars().filter(char::is_ascii_digit).collect();
-    let doubled = digits.chars().rev().filter_map(|c| c.to_digit(10)).zip([false, true].into_iter().cycle());
+    let doubled =
+        digits.chars().rev().filter_map(|c| c.to_digit(10)).zip([false, true].into_iter().cycle());
     let sum: u32 = doubled
         .map(|(digit, double)| match (digit * 2, double) {
             (_, false) => digit,

@@ -72,7 +72,10 @@ fn objects_are_refused_in_the_words_of_a_server() {
             ours.sort();
             real.sort();
             if ours != real {
-                differ.push(format!("{}: {}\n  ours {ours:?}\n  real {real:?}", recording.name, case["new"]));
+                differ.push(format!(
+                    "{}: {}\n  ours {ours:?}\n  real {real:?}",
+                    recording.name, case["new"]
+                ));
             }
         }
     }

@@ -62,10 +62,8 @@ fn the_mode_decides_what_is_an_error() {
     let all = crds();
     let without_composite = &all[1..];
     let warned = |text: String| Verdict { denial: None, warnings: vec![text] };
-    let invalid = Verdict {
-        denial: Some(Denial::Invalid(vec![error.to_owned()])),
-        warnings: Vec::new(),
-    };
+    let invalid =
+        Verdict { denial: Some(Denial::Invalid(vec![error.to_owned()])), warnings: Vec::new() };
     for mode in [None, Some("warn")] {
         let composition = composition(mode, &wrong);
         let text = format!("Composition \"c\" invalid for schema-aware validation: {error}");

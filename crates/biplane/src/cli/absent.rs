@@ -118,10 +118,7 @@ mod tests {
                 std::iter::once(&"biplane").chain(line).map(OsString::from).collect();
             words(&line).join(" ")
         };
-        assert_eq!(
-            words(&["--config", "x", "beta", "--verbose", "trace", "a"]),
-            "beta trace a"
-        );
+        assert_eq!(words(&["--config", "x", "beta", "--verbose", "trace", "a"]), "beta trace a");
         assert_eq!(words(&["--config=x", "--verbose=1", "xr", "-o", "patch"]), "xr");
         assert_eq!(words(&[]), "");
     }

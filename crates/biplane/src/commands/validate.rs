@@ -56,7 +56,11 @@ pub struct Validate {
     #[arg(long)]
     clean_cache: bool,
     /// The image with the schemas of Crossplane's own kinds; empty for none
-    #[arg(long, value_name = "IMAGE", default_value = "xpkg.crossplane.io/crossplane/crossplane:stable")]
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = "xpkg.crossplane.io/crossplane/crossplane:stable"
+    )]
     crossplane_image: String,
     /// Fail if there is no schema for a resource
     #[arg(long)]
@@ -115,12 +119,12 @@ impl Validate {
         }
         let deadline = Deadline::after(self.timeout);
         let mut files = Sources::new(streams, deadline);
-        let extensions = files.read(&self.extensions).with_context(|| {
-            format!("cannot load extensions from {}", quote(&self.extensions))
-        })?;
-        let resources = files.read(&self.resources).with_context(|| {
-            format!("cannot load resources from {}", quote(&self.resources))
-        })?;
+        let extensions = files
+            .read(&self.extensions)
+            .with_context(|| format!("cannot load extensions from {}", quote(&self.extensions)))?;
+        let resources = files
+            .read(&self.resources)
+            .with_context(|| format!("cannot load resources from {}", quote(&self.resources)))?;
         let packages = Packages {
             cache: Cache { folder: self.cache_folder(), update: self.update_cache },
             clean: self.clean_cache,

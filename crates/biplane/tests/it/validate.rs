@@ -26,10 +26,8 @@ fn prepare(recording: &Recording, case: &Value, folder: &Folder) {
     for (name, text) in recording.folder("input") {
         match name.strip_suffix(".base64") {
             Some(name) => {
-                let bytes = base64::Engine::decode(
-                    &base64::engine::general_purpose::STANDARD,
-                    text,
-                );
+                let bytes =
+                    base64::Engine::decode(&base64::engine::general_purpose::STANDARD, text);
                 folder.write(name, "");
                 std::fs::write(folder.at(name), bytes.unwrap()).unwrap();
             }
@@ -221,8 +219,13 @@ biplane: error: could not validate all resources
 #[test]
 fn odd_schemas_are_told_or_endured() {
     let validate = |crd: &str| {
-        let arguments =
-            ["validate", "DIR/crd.yaml", "DIR/thing.yaml", "--crossplane-image=", "--cache-dir=DIR/c"];
+        let arguments = [
+            "validate",
+            "DIR/crd.yaml",
+            "DIR/thing.yaml",
+            "--crossplane-image=",
+            "--cache-dir=DIR/c",
+        ];
         run_on(&[("crd.yaml", crd), ("thing.yaml", THING)], &arguments)
     };
     let cyclic = CRD.replace("{type: integer}", "{$ref: '#/properties/spec'}");

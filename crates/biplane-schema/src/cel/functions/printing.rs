@@ -1,7 +1,7 @@
 //! The function `format`: values in a text.
 
-use biplane_go::fmt::{FloatVerb, format_float};
 use biplane_go::fmt::quote;
+use biplane_go::fmt::{FloatVerb, format_float};
 
 use super::super::cost::Cost;
 use super::super::outcome::Outcome;

@@ -217,8 +217,7 @@ fn search(
 ) -> Result<Vec<String>, String> {
     let regex = patterns.get(pattern, cost).map_err(|reason| format!("Illegal regex: {reason}"))?;
     cost.spend(regex.search_steps(text.len()) / super::STEPS_PER_UNIT)?;
-    let found =
-        regex.find_all(text.as_bytes(), Some(limit)).map_err(|error| error.to_string())?;
+    let found = regex.find_all(text.as_bytes(), Some(limit)).map_err(|error| error.to_string())?;
     let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default().to_owned();
     Ok(found.into_iter().map(part).collect())
 }

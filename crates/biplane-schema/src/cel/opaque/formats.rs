@@ -34,8 +34,7 @@ const FORMATS: [NamedFormat; 13] = [
 static ALL: &[NamedFormat] = &FORMATS;
 
 const LABEL_FORM: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const SUBDOMAIN_FORM: &str =
-    "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const SUBDOMAIN_FORM: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const OLD_LABEL_FORM: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const NAME_FORM: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const VALUE_FORM: &str = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?";
@@ -71,7 +70,11 @@ impl NamedFormat {
             _ => text.to_owned(),
         };
         let structural = |name: &str, problem: &str| {
-            if crate::structural::has_format(name, text) { Vec::new() } else { vec![problem.to_owned()] }
+            if crate::structural::has_format(name, text) {
+                Vec::new()
+            } else {
+                vec![problem.to_owned()]
+            }
         };
         match self.name {
             "dns1123Label" => label(text),
@@ -152,7 +155,8 @@ fn qualified_name(text: &str) -> Vec<String> {
     match prefix {
         Some("") => problems.push("prefix part must be non-empty".to_owned()),
         Some(prefix) => {
-            problems.extend(subdomain(prefix).into_iter().map(|text| format!("prefix part {text}")));
+            problems
+                .extend(subdomain(prefix).into_iter().map(|text| format!("prefix part {text}")));
         }
         None => {}
     }

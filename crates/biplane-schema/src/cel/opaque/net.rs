@@ -84,9 +84,8 @@ impl Cidr {
             wrapped(wrapped(format!("netip.ParsePrefix({}): {reason}", quote(text))))
         };
         let Some((address, bits)) = text.rsplit_once('/') else { return Err(failed("no '/'")) };
-        let address = self::address(address).map_err(|reason| {
-            failed(&format!("ParseAddr({}): {reason}", quote(address)))
-        })?;
+        let address = self::address(address)
+            .map_err(|reason| failed(&format!("ParseAddr({}): {reason}", quote(address))))?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let plain = bits.bytes().all(|b| b.is_ascii_digit())
             && !bits.is_empty()

@@ -47,11 +47,8 @@ impl Quantity {
         let digits = digits.trim_start_matches('0');
         let shift = exponent + 9 - i64::try_from(fraction.len()).unwrap_or(i64::MAX);
         // More than this many digits cannot be held, and quantities are capped far below.
-        let mut size: i128 = if digits.len() > 36 {
-            i128::MAX / 4
-        } else {
-            digits.parse().unwrap_or(0)
-        };
+        let mut size: i128 =
+            if digits.len() > 36 { i128::MAX / 4 } else { digits.parse().unwrap_or(0) };
         let mut inexact = false;
         if shift >= 0 {
             for _ in 0..shift.min(40) {

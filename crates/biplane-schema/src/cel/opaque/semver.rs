@@ -32,13 +32,11 @@ impl Semver {
         let (rest, build) = rest.split_once('+').map_or((*rest, None), |(r, b)| (r, Some(b)));
         let (patch, prerelease) = rest.split_once('-').map_or((rest, None), |(p, r)| (p, Some(r)));
         let mut numbers = [0; 3];
-        for ((text, slot), place) in [*major, *minor, patch].into_iter().zip(&mut numbers).zip(0..) {
+        for ((text, slot), place) in [*major, *minor, patch].into_iter().zip(&mut numbers).zip(0..)
+        {
             let name = NAMES.get(place).copied().unwrap_or_default();
             if !text.bytes().all(|b| b.is_ascii_digit()) {
-                return Err(format!(
-                    "Invalid character(s) found in {name} number {}",
-                    quote(text)
-                ));
+                return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
             }
             if text.len() > 1 && text.starts_with('0') {
                 let title = TITLES.get(place).copied().unwrap_or_default();
@@ -73,22 +71,23 @@ impl Semver {
     /// Parses a version that may begin with `v`, be short or have leading zeros.
     pub(in crate::cel) fn parse_loosely(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let mut parts: Vec<String> = text.splitn(3, '.').map(|part| {
-            if part.len() <= 1 {
-                return part.to_owned();
-            }
-            let cut = part.trim_start_matches('0');
-            if cut.starts_with(|c: char| c.is_ascii_digit()) {
-                cut.to_owned()
-            } else {
-                format!("0{cut}")
-            }
-        }).collect();
+        let mut parts: Vec<String> = text
+            .splitn(3, '.')
+            .map(|part| {
+                if part.len() <= 1 {
+                    return part.to_owned();
+                }
+                let cut = part.trim_start_matches('0');
+                if cut.starts_with(|c: char| c.is_ascii_digit()) {
+                    cut.to_owned()
+                } else {
+                    format!("0{cut}")
+                }
+            })
+            .collect();
         if parts.len() < 3 {
             if parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-                return Err(
-                    "short version cannot contain PreRelease/Build meta data".to_owned(),
-                );
+                return Err("short version cannot contain PreRelease/Build meta data".to_owned());
             }
             parts.resize(3, "0".to_owned());
         }

@@ -151,9 +151,8 @@ fn scheme(text: &str) -> Result<(&str, &str), String> {
 }
 
 fn authority_host(authority: &str) -> Result<String, String> {
-    let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| {
-        (Some(user), host)
-    });
+    let (user, host) =
+        authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
     if user.is_some_and(|user| !user.chars().all(allowed)) {
         return Err("net/url: invalid userinfo".to_owned());
@@ -170,7 +169,9 @@ fn authority_host(authority: &str) -> Result<String, String> {
     if (!port.is_empty() && !port.starts_with(':')) || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(format!("invalid port {} after host", quote(port)));
     }
-    let fits = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c);
+    let fits = |c: char| {
+        !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"%".contains(c)
+    };
     if let Some(wrong) = host.chars().find(|c| !fits(*c)) {
         return Err(format!("invalid character {} in host name", quote(&wrong.to_string())));
     }

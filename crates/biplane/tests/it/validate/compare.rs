@@ -104,9 +104,8 @@ pub(super) fn same_stdout(form: &str, recorded: &str, got: &str) -> bool {
 
 /// The entries of the text, with the errors of each resource in a defined order.
 fn canonical_text(text: &str) -> Vec<String> {
-    let begins = |line: &str| {
-        ["[✓] ", "[!] ", "[x] ", "Total "].iter().any(|start| line.starts_with(start))
-    };
+    let begins =
+        |line: &str| ["[✓] ", "[!] ", "[x] ", "Total "].iter().any(|start| line.starts_with(start));
     let mut entries: Vec<String> = Vec::new();
     for line in text.lines() {
         match entries.last_mut() {
