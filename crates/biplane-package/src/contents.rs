@@ -82,7 +82,7 @@ async fn fetch(image: &str, auth_file: Option<&Path>) -> Result<Contents> {
     for layer in &manifest.layers {
         let blob = blob(&client, &reference, layer).await?;
         each_file(&blob, &mut |path, text| {
-            if path.contains("/crds/") && path.ends_with(".yaml") {
+            if path.contains("/crds/") {
                 schemas.push(text);
             }
         })?;
@@ -129,7 +129,8 @@ fn each_file(blob: &[u8], see: &mut dyn FnMut(&str, String)) -> Result<()> {
         let mut entry = entry.context("cannot extract layer")?;
         let path = entry.path().context("cannot extract layer")?;
         let path = format!("/{}", path.to_string_lossy().trim_start_matches("./"));
-        if !path.ends_with(".yaml") || !entry.header().entry_type().is_file() {
+        let is_yaml = matches!(path.rsplit_once('.'), Some((_, "yaml")));
+        if !is_yaml || !entry.header().entry_type().is_file() {
             continue;
         }
         let mut bytes = Vec::new();

@@ -156,12 +156,14 @@ fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
+        for ((diagonal, above), y) in row.iter().zip(row.iter().skip(1)).zip(&b) {
             let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+            let left = next.last().copied().unwrap_or_default();
+            next.push(change.min(left + 1).min(above + 1));
         }
+        row = next;
     }
     row.last().copied().unwrap_or_default()
 }

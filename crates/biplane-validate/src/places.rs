@@ -1,6 +1,6 @@
 //! Where in the files the errors of a report are.
 
-use biplane_model::Value;
+use biplane_model::{Map, Value};
 
 use crate::report::{Finding, Report};
 use crate::sources::Resource;
@@ -60,7 +60,7 @@ pub(crate) fn steps(value: &Value, path: &str) -> Vec<String> {
             let after = rest.strip_prefix(key.as_str());
             after.is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))
         };
-        let keys = value.and_then(Value::as_object).into_iter().flat_map(|map| map.keys());
+        let keys = value.and_then(Value::as_object).into_iter().flat_map(Map::keys);
         let known = keys.filter(fits).max_by_key(|key| key.len());
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
         let step = known.map_or(rest.get(..end).unwrap_or_default(), String::as_str).to_owned();

@@ -143,7 +143,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for (path, kind) in entries {
         // A file may be named by its extension alone.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        let is_yaml = matches!(name.rsplit_once('.'), Some((_, "yaml" | "yml")));
         if kind.is_dir() {
             walk(&path, found)?;
         } else if is_yaml {
@@ -183,12 +183,9 @@ pub fn parse(path: &Path, bytes: Vec<u8>, what: &str, resources: &mut Vec<Resour
             document: document.index,
             within: Vec::new(),
         };
-        add(document, origin, resources).with_context(String::new).map_err(|error| {
-            // The steps of Compositions have contexts of their own.
-            match error.downcast_ref::<NotManifest>() {
-                Some(NotManifest(text)) => anyhow!("{attempted}: {text}"),
-                None => anyhow!("{}", error.root_cause()),
-            }
+        add(document, origin, resources).map_err(|error| match error.downcast_ref() {
+            Some(NotManifest(text)) => anyhow!("{attempted}: {text}"),
+            None => error,
         })?;
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Values at run time.
 
+mod typed;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -3,6 +3,7 @@
 
 use biplane_model::Object;
 use biplane_schema::custom_resource::CustomResource;
+use biplane_schema::structural::FieldError;
 use biplane_testkit::Recording;
 use serde_json::{Value, json};
 
@@ -66,7 +67,7 @@ fn objects_are_refused_in_the_words_of_a_server() {
             kind.schema.prune(&mut object);
             kind.schema.default(&mut object);
             let errors = kind.validate(&object, None);
-            let mut ours: Vec<String> = errors.iter().map(|error| error.body()).collect();
+            let mut ours: Vec<String> = errors.iter().map(FieldError::body).collect();
             let mut real: Vec<String> =
                 causes.iter().map(|cause| cause[2].as_str().unwrap().to_owned()).collect();
             ours.sort();

@@ -42,6 +42,7 @@ Examples:
 /// fields, and rules. Packages are looked up in the cache, and downloaded if they are not there.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[allow(clippy::struct_excessive_bools)] // flags
 pub struct Validate {
     /// Where schemas come from
     #[arg(value_name = "EXTENSIONS")]

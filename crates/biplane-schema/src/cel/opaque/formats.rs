@@ -49,7 +49,7 @@ fn whole(form: &str) -> Option<Regex> {
     Regex::new(&format!("^(?:{form})$")).ok()
 }
 
-fn matches(regex: &Option<Regex>, text: &str) -> bool {
+fn matches(regex: &LazyLock<Option<Regex>>, text: &str) -> bool {
     regex.as_ref().is_some_and(|regex| regex.is_match(text))
 }
 

@@ -27,7 +27,7 @@ const LARGEST: f64 = 9_007_199_254_740_991.0;
 fn is_whole(value: &Value) -> bool {
     let Some(float) = value.as_f64().filter(|float| float.abs() <= LARGEST) else { return false };
     let near = float.trunc();
-    if float == near {
+    if float.fract() == 0.0 {
         return true;
     }
     let difference = (float - near).abs();
