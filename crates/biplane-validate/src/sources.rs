@@ -224,11 +224,9 @@ fn add(document: Document, origin: Origin, resources: &mut Vec<Resource>) -> Res
             return Err(NotManifest(text).into());
         }
     };
-    // An API version with more than one slash is none.
-    let api_version = object.get("apiVersion");
-    let readable = api_version.is_none_or(|version| {
-        version.is_null() || version.as_str().is_some_and(|text| text.matches('/').count() <= 1)
-    });
+    // An API version with more than one slash is none. One that is no text is as good as absent.
+    let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let readable = api_version.matches('/').count() <= 1;
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
     if kind.is_empty() || !readable {
         return Err(NotManifest(format!("{decoding}Object 'Kind' is missing in '{shown}'")).into());

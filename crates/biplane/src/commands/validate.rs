@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use biplane_console::{Deadline, Progress, Stderr, Streams};
+use biplane_console::{Deadline, Streams};
 use biplane_go::fmt::quote;
 use biplane_package::contents::{self, Contents};
 use biplane_package::registry::{self, Client};
@@ -132,12 +132,13 @@ impl Validate {
             crossplane: &self.crossplane_image,
         };
         let mut remote = Remote {
-            stderr: streams.stderr.clone(),
-            progress: streams.progress.clone(),
+            announced: Vec::new(),
             auth_file: environment.docker.auth_file.clone(),
             deadline,
         };
-        let mut extensions = biplane_validate::schemas(&extensions, &packages, &mut remote)?;
+        let found = biplane_validate::schemas(&extensions, &packages, &mut remote);
+        announce(&remote.announced, found.is_err(), streams)?;
+        let mut extensions = found?;
         self.cluster.add(&mut extensions.crds, deadline)?;
         let report = biplane_validate::validate(&resources, &extensions)?;
         let printed = match self.output {
@@ -175,18 +176,29 @@ impl Validate {
     }
 }
 
-/// The registries, and where downloads are announced. Upstream announces them on standard output,
-/// which breaks whatever reads JSON there.
+/// Tells of downloads. Upstream does so on standard output, which breaks whatever reads JSON there:
+/// only if nothing else is printed there, they are told as upstream tells them.
+fn announce(lines: &[String], failed: bool, streams: &mut Streams<'_>) -> Result<()> {
+    for line in lines {
+        if failed {
+            writeln!(streams.stdout, "{line}").context("cannot write")?;
+        } else {
+            streams.say(line);
+        }
+    }
+    Ok(())
+}
+
+/// The registries, and what was downloaded from them.
 struct Remote {
-    stderr: Stderr,
-    progress: Progress,
+    announced: Vec<String>,
     auth_file: Option<PathBuf>,
     deadline: Deadline,
 }
 
 impl Registry for Remote {
     fn announce(&mut self, line: &str) {
-        self.stderr.say(&self.progress, line);
+        self.announced.push(line.to_owned());
     }
 
     fn download(&mut self, image: &str) -> Result<Contents> {

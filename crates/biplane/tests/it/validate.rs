@@ -120,7 +120,10 @@ fn differences(recording: &Recording) -> Vec<String> {
         differences.push(format!("stderr: recorded {stderr}, got {}", ran.stderr));
     }
     let form = case["compare"].as_str().unwrap_or("text");
-    let (recorded, got) = (without_chatter(stdout), without_chatter(&ran.stdout));
+    let (recorded, got) = match form {
+        "exact" => (stdout.to_owned(), ran.stdout.clone()),
+        _ => (without_chatter(stdout), without_chatter(&ran.stdout)),
+    };
     if !usage && !same_stdout(form, &recorded, &got) {
         differences.push(format!("stdout: recorded {recorded}, got {got}"));
     }
