@@ -1,6 +1,7 @@
 //! Structural OpenAPI v3 schemas, as in CRDs and XRDs. They are compiled once and then used to
 //! prune, default and validate objects, with the API server's results and error messages.
 
+mod embedded;
 mod error;
 mod formats;
 mod lists;
@@ -143,6 +144,7 @@ impl Schema {
         let old_value = old.map(Object::to_value);
         let place = Place { path: "", prefix: "", old: old_value.as_ref() };
         let mut errors = validate::check(&object.to_value(), &self.root, place).into_errors();
+        embedded::check(object, &self.root, "", &mut errors);
         self.validate_lists(object, old, &mut errors);
         errors
     }

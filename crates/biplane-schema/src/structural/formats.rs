@@ -116,8 +116,8 @@ patterns! {
     GO_DURATION = "^[-+]?(0|([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
     WORDY_DURATION = "^[0-9]+\\s*[A-Za-zµ]+";
     LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-    HOST_LABEL = "^[a-zA-Z0-9\\p{S}\\p{L}]([a-zA-Z0-9\\p{S}\\p{L}-]*[a-zA-Z0-9\\p{S}\\p{L}])?$";
-    TOP_LEVEL = "^[a-zA-Z\\p{L}]{2,63}$";
+    HOST = "^[a-zA-Z0-9\\p{S}\\p{L}]((-?[a-zA-Z0-9\\p{S}\\p{L}]{0,62})?)$";
+    HOST_WITH_DOMAIN = "^([a-zA-Z0-9\\p{S}\\p{L}](([a-zA-Z0-9\\p{S}\\p{L}-]{0,61}[a-zA-Z0-9\\p{S}\\p{L}])?)(\\.)){1,}([a-zA-Z\\p{L}]){2,63}$";
 }
 
 /// The digits of an ISBN, without what may stand between them.
@@ -159,11 +159,8 @@ fn is_credit_card(text: &str) -> bool {
 }
 
 fn is_hostname(text: &str) -> bool {
-    let labels: Vec<&str> = text.split('.').collect();
-    let fits = |label: &&str| label.len() <= 63 && HOST_LABEL.is_match(label);
-    text.len() <= 255
-        && labels.iter().all(fits)
-        && (labels.len() == 1 || labels.last().is_some_and(|top| TOP_LEVEL.is_match(top)))
+    let fits = HOST.is_match(text) || HOST_WITH_DOMAIN.is_match(text);
+    fits && text.len() <= 255 && text.split('.').all(|label| label.len() <= 63)
 }
 
 fn is_cidr(text: &str) -> bool {
