@@ -8,12 +8,11 @@ use crate::config::Features;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Alpha,
-    #[allow(dead_code)] // no command is beta today; the configuration supports the level
     Beta,
 }
 
 /// Groups of commands that are not stable. The level applies to everything below a group.
-const LEVELS: &[(&str, Level)] = &[("operation", Level::Alpha)];
+const LEVELS: &[(&str, Level)] = &[("operation", Level::Alpha), ("resource", Level::Beta)];
 
 /// Marks every command with its level, and hides the commands that the configuration hides. A
 /// hidden command still runs.
