@@ -3,11 +3,16 @@
 use anyhow::{Result, bail};
 use biplane_go::fmt::quote;
 use biplane_model::Object;
-use biplane_model::integrity::{Rules, findings, summary};
+use biplane_model::integrity::{self, Rules, summary};
+
+/// All errors, each with its field.
+pub fn findings(composition: &Object) -> Vec<String> {
+    integrity::findings(composition, Rules::WithoutEnvironment)
+}
 
 /// Fails with all errors.
 pub fn validate(composition: &Object) -> Result<()> {
-    match summary(&findings(composition, Rules::WithoutEnvironment)) {
+    match summary(&findings(composition)) {
         Some(text) => bail!("invalid Composition {}: {text}", quote(composition.name())),
         None => Ok(()),
     }

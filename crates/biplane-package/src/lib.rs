@@ -2,8 +2,9 @@
 //!
 //! A package is an OCI image. [`reference`] parses its name, [`versions`] implements the version
 //! ranges of projects, [`registry`] lists the versions that exist, [`tag_cache`] keeps these lists
-//! for a while, and [`credentials`] finds the login stored by `docker login`.
+//! for a while, [`contents`] downloads a package, and [`credentials`] finds the login stored by `docker login`.
 
+pub mod contents;
 pub mod credentials;
 pub mod reference;
 pub mod registry;

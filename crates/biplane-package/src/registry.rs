@@ -20,8 +20,8 @@ use crate::versions::{self, Range};
 
 /// The number of tags per request.
 const PAGE: usize = 1000;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How to query registries.
 #[derive(Clone, Debug)]
@@ -171,14 +171,14 @@ fn is_out_of_reach(error: &Error) -> bool {
 }
 
 /// Local registries have no certificates.
-fn is_loopback(registry: &str) -> bool {
+pub(crate) fn is_loopback(registry: &str) -> bool {
     let host = registry.rsplit_once(':').map_or(registry, |(host, _)| host);
     matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
 /// The login that Docker stores for a registry. If it is missing or unreadable, public packages are
 /// still available.
-fn auth(found: Credentials) -> RegistryAuth {
+pub(crate) fn auth(found: Credentials) -> RegistryAuth {
     match (found.registry_token, found.username, found.password) {
         (Some(token), _, _) => RegistryAuth::Bearer(token),
         (None, Some(name), Some(password)) => RegistryAuth::Basic(name, password),

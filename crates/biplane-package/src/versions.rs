@@ -17,6 +17,13 @@ pub fn is_exact(version: &str) -> bool {
     parse_partial(version).is_some_and(|partial| partial.precision == 3)
 }
 
+/// Whether a tag is one version, of which parts may be missing, and no range.
+pub fn is_version(tag: &str) -> bool {
+    !tag.contains(['x', 'X', '*'])
+        && parse_partial(tag).is_some_and(|partial| partial.precision > 0)
+        || is_exact(tag)
+}
+
 /// The newest tag in a range, as spelled by the registry.
 pub fn newest<'a>(tags: &'a [String], range: &Range) -> Option<&'a str> {
     tags.iter()

@@ -6,15 +6,19 @@
 //! from it.
 
 mod ast;
+mod charges;
 mod check;
 mod cost;
 mod escapes;
 mod eval;
 mod functions;
 mod lex;
+mod macros;
+mod opaque;
 mod outcome;
 mod parse;
 mod report;
+pub mod shape;
 mod types;
 mod value;
 
@@ -23,8 +27,18 @@ use std::collections::BTreeMap;
 use biplane_go::regex::GoRegex;
 
 pub use cost::{Cost, PER_RUN};
+pub use shape::Shape;
 pub use types::Type;
 pub use value::Value;
+
+/// Which functions and rules an expression is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The language itself.
+    Standard,
+    /// The language as rules in Kubernetes' schemas use it.
+    Kubernetes,
+}
 
 /// The reasons why an expression does not compile: every problem with its location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +64,7 @@ pub enum EvaluateError {
 pub struct Expression {
     source: Vec<char>,
     root: ast::Expr,
+    dialect: Dialect,
 }
 
 /// A checked program. It can run any number of times.
@@ -73,8 +88,13 @@ const EXPRESSION_SIZE: usize = 160;
 /// Longer than any hand-written expression.
 const MAX_LENGTH: usize = 100_000;
 
-/// Parses an expression.
+/// Parses an expression of the language itself.
 pub fn parse(text: &str) -> Result<Expression, CompileError> {
+    parse_as(text, Dialect::Standard)
+}
+
+/// Parses an expression.
+pub fn parse_as(text: &str, dialect: Dialect) -> Result<Expression, CompileError> {
     let source: Vec<char> = text.chars().collect();
     if source.len() > MAX_LENGTH {
         return Err(CompileError(format!(
@@ -82,8 +102,8 @@ pub fn parse(text: &str) -> Result<Expression, CompileError> {
             source.len()
         )));
     }
-    match parse::parse(&source) {
-        Ok(root) => Ok(Expression { source, root }),
+    match parse::parse(&source, dialect == Dialect::Kubernetes) {
+        Ok(root) => Ok(Expression { source, root, dialect }),
         Err(problems) => Err(CompileError(report::tell(&source, problems))),
     }
 }
@@ -91,8 +111,24 @@ pub fn parse(text: &str) -> Result<Expression, CompileError> {
 impl Expression {
     /// Checks the types, given the names of variables. Variables are JSON of any type.
     pub fn check(self, variables: &[&str]) -> Result<Program, CompileError> {
-        let Self { source, mut root } = self;
-        let result = check::check(&mut root, variables)
+        let variables: Vec<_> = variables.iter().map(|name| (*name, Type::Any)).collect();
+        self.check_with(&variables)
+    }
+
+    /// Whether a variable is used.
+    pub fn uses(&self, variable: &str) -> bool {
+        let mut used = false;
+        self.root.visit(&mut |expression| {
+            used |= matches!(&expression.kind, ast::Kind::Name(name)
+                if name.strip_prefix('.').unwrap_or(name) == variable);
+        });
+        used
+    }
+
+    /// Checks the types, given variables and their types.
+    pub fn check_with(self, variables: &[(&str, Type)]) -> Result<Program, CompileError> {
+        let Self { source, mut root, dialect } = self;
+        let result = check::check(&mut root, variables, dialect == Dialect::Kubernetes)
             .map_err(|problems| CompileError(report::tell(&source, problems)))?;
         let mut patterns: BTreeMap<String, GoRegex> = BTreeMap::new();
         let (mut size, mut expressions) = (0, 0);
@@ -116,6 +152,17 @@ impl Program {
     /// The type of the result, as far as it is known before the program runs.
     pub fn result(&self) -> &Type {
         &self.result
+    }
+
+    /// The reason why a literal pattern, or a literal in a conversion, is not one, if there is.
+    pub fn literal_fault(&self) -> Option<String> {
+        let mut fault = None;
+        self.root.visit(&mut |expression| {
+            if fault.is_none() {
+                fault = charges::literal_fault(expression);
+            }
+        });
+        fault
     }
 
     /// About how many bytes of memory the program takes once its patterns are compiled.

@@ -5,9 +5,11 @@
 
 pub mod cel;
 pub mod crd;
+pub mod custom_resource;
 pub mod merge;
 pub mod openapi;
 pub mod own_kinds;
+pub mod rules;
 pub mod structural;
 pub mod value;
 pub mod xcrd;

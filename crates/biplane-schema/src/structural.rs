@@ -1,6 +1,7 @@
 //! Structural OpenAPI v3 schemas, as in CRDs and XRDs. They are compiled once and then used to
 //! prune, default and validate objects, with the API server's results and error messages.
 
+mod embedded;
 mod error;
 mod formats;
 mod lists;
@@ -32,6 +33,11 @@ impl SchemaError {
     }
 }
 
+/// Whether a string has a format that the API server checks. Every string has an unknown format.
+pub(crate) fn has_format(name: &str, text: &str) -> bool {
+    formats::Format::known(name, &["string"]).is_none_or(|format| format.fits(text))
+}
+
 /// A compiled schema of a kind.
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -42,6 +48,38 @@ impl Schema {
     /// Compiles the `openAPIV3Schema` of a CRD.
     pub fn parse(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self { root: Node::root(schema, "openAPIV3Schema")? })
+    }
+
+    /// Compiles a schema that a server might refuse. What the schema says wrongly is ignored, and a
+    /// type that JSON does not have fits nothing.
+    pub fn parse_leniently(schema: &Value) -> Result<Self, SchemaError> {
+        Ok(Self { root: Node::lenient_root(schema, "openAPIV3Schema")? })
+    }
+
+    /// Removes unknown fields and returns their paths, sorted. Nulls stay.
+    pub fn remove_unknown(&self, object: &mut Object) -> Vec<String> {
+        let before = object.to_value();
+        let map = object.make_mut();
+        if self.root.preserve_unknown {
+            shape::prune_known_fields(map, &self.root, true);
+        } else {
+            shape::prune_fields(map, &self.root, true);
+        }
+        let mut removed = Vec::new();
+        shape::removed(&before, &object.to_value(), "", &mut removed);
+        for path in &mut removed {
+            if let Some(path_without_dot) = path.strip_prefix('.') {
+                *path = path_without_dot.to_owned();
+            }
+        }
+        removed.sort();
+        removed
+    }
+
+    /// Validates an object, but not whether items of lists are unique by their keys.
+    pub fn validate_values(&self, object: &Object) -> Vec<FieldError> {
+        let place = Place { path: "", prefix: "", old: None };
+        validate::check(&object.to_value(), &self.root, place).into_errors()
     }
 
     /// Removes unknown fields and disallowed nulls, as the API server does on every read and write.
@@ -106,6 +144,7 @@ impl Schema {
         let old_value = old.map(Object::to_value);
         let place = Place { path: "", prefix: "", old: old_value.as_ref() };
         let mut errors = validate::check(&object.to_value(), &self.root, place).into_errors();
+        embedded::check(object, &self.root, "", &mut errors);
         self.validate_lists(object, old, &mut errors);
         errors
     }

@@ -68,12 +68,12 @@ pub enum Scope {
 
 impl Scope {
     /// The scope of a definition. A definition is read as version 1, in which it is `LegacyCluster`
-    /// unless it says something else.
+    /// unless it says something else. A scope that no server accepts is not the legacy one.
     pub fn of(definition: &Object) -> Self {
         match definition.str_at(&["spec", "scope"]) {
             "Namespaced" => Self::Namespaced,
-            "Cluster" => Self::Cluster,
-            _ => Self::LegacyCluster,
+            "" | "LegacyCluster" => Self::LegacyCluster,
+            _ => Self::Cluster,
         }
     }
 

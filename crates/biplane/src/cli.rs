@@ -27,6 +27,7 @@ use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
 use crate::commands::render::{CompositionRender, OperationRender};
+use crate::commands::validate::Validate;
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
 use crate::environment::Environment;
@@ -71,6 +72,11 @@ Examples:
   # What an Operation would do
   biplane operation render operation.yaml functions.yaml";
 
+const RESOURCE_EXAMPLES: &str = "\
+Examples:
+  # Check resources against the schemas of definitions and packages
+  biplane resource validate extensions.yaml resources.yaml";
+
 /// The composition control plane of the Crossplane world.
 #[derive(Debug, Parser)]
 #[command(name = "biplane", version, args_override_self = true, disable_help_subcommand = true,
@@ -114,6 +120,10 @@ enum Command {
     #[command(subcommand, after_help = OPERATION_EXAMPLES)]
     Operation(Operation),
     Render(Box<CompositionRender>),
+    /// Work with resources
+    #[command(subcommand, after_help = RESOURCE_EXAMPLES)]
+    Resource(Resource),
+    Validate(Box<Validate>),
     Version(Version),
     #[command(subcommand, hide = true)]
     Alpha(Alpha),
@@ -181,6 +191,11 @@ enum Operation {
     Render(Box<OperationRender>),
 }
 
+#[derive(Debug, Subcommand)]
+enum Resource {
+    Validate(Box<Validate>),
+}
+
 /// Where commands lived before they were promoted.
 #[derive(Debug, Subcommand)]
 enum Alpha {
@@ -200,6 +215,7 @@ enum Beta {
     #[command(subcommand)]
     Convert(Convert),
     Render(Box<CompositionRender>),
+    Validate(Box<Validate>),
 }
 
 /// The command tree as data, for completions and manual pages. It includes hidden commands and says
@@ -372,6 +388,9 @@ fn dispatch(
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {
             render.run(environment, streams)
         }
+        Command::Validate(validate)
+        | Command::Resource(Resource::Validate(validate))
+        | Command::Beta(Beta::Validate(validate)) => validate.run(environment, streams),
         Command::Version(version) => version.run(streams),
     }
 }

@@ -12,4 +12,5 @@ pub mod internal;
 pub mod man;
 pub mod render;
 mod sidecar;
+pub mod validate;
 pub mod version;

@@ -25,6 +25,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-recorder", 3),
     ("biplane-render", 3),
     ("biplane-runtime", 3),
+    ("biplane-validate", 3),
     ("biplane", 4),
     ("biplane-testkit", TOOLS),
     ("xtask", TOOLS),
@@ -49,7 +50,9 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     // Patches spend the budget of a call.
     ("biplane-patch", "biplane-function"),
     ("biplane-render", "biplane-manifest"),
+    ("biplane-validate", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
+    ("biplane-render", "biplane-validate"),
 ];
 
 /// Crates that only the listed crates may use directly. `deny.toml` has the same rules for

@@ -10,6 +10,7 @@ mod port;
 mod quiet;
 mod sequences;
 mod skips;
+mod verdicts;
 mod watching;
 
 /// A deadline that no test reaches.

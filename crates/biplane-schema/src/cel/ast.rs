@@ -43,6 +43,16 @@ pub(super) enum Kind {
     /// A protobuf message. None is supported.
     Message(String),
     Loop(Box<Loop>),
+    /// A value that is used under a name.
+    Bind(Box<Bind>),
+}
+
+/// `value` under the name `variable` inside of `body`.
+#[derive(Debug)]
+pub(super) struct Bind {
+    pub(super) variable: String,
+    pub(super) value: Expr,
+    pub(super) body: Expr,
 }
 
 /// The expansion of macros over lists and maps. The accumulator is [`RESULT`].
@@ -50,6 +60,8 @@ pub(super) enum Kind {
 pub(super) struct Loop {
     pub(super) range: Expr,
     pub(super) variable: String,
+    /// The value beside the index or key, in loops with two variables.
+    pub(super) second: Option<String>,
     pub(super) start: Expr,
     pub(super) condition: Expr,
     pub(super) step: Expr,
@@ -58,6 +70,9 @@ pub(super) struct Loop {
 
 /// A name that no expression can contain.
 pub(super) const RESULT: &str = "@result";
+
+/// The function around an entry of a literal that is left out if it has no value: `[?x]`.
+pub(super) const IF_PRESENT: &str = "@if_present";
 
 impl Expr {
     pub(super) fn new(at: usize, kind: Kind) -> Self {
@@ -80,6 +95,18 @@ impl Expr {
         self.kind.each(&mut |child| child.visit(see));
     }
 
+    /// Whether it is a literal, or a list or map of nothing but literals.
+    pub(super) fn is_constant(&self) -> bool {
+        match &self.kind {
+            Kind::Literal(_) => true,
+            Kind::List(items) => items.iter().all(Self::is_constant),
+            Kind::Map(entries) => {
+                entries.iter().all(|(key, value)| key.is_constant() && value.is_constant())
+            }
+            _ => false,
+        }
+    }
+
     /// The dotted name of a chain of fields.
     pub(super) fn dotted(&self) -> Option<String> {
         match &self.kind {
@@ -94,8 +121,12 @@ impl Expr {
     /// The pattern, if this is a match against a literal pattern.
     pub(super) fn literal_pattern(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Call { function, args, .. } if function == "matches" => {
-                match &args.last()?.kind {
+            Kind::Call { function, args, .. }
+                if matches!(function.as_str(), "matches" | "find" | "findAll") =>
+            {
+                // `findAll` may have a limit after the pattern.
+                let pattern = if function == "findAll" { args.first() } else { args.last() };
+                match &pattern?.kind {
                     Kind::Literal(Literal::Text(pattern)) => Some(pattern),
                     _ => None,
                 }
@@ -125,6 +156,7 @@ impl Kind {
                 let Loop { range, start, condition, step, result, .. } = parts.as_ref();
                 [range, start, condition, step, result].into_iter().for_each(see);
             }
+            Self::Bind(parts) => [&parts.value, &parts.body].into_iter().for_each(see),
         }
     }
 }

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::ast::{Expr, Kind, Literal, Loop, RESULT};
+use biplane_go::regex::GoRegex;
+use biplane_go::time::{GoDuration, strict_instant};
+
+use super::ast::{Expr, IF_PRESENT, Kind, Literal, Loop, RESULT};
+use super::macros::{AGAIN, TARGET};
 use super::report::Problem;
 use super::types::Type;
 
@@ -15,9 +19,17 @@ struct Overload {
     args: Vec<Type>,
 }
 
-static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
+type Functions = BTreeMap<&'static str, Vec<Overload>>;
+
+static STANDARD: LazyLock<Functions> = LazyLock::new(|| table(&[include_str!("functions.txt")]));
+
+static KUBERNETES: LazyLock<Functions> =
+    LazyLock::new(|| table(&[include_str!("functions.txt"), include_str!("kubernetes.txt")]));
+
+fn table(texts: &[&'static str]) -> Functions {
     let mut functions: BTreeMap<_, Vec<Overload>> = BTreeMap::new();
-    for line in include_str!("functions.txt").lines().filter(|line| !line.starts_with('#')) {
+    let lines = texts.iter().flat_map(|text| text.lines());
+    for line in lines.filter(|line| !line.starts_with('#')) {
         let mut words = line.split(' ');
         if let (Some(name), Some(style), Some(result)) = (words.next(), words.next(), words.next())
         {
@@ -29,10 +41,10 @@ static FUNCTIONS: LazyLock<BTreeMap<&'static str, Vec<Overload>>> = LazyLock::ne
         }
     }
     functions
-});
+}
 
 /// Names of types, which are also values.
-const TYPES: [(&str, &str); 12] = [
+const TYPES: [(&str, &str); 19] = [
     ("bool", "type(bool)"),
     ("bytes", "type(bytes)"),
     ("double", "type(double)"),
@@ -45,11 +57,26 @@ const TYPES: [(&str, &str); 12] = [
     ("string", "type(string)"),
     ("type", "type(dyn)"),
     ("uint", "type(uint)"),
+    ("optional_type", "type(optional(A))"),
+    ("kubernetes.NamedFormat", "type(format)"),
+    ("kubernetes.Quantity", "type(quantity)"),
+    ("kubernetes.Semver", "type(semver)"),
+    ("kubernetes.URL", "type(url)"),
+    ("net.CIDR", "type(cidr)"),
+    ("net.IP", "type(ip)"),
 ];
 
+/// How many of the types the language has by itself.
+const STANDARD_TYPES: usize = 12;
+
 /// Checks an expression and returns its type. Names of types are replaced by type values.
-pub(super) fn check(expression: &mut Expr, variables: &[&str]) -> Result<Type, Vec<Problem>> {
-    let mut checker = Checker { variables, ..Checker::default() };
+pub(super) fn check(
+    expression: &mut Expr,
+    variables: &[(&str, Type)],
+    kubernetes: bool,
+) -> Result<Type, Vec<Problem>> {
+    // Kubernetes allows to compare numbers of different types everywhere.
+    let mut checker = Checker { variables, kubernetes, loosened: kubernetes, ..Checker::default() };
     let kind = checker.check(expression);
     let kind = checker.close(&kind, true);
     if checker.problems.is_empty() { Ok(kind) } else { Err(checker.problems) }
@@ -57,7 +84,9 @@ pub(super) fn check(expression: &mut Expr, variables: &[&str]) -> Result<Type, V
 
 #[derive(Default)]
 struct Checker<'a> {
-    variables: &'a [&'a str],
+    variables: &'a [(&'a str, Type)],
+    /// Whether Kubernetes' libraries and rules apply.
+    kubernetes: bool,
     /// Variables of the enclosing loops, the innermost last.
     scope: Vec<(String, Type)>,
     /// The types found for type variables.
@@ -68,6 +97,8 @@ struct Checker<'a> {
     /// Whether a loop has been seen. Inside and after a loop, Go no longer knows which overloads
     /// are disabled.
     loosened: bool,
+    /// Whether the arguments of `format` are checked.
+    in_format: bool,
     problems: Vec<Problem>,
 }
 
@@ -99,11 +130,15 @@ impl Checker<'_> {
         if let Some((_, kind)) = local {
             return Some((kind.clone(), None));
         }
-        let name = name.strip_prefix('.').unwrap_or(name);
-        if self.variables.contains(&name) {
-            return Some((Type::Any, None));
+        if let Some(of) = name.strip_prefix(AGAIN) {
+            return self.lookup(&format!("{TARGET}{of}"));
         }
-        let (name, kind) = TYPES.iter().find(|(known, _)| *known == name)?;
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if let Some((_, kind)) = self.variables.iter().find(|(known, _)| *known == name) {
+            return Some((kind.clone(), None));
+        }
+        let count = if self.kubernetes { TYPES.len() } else { STANDARD_TYPES };
+        let (name, kind) = TYPES.iter().take(count).find(|(known, _)| *known == name)?;
         let kind = Type::read(kind);
         // Type variables in the name of a type do not matter.
         let kind = Self::default().close(&kind, true);
@@ -128,20 +163,40 @@ impl Checker<'_> {
                 self.problem(at, text);
                 Type::Error
             }
-            Kind::Field { operand, test, .. } => {
-                let test = *test;
-                let kind = self.field(at, operand);
+            Kind::Field { operand, field, test } => {
+                let (test, field) = (*test, field.clone());
+                let kind = self.field(at, operand, &field, false);
                 if test { Type::Bool } else { self.close(&kind, false) }
             }
             Kind::Call { function, target, args } => {
+                // A function in a namespace looks like a member of a variable.
+                let qualified = target.as_ref().and_then(|target| target.dotted());
+                let qualified = qualified.map(|target| format!("{target}.{function}"));
+                if let Some(name) =
+                    qualified.filter(|name| self.functions().contains_key(name.as_str()))
+                {
+                    *function = name;
+                    *target = None;
+                }
+                if let ("_?._", [operand, Expr { kind: Kind::Literal(Literal::Text(field)), .. }]) =
+                    (function.as_str(), args.as_mut_slice())
+                {
+                    let field = field.clone();
+                    let kind = self.field(at, operand, &field, true);
+                    let kind = self.close(&kind, false);
+                    return match kind {
+                        Type::Optional(_) => kind,
+                        other => Type::Optional(Box::new(other)),
+                    };
+                }
                 let (function, target) = (function.clone(), target.as_deref_mut());
                 self.call(at, &function, target, args)
             }
             Kind::List(items) => {
                 let mut joined = None;
                 for item in items {
-                    let kind = self.check(item);
-                    joined = Some(self.join(joined, kind));
+                    let kind = self.entry(item);
+                    joined = Some(self.join(item.at, joined, kind));
                 }
                 let item = joined.unwrap_or_else(|| self.open());
                 Type::List(Box::new(item))
@@ -149,22 +204,69 @@ impl Checker<'_> {
             Kind::Map(entries) => {
                 let mut joined = None;
                 for (key, value) in entries {
+                    let (key_at, value_at) = (key.at, value.at);
                     let key = self.check(key);
-                    let value = self.check(value);
+                    let value = self.entry(value);
                     let (keys, values) = joined.unzip();
-                    joined = Some((self.join(keys, key), self.join(values, value)));
+                    let keys = self.join(key_at, keys, key);
+                    joined = Some((keys, self.join(value_at, values, value)));
                 }
                 let (key, value) = joined.unwrap_or_else(|| (self.open(), self.open()));
                 Type::Map(Box::new(key), Box::new(value))
             }
             Kind::Loop(parts) => self.repeat(parts),
+            Kind::Bind(parts) => {
+                let value = self.check(&mut parts.value);
+                self.scope.push((parts.variable.clone(), value));
+                let body = self.check(&mut parts.body);
+                self.scope.pop();
+                self.close(&body, false)
+            }
         }
     }
 
-    fn field(&mut self, at: usize, operand: &mut Expr) -> Type {
+    fn functions(&self) -> &'static Functions {
+        if self.kubernetes { &KUBERNETES } else { &STANDARD }
+    }
+
+    /// The type of an entry of a literal, which may be optional.
+    fn entry(&mut self, entry: &mut Expr) -> Type {
+        let Kind::Call { function, args, .. } = &mut entry.kind else { return self.check(entry) };
+        let ([inner], true) = (args.as_mut_slice(), function == IF_PRESENT) else {
+            return self.check(entry);
+        };
+        let at = inner.at;
+        let given = self.check(inner);
+        let held = self.open();
+        let wanted = Type::Optional(Box::new(held.clone()));
+        if !self.try_fit(&given, &wanted) {
+            let given = self.close(&given, true);
+            self.problem(at, format!("expected type 'optional_type(_)' but found '{given}'"));
+            return Type::Error;
+        }
+        self.close(&held, false)
+    }
+
+    fn field(&mut self, at: usize, operand: &mut Expr, field: &str, optional: bool) -> Type {
         let operand = self.check(operand);
-        match self.close(&operand, false) {
+        let operand = self.close(&operand, false);
+        self.field_of(at, operand, field, optional)
+    }
+
+    fn field_of(&mut self, at: usize, operand: Type, field: &str, optional: bool) -> Type {
+        match operand {
             Type::Map(_, value) => *value,
+            Type::Optional(inner) if self.kubernetes => {
+                let inner = self.close(&inner, false);
+                match self.field_of(at, inner, field, optional) {
+                    kind @ Type::Optional(_) => kind,
+                    kind => Type::Optional(Box::new(kind)),
+                }
+            }
+            Type::Object(object) => object.fields.get(field).cloned().unwrap_or_else(|| {
+                self.problem(at, format!("undefined field '{field}'"));
+                Type::Error
+            }),
             open @ Type::Open(_) => {
                 self.fits(&Type::Dyn, &open);
                 Type::Dyn
@@ -178,11 +280,20 @@ impl Checker<'_> {
     }
 
     /// One type for several items: the wider one, or `Dyn`.
-    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+    fn join(&mut self, at: usize, previous: Option<Type>, current: Type) -> Type {
         match previous {
             None => current,
-            Some(previous) if self.try_fit(&previous, &current) => {
+            Some(previous)
+                if self.try_fit(&previous, &current)
+                    && !(self.kubernetes
+                        && !self.in_format
+                        && previous.is_dyn() != current.is_dyn()) =>
+            {
                 wider(&previous, &current).clone()
+            }
+            Some(previous) if self.kubernetes && !self.in_format => {
+                self.problem(at, format!("expected type '{previous}' but found '{current}'"));
+                previous
             }
             Some(_) => Type::Dyn,
         }
@@ -192,28 +303,36 @@ impl Checker<'_> {
         let range = self.check(&mut parts.range);
         let start = self.check(&mut parts.start);
         let range = self.close(&range, false);
-        let variable = match range {
-            Type::List(item) => *item,
-            Type::Map(key, _) => *key,
+        let two = parts.second.is_some();
+        let (variable, second) = match range {
+            Type::List(item) if two => (Type::Int, *item),
+            Type::List(item) => (*item, Type::Dyn),
+            Type::Map(key, value) => (*key, *value),
             Type::Dyn | Type::Error | Type::Open(_) => {
                 self.fits(&Type::Dyn, &range);
-                Type::Dyn
+                (Type::Dyn, Type::Dyn)
             }
             other => {
                 let text = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
                 );
                 self.problem(parts.range.at, text);
-                Type::Error
+                (Type::Error, Type::Error)
             }
         };
         self.loosened = true;
         self.scope.push((RESULT.to_owned(), start.clone()));
         self.scope.push((parts.variable.clone(), variable));
+        if let Some(name) = &parts.second {
+            self.scope.push((name.clone(), second));
+        }
         let condition = self.check(&mut parts.condition);
         self.expect(parts.condition.at, &condition, &Type::Bool);
         let step = self.check(&mut parts.step);
         self.expect(parts.step.at, &step, &start);
+        if two {
+            self.scope.pop();
+        }
         self.scope.pop();
         let result = self.check(&mut parts.result);
         self.scope.pop();
@@ -234,14 +353,23 @@ impl Checker<'_> {
         args: &mut [Expr],
     ) -> Type {
         let places: Vec<usize> = args.iter().map(|arg| arg.at).collect();
-        let mut kinds: Vec<Type> = args.iter_mut().map(|arg| self.check(arg)).collect();
         let member = target.is_some();
+        // Only the values that a text is made from may have different types.
+        let outside = std::mem::replace(&mut self.in_format, member && function == "format");
+        let mut kinds: Vec<Type> = args.iter_mut().map(|arg| self.check(arg)).collect();
+        self.in_format = outside;
         if let Some(target) = target {
             let target = self.check(target);
             kinds.insert(0, target);
         }
+        if self.kubernetes {
+            if member && function == "format" {
+                self.format_entries(args);
+            }
+            self.literal(function, args);
+        }
         let absolute = function.strip_prefix('.').unwrap_or(function);
-        let Some(overloads) = FUNCTIONS.get(absolute) else {
+        let Some(overloads) = self.functions().get(absolute) else {
             let text = format!("undeclared reference to '{function}' (in container '')");
             self.problem(at, text);
             return Type::Error;
@@ -255,7 +383,8 @@ impl Checker<'_> {
                 continue;
             }
             let base = self.opened;
-            self.opened += overload.args.iter().map(Type::count_open).max().unwrap_or(0);
+            let parts = overload.args.iter().chain([&overload.result]);
+            self.opened += parts.map(Type::count_open).max().unwrap_or(0);
             let wanted: Vec<Type> = overload.args.iter().map(|arg| renamed(arg, base)).collect();
             if kinds.len() != wanted.len() {
                 continue;
@@ -285,6 +414,69 @@ impl Checker<'_> {
             self.problem(at, text);
             Type::Error
         })
+    }
+
+    /// Refuses literals that the function can never read.
+    fn literal(&mut self, function: &str, args: &[Expr]) {
+        let Some(Expr { at, kind: Kind::Literal(Literal::Text(text)), .. }) = args.last() else {
+            return;
+        };
+        let wrong = match function {
+            "duration" => text.parse::<GoDuration>().is_err(),
+            "timestamp" => strict_instant(text).is_none(),
+            "matches" => GoRegex::new(text).is_err(),
+            _ => false,
+        };
+        if wrong {
+            self.problem(*at, format!("invalid {function} argument"));
+        }
+    }
+
+    /// Refuses values in a literal list that cannot be put into a text.
+    fn format_entries(&mut self, args: &mut [Expr]) {
+        let [Expr { kind: Kind::List(items), .. }] = args else { return };
+        for item in items {
+            self.format_entry(item);
+        }
+    }
+
+    fn format_entry(&mut self, entry: &mut Expr) {
+        let at = entry.at;
+        match &mut entry.kind {
+            Kind::List(items) => {
+                for item in items {
+                    self.format_entry(item);
+                }
+            }
+            Kind::Map(entries) => {
+                for (_, value) in entries {
+                    self.format_entry(value);
+                }
+            }
+            Kind::Call { function, .. } if function == IF_PRESENT => {
+                self.unformattable(at, "optional_type");
+            }
+            _ => {
+                // The entry is known to be correct or has been reported.
+                let known = self.problems.len();
+                let kind = self.check(entry);
+                self.problems.truncate(known);
+                match self.close(&kind, true) {
+                    Type::Optional(_) => self.unformattable(at, "optional_type"),
+                    Type::Object(object) => self.unformattable(at, &object.name),
+                    Type::Opaque(name) => self.unformattable(at, name),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn unformattable(&mut self, at: usize, kind: &str) {
+        let text = format!(
+            "error during formatting: string clause can only be used on strings, bools, bytes, \
+             ints, doubles, maps, lists, types, durations, and timestamps, was given {kind}"
+        );
+        self.problem(at, text);
     }
 
     fn logic(&mut self, places: &[usize], kinds: &[Type]) -> Type {
@@ -339,11 +531,28 @@ impl Checker<'_> {
         match (given, wanted) {
             (Type::Dyn | Type::Any | Type::Error, _)
             | (_, Type::Dyn | Type::Any | Type::Error)
-            // Timestamps and durations may be null.
-            | (Type::Null, Type::Null | Type::Timestamp | Type::Duration)
-            | (Type::Timestamp | Type::Duration, Type::Null)
+            // Whatever is an object in Go may be null.
+            | (
+                Type::Null,
+                Type::Null
+                | Type::Timestamp
+                | Type::Duration
+                | Type::Object(_)
+                | Type::Opaque(_)
+                | Type::Optional(_),
+            )
+            | (
+                Type::Timestamp
+                | Type::Duration
+                | Type::Object(_)
+                | Type::Opaque(_)
+                | Type::Optional(_),
+                Type::Null,
+            )
             | (Type::Name(_), Type::Name(_)) => true,
-            (Type::List(a), Type::List(b)) => self.fits(a, b),
+            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => {
+                self.fits(a, b)
+            }
             (Type::Map(ak, av), Type::Map(bk, bv)) => self.fits(ak, bk) && self.fits(av, bv),
             _ => given == wanted,
         }
@@ -379,7 +588,7 @@ impl Checker<'_> {
         match kind {
             Type::Open(id) if *id == open => true,
             Type::Open(id) => self.found.get(id).is_some_and(|found| self.contains(found, open)),
-            Type::List(item) | Type::Name(item) => self.contains(item, open),
+            Type::List(item) | Type::Name(item) | Type::Optional(item) => self.contains(item, open),
             Type::Map(key, value) => self.contains(key, open) || self.contains(value, open),
             _ => false,
         }
@@ -414,7 +623,7 @@ fn wider<'a>(a: &'a Type, b: &'a Type) -> &'a Type {
 fn is_wider(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Dyn | Type::Any | Type::Open(_), _) | (Type::Name(_), Type::Name(_)) => true,
-        (Type::List(a), Type::List(b)) => is_wider(a, b),
+        (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => is_wider(a, b),
         (Type::Map(ak, av), Type::Map(bk, bv)) => is_wider(ak, bk) && is_wider(av, bv),
         _ => a == b,
     }

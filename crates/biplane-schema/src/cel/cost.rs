@@ -8,6 +8,10 @@ pub const PER_RUN: u64 = 1_000_000;
 /// How many units pass before it is asked whether to go on.
 const CHECK_EVERY: u64 = 1_000;
 
+/// How many units of our own a run may take where Kubernetes' count is the limit. Kubernetes counts
+/// little for some work that is not little.
+const BESIDES: u64 = 50 * PER_RUN;
+
 /// What a run may still cost.
 pub struct Cost<'c> {
     limit: u64,
@@ -15,6 +19,10 @@ pub struct Cost<'c> {
     next_check: u64,
     goes_on: &'c dyn Fn() -> bool,
     stop: Option<Stop>,
+    /// What Kubernetes would count.
+    charged: u64,
+    /// The most that Kubernetes allows, if its count is the limit.
+    allowed: Option<u64>,
 }
 
 /// Why a run was stopped.
@@ -34,7 +42,35 @@ impl std::fmt::Debug for Cost<'_> {
 impl<'c> Cost<'c> {
     /// Allows this many units, as long as `goes_on` returns true. It is asked from time to time.
     pub fn new(limit: u64, goes_on: &'c dyn Fn() -> bool) -> Self {
-        Self { limit, spent: 0, next_check: CHECK_EVERY, goes_on, stop: None }
+        Self {
+            limit,
+            spent: 0,
+            next_check: CHECK_EVERY,
+            goes_on,
+            stop: None,
+            charged: 0,
+            allowed: None,
+        }
+    }
+
+    /// Allows what Kubernetes allows, by its way of counting.
+    pub fn kubernetes(allowed: u64, goes_on: &'c dyn Fn() -> bool) -> Self {
+        Self { allowed: Some(allowed), ..Self::new(BESIDES, goes_on) }
+    }
+
+    /// What Kubernetes would have counted so far.
+    pub fn charged(&self) -> u64 {
+        self.charged
+    }
+
+    /// Counts as Kubernetes does, if its count is the limit.
+    pub(super) fn charge(&mut self, units: u64) -> Result<(), String> {
+        let Some(allowed) = self.allowed else { return Ok(()) };
+        self.charged = self.charged.saturating_add(units);
+        if self.charged > allowed {
+            self.stop.get_or_insert(Stop::Cost);
+        }
+        if self.stop.is_some() { Err(String::new()) } else { Ok(()) }
     }
 
     /// What was spent so far.
@@ -44,6 +80,11 @@ impl<'c> Cost<'c> {
 
     pub(super) fn stop(&self) -> Option<Stop> {
         self.stop
+    }
+
+    /// Takes back what was counted too much.
+    pub(super) fn refund(&mut self, units: u64) {
+        self.charged = self.charged.saturating_sub(units);
     }
 
     /// Spends units. From the first refusal on, everything is refused: an expression may ignore an

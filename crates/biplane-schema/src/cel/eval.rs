@@ -5,9 +5,11 @@ use std::rc::Rc;
 
 use biplane_go::regex::GoRegex;
 
-use super::ast::{Expr, Kind, Loop, RESULT};
+use super::ast::{Bind, Expr, IF_PRESENT, Kind, Loop, RESULT};
+use super::charges;
 use super::cost::Cost;
 use super::functions::{self, Patterns};
+use super::macros::{AGAIN, TARGET};
 use super::outcome::{Outcome, index, no_such_overload};
 use super::value::{Entries, Value};
 
@@ -19,7 +21,18 @@ pub(super) fn run<'a>(
     cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
     let patterns = Patterns::new(patterns);
-    Runner { patterns, cost, scope: variables.to_vec() }.eval(expression)
+    Runner { patterns, cost, scope: variables.to_vec(), tested: Vec::new() }.eval(expression)
+}
+
+/// Whether an expression reads a variable, or something inside of a value.
+fn is_attribute(expression: &Expr) -> bool {
+    match &expression.kind {
+        Kind::Name(_) | Kind::Field { .. } => true,
+        Kind::Call { function, target: None, .. } => {
+            matches!(function.as_str(), "_[_]" | "_[?_]" | "_?._")
+        }
+        _ => false,
+    }
 }
 
 /// What `map` and `filter` add to their list.
@@ -41,6 +54,35 @@ impl<'a> Gathered<'a> {
     }
 }
 
+/// What a loop sees in one turn.
+struct Turn<'a> {
+    first: Value<'a>,
+    second: Option<Value<'a>>,
+}
+
+/// What `transformMap` and `transformMapEntry` add to their map.
+struct Inserted<'a> {
+    test: Option<&'a Expr>,
+    added: &'a [Expr],
+}
+
+impl<'a> Inserted<'a> {
+    /// Recognizes the expansion of the two macros.
+    fn by(parts: &'a Loop) -> Option<Self> {
+        let Kind::Call { function, args, .. } = &parts.step.kind else { return None };
+        match (function.as_str(), args.as_slice()) {
+            ("cel.@mapInsert", [_, added @ ..]) => Some(Self { test: None, added }),
+            ("_?_:_", [test, then, _]) => match &then.kind {
+                Kind::Call { function, args, .. } if function == "cel.@mapInsert" => {
+                    Some(Self { test: Some(test), added: args.get(1..)? })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
 /// The item in `@result + [item]`.
 fn added(step: &Expr) -> Option<&Expr> {
     let Kind::Call { function, args, .. } = &step.kind else { return None };
@@ -58,6 +100,8 @@ struct Runner<'a, 'c, 'd> {
     cost: &'c mut Cost<'d>,
     /// Variables by name, the innermost last.
     scope: Vec<(&'a str, Value<'a>)>,
+    /// What it cost to evaluate the optional values that macros test.
+    tested: Vec<u64>,
 }
 
 impl<'a> Runner<'a, '_, '_> {
@@ -65,36 +109,155 @@ impl<'a> Runner<'a, '_, '_> {
         self.cost.spend(1)?;
         match &expression.kind {
             Kind::Literal(literal) => Ok(literal.into()),
-            Kind::Name(name) => {
-                let local = self.scope.iter().rev().find(|(known, _)| known == name);
-                match local {
-                    Some((_, value)) => Ok(value.clone()),
-                    None => Err(format!("no such attribute(s): {name}")),
-                }
+            Kind::Name(_) | Kind::Field { .. } => {
+                let test = matches!(&expression.kind, Kind::Field { test: true, .. });
+                let value = self.attribute(expression);
+                self.cost.charge(u64::from(!test))?;
+                value
             }
-            Kind::Field { operand, field, test } => {
-                let operand = self.eval(operand)?;
-                let key = Value::Text(field.as_str().into());
-                if *test && !operand.is_list() {
-                    return Ok(Value::Bool(operand.get(&key).is_some()));
+            Kind::Call { function, target, args } => {
+                if is_attribute(expression) {
+                    let value = self.attribute(expression);
+                    self.cost.charge(1)?;
+                    return value;
                 }
-                self.read(index(&operand, &key)?)
+                self.call(function, target.as_deref(), args)
             }
-            Kind::Call { function, target, args } => self.call(function, target.as_deref(), args),
             Kind::List(items) => {
-                let items: Result<_, _> = items.iter().map(|item| self.eval(item)).collect();
-                Ok(Value::List(Rc::new(items?)))
+                let mut list = Vec::with_capacity(items.len());
+                for item in items {
+                    list.extend(self.entry(item)?);
+                }
+                if !expression.is_constant() {
+                    self.cost.charge(charges::LIST)?;
+                }
+                Ok(Value::List(Rc::new(list)))
             }
             Kind::Map(pairs) => {
                 let mut entries = Entries::default();
                 for (key, value) in pairs {
-                    let (key, value) = (self.eval(key)?, self.eval(value)?);
-                    entries.set(key, value);
+                    let key = self.eval(key)?;
+                    if let Some(value) = self.entry(value)? {
+                        entries.set(key, value);
+                    }
+                }
+                if !expression.is_constant() {
+                    self.cost.charge(charges::MAP)?;
                 }
                 Ok(Value::Map(Rc::new(entries)))
             }
             Kind::Message(_) => no_such_overload(),
             Kind::Loop(parts) => self.repeat(parts),
+            Kind::Bind(parts) => self.bind(parts),
+        }
+    }
+
+    /// An entry of a literal. `None` if it is left out.
+    fn entry(&mut self, entry: &'a Expr) -> Result<Option<Value<'a>>, String> {
+        if let Kind::Call { function, args, .. } = &entry.kind
+            && function == IF_PRESENT
+            && let [inner] = args.as_slice()
+        {
+            return match self.eval(inner)? {
+                Value::Optional(held) => Ok(held.map(|held| held.as_ref().clone())),
+                _ => no_such_overload(),
+            };
+        }
+        self.eval(entry).map(Some)
+    }
+
+    fn bind(&mut self, parts: &'a Bind) -> Outcome<'a> {
+        let before = self.cost.charged();
+        let value = self.eval(&parts.value)?;
+        let tested = parts.variable.starts_with(TARGET);
+        if tested {
+            self.tested.push(self.cost.charged() - before);
+        }
+        let depth = self.scope.len();
+        self.scope.push((parts.variable.as_str(), value));
+        let outcome = self.eval(&parts.body);
+        self.scope.truncate(depth);
+        if tested {
+            self.tested.pop();
+        }
+        outcome
+    }
+
+    /// The value of a variable or inside of a value. Kubernetes counts a unit for each step, and
+    /// the caller counts one for the whole.
+    fn attribute(&mut self, expression: &'a Expr) -> Outcome<'a> {
+        match &expression.kind {
+            Kind::Name(name) => self.variable(name),
+            Kind::Field { operand, field, test } => {
+                let operand = self.operand(operand)?;
+                let key = Value::Text(field.as_str().into());
+                if let Value::Optional(held) = operand {
+                    let present = held.and_then(|held| held.get(&key));
+                    self.cost.charge(u64::from(present.is_some() || *test))?;
+                    if *test {
+                        return Ok(Value::Bool(present.is_some()));
+                    }
+                    return Ok(Value::Optional(present.map(Rc::new)));
+                }
+                self.cost.charge(1)?;
+                if *test && !operand.is_list() {
+                    return Ok(Value::Bool(operand.get(&key).is_some()));
+                }
+                self.read(index(&operand, &key)?)
+            }
+            Kind::Call { function, args, .. } => {
+                let [operand, key] = args.as_slice() else { return no_such_overload() };
+                let operand = self.operand(operand)?;
+                let key = self.operand(key)?;
+                match (function.as_str(), operand) {
+                    ("_[_]", Value::Optional(held)) => self.optional(held.as_deref(), &key),
+                    ("_[_]", operand) => {
+                        self.cost.charge(1)?;
+                        self.read(index(&operand, &key)?)
+                    }
+                    (_, Value::Optional(held)) => self.optional(held.as_deref(), &key),
+                    (_, operand) => self.optional(Some(&operand), &key),
+                }
+            }
+            _ => self.eval(expression),
+        }
+    }
+
+    /// Part of an attribute.
+    fn operand(&mut self, expression: &'a Expr) -> Outcome<'a> {
+        if is_attribute(expression) { self.attribute(expression) } else { self.eval(expression) }
+    }
+
+    fn variable(&mut self, name: &'a str) -> Outcome<'a> {
+        let again = name.strip_prefix(AGAIN);
+        if again.is_some() {
+            let units = self.tested.last().copied().unwrap_or_default();
+            self.cost.charge(units.saturating_sub(1))?;
+        } else if name.starts_with(TARGET) {
+            self.cost.refund(1);
+        }
+        let known = |known: &str| match again {
+            Some(place) => known.strip_prefix(TARGET) == Some(place),
+            None => known == name,
+        };
+        match self.scope.iter().rev().find(|(name, _)| known(name)) {
+            Some((_, Value::Failed(reason))) => Err(reason.to_string()),
+            Some((_, value)) => Ok(value.clone()),
+            None => Err(format!("no such attribute(s): {name}")),
+        }
+    }
+
+    /// `operand[?key]`.
+    fn optional(&mut self, operand: Option<&Value<'a>>, key: &Value<'a>) -> Outcome<'a> {
+        let Some(operand) = operand else { return Ok(Value::Optional(None)) };
+        let found = if operand.is_list() { index(operand, key).ok() } else { operand.get(key) };
+        match found {
+            Some(Value::Failed(reason)) => Err(reason.to_string()),
+            Some(value) => {
+                self.cost.charge(1)?;
+                Ok(Value::Optional(Some(Rc::new(value))))
+            }
+            None => Ok(Value::Optional(None)),
         }
     }
 
@@ -103,27 +266,53 @@ impl<'a> Runner<'a, '_, '_> {
             ("_&&_", None, [left, right]) => self.logic(left, right, false),
             ("_||_", None, [left, right]) => self.logic(left, right, true),
             ("_?_:_", None, [test, yes, no]) => match self.eval(test)? {
-                Value::Bool(true) => self.eval(yes),
-                Value::Bool(false) => self.eval(no),
+                Value::Bool(true) => self.operand(yes),
+                Value::Bool(false) => self.operand(no),
                 _ => no_such_overload(),
             },
             ("@not_strictly_false", None, [test]) => {
-                Ok(Value::Bool(!matches!(self.eval(test), Ok(Value::Bool(false)))))
+                let verdict = self.eval(test);
+                self.cost.charge(1)?;
+                Ok(Value::Bool(!matches!(verdict, Ok(Value::Bool(false)))))
             }
+            ("or" | "orValue", Some(first), [second]) => match self.eval(first)? {
+                Value::Optional(Some(held)) => {
+                    // The other value is evaluated all the same, and counted.
+                    let _ = self.eval(second);
+                    self.cost.charge(1)?;
+                    Ok(if function == "or" {
+                        Value::Optional(Some(held))
+                    } else {
+                        held.as_ref().clone()
+                    })
+                }
+                Value::Optional(None) => {
+                    let value = self.eval(second)?;
+                    self.cost.charge(1)?;
+                    Ok(value)
+                }
+                _ => no_such_overload(),
+            },
             _ => {
                 let all = target.into_iter().chain(args);
                 let values: Vec<Value<'a>> =
                     all.map(|arg| self.eval(arg)).collect::<Result<_, _>>()?;
-                let value = functions::call(function, &values, &mut self.patterns, self.cost)?;
-                self.read(value)
+                let outcome = functions::call(function, &values, &mut self.patterns, self.cost);
+                if !charges::is_folded(function, args) {
+                    let result = outcome.as_ref().ok();
+                    self.cost.charge(charges::of_call(function, &values, result))?;
+                }
+                self.read(outcome?)
             }
         }
     }
 
     /// A value that was read from another one. Strings are copied.
     fn read(&mut self, value: Value<'a>) -> Outcome<'a> {
-        if let Value::Text(text) = &value {
-            self.cost.spend_text(text.len())?;
+        match &value {
+            Value::Text(text) => self.cost.spend_text(text.len())?,
+            Value::Failed(reason) => return Err(reason.to_string()),
+            _ => {}
         }
         Ok(value)
     }
@@ -145,22 +334,36 @@ impl<'a> Runner<'a, '_, '_> {
 
     fn repeat(&mut self, parts: &'a Loop) -> Outcome<'a> {
         let range = self.eval(&parts.range)?;
-        let range = match range.keys() {
-            Some(keys) => {
-                self.cost.spend(keys.len() as u64)?;
-                Value::List(Rc::new(keys))
-            }
-            None if range.is_list() => range,
-            None => return Err(format!("got '{}', expected iterable type", range.go_name())),
+        let keys = range.keys();
+        let items: Vec<Turn<'a>> = if let Some(keys) = keys {
+            self.cost.spend(keys.len() as u64)?;
+            let turn = |key: Value<'a>| {
+                let second = parts.second.as_ref().and_then(|_| range.get(&key));
+                Turn { first: key, second }
+            };
+            keys.into_iter().map(turn).collect()
+        } else if range.is_list() {
+            let turn = |(place, item)| match &parts.second {
+                Some(_) => {
+                    let place = Value::Int(i64::try_from(place).unwrap_or(i64::MAX));
+                    Turn { first: place, second: Some(item) }
+                }
+                None => Turn { first: item, second: None },
+            };
+            range.items().into_iter().flatten().enumerate().map(turn).collect()
+        } else {
+            return Err(format!("got '{}', expected iterable type", range.go_name()));
         };
-        let items = (0..).map_while(|place| range.item(place));
         if let Some(gathered) = Gathered::by(parts) {
             return self.gather(parts, &gathered, items);
         }
+        if let Some(inserted) = Inserted::by(parts) {
+            return self.insert(parts, &inserted, items);
+        }
         let mut result = self.eval(&parts.start);
-        for variable in items {
+        for turn in items {
             self.cost.spend(1)?;
-            let (goes_on, next) = self.round(parts, variable, result);
+            let (goes_on, next) = self.round(parts, turn, result);
             result = next;
             if !goes_on {
                 break;
@@ -174,28 +377,77 @@ impl<'a> Runner<'a, '_, '_> {
         outcome
     }
 
+    fn enter(&mut self, parts: &'a Loop, turn: Turn<'a>) {
+        self.scope.push((parts.variable.as_str(), turn.first));
+        if let (Some(name), Some(value)) = (&parts.second, turn.second) {
+            self.scope.push((name.as_str(), value));
+        }
+    }
+
     /// Makes a list item by item, without copying what is already there.
     fn gather(
         &mut self,
         parts: &'a Loop,
         gathered: &Gathered<'a>,
-        items: impl Iterator<Item = Value<'a>>,
+        items: Vec<Turn<'a>>,
     ) -> Outcome<'a> {
         let depth = self.scope.len();
         let mut list = Vec::new();
-        for variable in items {
-            let variable = self.read(variable)?;
-            self.scope.push((parts.variable.as_str(), variable));
+        for mut turn in items {
+            self.cost.spend(1)?;
+            turn.first = self.read(turn.first)?;
+            self.enter(parts, turn);
             let item = self.gather_one(gathered);
             self.scope.truncate(depth);
             list.extend(item?);
         }
+        self.cost.charge(1)?;
         Ok(Value::List(Rc::new(list)))
+    }
+
+    /// Makes a map entry by entry, without copying what is already there.
+    fn insert(
+        &mut self,
+        parts: &'a Loop,
+        inserted: &Inserted<'a>,
+        items: Vec<Turn<'a>>,
+    ) -> Outcome<'a> {
+        let depth = self.scope.len();
+        let mut entries = Entries::default();
+        for turn in items {
+            self.cost.spend(1)?;
+            self.enter(parts, turn);
+            let added = self.insert_one(inserted);
+            self.scope.truncate(depth);
+            if let Some(added) = added? {
+                entries = functions::library::insert(entries, &added, self.cost)?;
+            }
+        }
+        self.cost.charge(1)?;
+        Ok(Value::Map(Rc::new(entries)))
+    }
+
+    fn insert_one(&mut self, inserted: &Inserted<'a>) -> Result<Option<Vec<Value<'a>>>, String> {
+        match inserted.test.map(|test| self.eval(test)).transpose()? {
+            None | Some(Value::Bool(true)) => {
+                let added: Result<Vec<_>, _> =
+                    inserted.added.iter().map(|part| self.eval(part)).collect();
+                self.cost.charge(2)?;
+                added.map(Some)
+            }
+            Some(Value::Bool(false)) => Ok(None),
+            Some(_) => no_such_overload(),
+        }
     }
 
     fn gather_one(&mut self, gathered: &Gathered<'a>) -> Result<Option<Value<'a>>, String> {
         match gathered.test.map(|test| self.eval(test)).transpose()? {
-            None | Some(Value::Bool(true)) => self.eval(gathered.item).map(Some),
+            None | Some(Value::Bool(true)) => {
+                let item = self.eval(gathered.item)?;
+                let list = if gathered.item.is_constant() { 0 } else { charges::LIST };
+                self.cost.charge(2 + list)?;
+                Ok(Some(item))
+            }
             Some(Value::Bool(false)) => Ok(None),
             Some(_) => no_such_overload(),
         }
@@ -205,16 +457,16 @@ impl<'a> Runner<'a, '_, '_> {
     fn round(
         &mut self,
         parts: &'a Loop,
-        variable: Value<'a>,
+        turn: Turn<'a>,
         result: Outcome<'a>,
     ) -> (bool, Outcome<'a>) {
         let depth = self.scope.len();
         let so_far = match result {
             Ok(value) => value,
-            Err(error) => return self.after_failure(parts, variable, error),
+            Err(error) => return self.after_failure(parts, turn, error),
         };
         self.scope.push((RESULT, so_far.clone()));
-        self.scope.push((parts.variable.as_str(), variable));
+        self.enter(parts, turn);
         let goes_on = self.eval(&parts.condition);
         let outcome = match goes_on {
             Ok(Value::Bool(true)) => (true, self.eval(&parts.step)),
@@ -228,7 +480,7 @@ impl<'a> Runner<'a, '_, '_> {
     fn after_failure(
         &mut self,
         parts: &'a Loop,
-        variable: Value<'a>,
+        turn: Turn<'a>,
         error: String,
     ) -> (bool, Outcome<'a>) {
         let Kind::Call { function, args, .. } = &parts.step.kind else {
@@ -241,7 +493,10 @@ impl<'a> Runner<'a, '_, '_> {
         };
         let Some(test) = args.last() else { return (false, Err(error)) };
         let depth = self.scope.len();
-        self.scope.push((parts.variable.as_str(), variable));
+        if self.cost.charge(3).is_err() {
+            return (false, Err(error));
+        }
+        self.enter(parts, turn);
         let verdict = self.eval(test);
         self.scope.truncate(depth);
         match verdict {

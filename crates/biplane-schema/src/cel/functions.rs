@@ -1,5 +1,9 @@
 //! Implements functions and operators.
 
+pub(super) mod library;
+mod list;
+mod printing;
+mod text;
 mod time;
 
 use std::cmp::Ordering;
@@ -11,7 +15,8 @@ use biplane_go::regex::GoRegex;
 
 use super::cost::Cost;
 use super::outcome::{Outcome, index, no_such_overload, show};
-use super::value::Value;
+use super::shape::{ListType, Shape};
+use super::value::{Value, same_identity};
 
 /// The patterns of a program, and those that a run made.
 pub(super) struct Patterns<'a> {
@@ -53,6 +58,9 @@ pub(super) fn call<'a>(
     cost: &mut Cost<'_>,
 ) -> Outcome<'a> {
     let function = function.strip_prefix('.').unwrap_or(function);
+    if let Some(outcome) = library::call(function, args, patterns, cost) {
+        return outcome;
+    }
     match args {
         [only] => {
             if let Value::Text(text) = only {
@@ -108,7 +116,9 @@ fn binary<'a>(
                 return Ok(Value::Bool(false));
             }
             match right {
-                Value::Map(_) | Value::JsonMap(_) => Ok(Value::Bool(right.get(left).is_some())),
+                Value::Map(_) | Value::JsonMap(_) | Value::TypedMap(..) => {
+                    Ok(Value::Bool(right.get(left).is_some()))
+                }
                 _ => no_such_overload(),
             }
         }
@@ -127,7 +137,7 @@ fn order<'a>(
     right: &Value<'a>,
     is: fn(Ordering) -> bool,
 ) -> Outcome<'a> {
-    if matches!(left.type_name(), "null_type" | "list" | "map" | "type") {
+    if matches!(left.type_name(), "null_type" | "list" | "map" | "type") || is_opaque(left) {
         return Err(format!("no such overload: {function}"));
     }
     if let (Value::Double(a), Value::Double(b)) = (left, right)
@@ -136,6 +146,10 @@ fn order<'a>(
         return Err("NaN values cannot be ordered".to_owned());
     }
     left.compare(right).map_or_else(no_such_overload, |order| Ok(Value::Bool(is(order))))
+}
+
+fn is_opaque(value: &Value<'_>) -> bool {
+    matches!(value, Value::Opaque(_) | Value::Optional(_) | Value::Raw(_))
 }
 
 fn test<'a>(
@@ -162,7 +176,7 @@ pub(super) fn overflow() -> String {
     "integer overflow".to_owned()
 }
 
-fn arithmetic<'a>(
+pub(super) fn arithmetic<'a>(
     function: &str,
     left: &Value<'a>,
     right: &Value<'a>,
@@ -214,6 +228,9 @@ fn arithmetic<'a>(
         (Value::Timestamp(_) | Value::Duration(_), _) => time::arithmetic(function, left, right),
         _ => match (left.items(), right.items()) {
             (Some(a), Some(b)) if function == "_+_" => {
+                if let Some(shape) = left.list_shape() {
+                    return merged(left, right, shape, cost);
+                }
                 let length = left.size().unwrap_or_default() + right.size().unwrap_or_default();
                 cost.spend(length as u64)?;
                 Ok(Value::List(Rc::new(a.chain(b).collect())))
@@ -222,6 +239,40 @@ fn arithmetic<'a>(
             _ => Err(format!("no such overload: {function}")),
         },
     }
+}
+
+/// The sum of two lists, of which the first has a schema. A set takes only new items, a map
+/// replaces those with the same keys.
+fn merged<'a>(
+    left: &Value<'a>,
+    right: &Value<'a>,
+    shape: &'a Shape,
+    cost: &mut Cost<'_>,
+) -> Outcome<'a> {
+    let (Some(items), Some(added)) = (left.items(), right.items()) else {
+        return no_such_overload();
+    };
+    let mut all: Vec<Value<'a>> = items.collect();
+    for item in added {
+        cost.spend(1)?;
+        if shape.list == ListType::Atomic {
+            all.push(item);
+            continue;
+        }
+        let identity = item.identity(&shape.list);
+        let mut place = None;
+        for (at, known) in all.iter().enumerate() {
+            if same_identity(&known.identity(&shape.list), &identity, cost)? {
+                place = Some(at);
+                break;
+            }
+        }
+        match place.and_then(|place| all.get_mut(place)) {
+            Some(known) => *known = item,
+            None => all.push(item),
+        }
+    }
+    Ok(Value::Merged(Rc::new(all), shape))
 }
 
 fn by_zero(function: &str) -> String {
@@ -233,13 +284,14 @@ fn knows(left: &Value<'_>, function: &str) -> bool {
     match left {
         Value::Int(_) | Value::Uint(_) => true,
         Value::Double(_) => function != "_%_",
-        Value::Text(_) | Value::Bytes(_) | Value::List(_) | Value::JsonList(_) => function == "_+_",
+        Value::Text(_) | Value::Bytes(_) => function == "_+_",
+        list if list.is_list() => function == "_+_",
         Value::Timestamp(_) | Value::Duration(_) => matches!(function, "_+_" | "_-_"),
         _ => false,
     }
 }
 
-fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
+pub(super) fn convert<'a>(function: &str, value: &Value<'a>) -> Outcome<'a> {
     let fails =
         |to: &str| Err(format!("type conversion error from '{}' to '{to}'", value.type_name()));
     match (function, value) {

@@ -1,7 +1,8 @@
 //! Parses tokens into an expression.
 
-use super::ast::{Expr, Kind, Literal, Loop, RESULT};
+use super::ast::{Expr, IF_PRESENT, Kind, Literal};
 use super::lex::{Token, Word, words};
+use super::macros;
 use super::report::Problem;
 
 /// How deeply expressions may nest.
@@ -36,10 +37,10 @@ const RESERVED: [&str; 18] = [
     "in",
 ];
 
-/// Parses an expression.
-pub(super) fn parse(source: &[char]) -> Result<Expr, Vec<Problem>> {
+/// Parses an expression, with optional values and their macros if `optionals` is set.
+pub(super) fn parse(source: &[char], optionals: bool) -> Result<Expr, Vec<Problem>> {
     let (words, problems) = words(source);
-    let mut parser = Parser { source, words, next: 0, nesting: 0, problems };
+    let mut parser = Parser { source, words, next: 0, nesting: 0, problems, optionals };
     match parser.whole() {
         Ok(expression) if parser.problems.is_empty() => Ok(expression),
         Ok(_) => Err(parser.problems),
@@ -57,6 +58,8 @@ struct Parser<'a> {
     nesting: usize,
     /// Problems that do not stop the parser.
     problems: Vec<Problem>,
+    /// Whether the syntax of optional values is allowed, and quoted names are not.
+    optionals: bool,
 }
 
 type Parsed<T> = Result<T, Problem>;
@@ -217,7 +220,8 @@ impl Parser<'_> {
 
     fn members(&mut self, mut operand: Expr) -> Parsed<Expr> {
         while let Some((symbol, at)) = self.take(&[".", "["]) {
-            if self.take(&["?"]).is_some() {
+            let optional = self.take(&["?"]).is_some();
+            if optional && !self.optionals {
                 let (text, at) = if symbol == "." { (".?", at) } else { ("[?", at) };
                 let text = format!("unsupported syntax '{text}'");
                 return Err(Problem { at, text });
@@ -225,7 +229,10 @@ impl Parser<'_> {
             operand = if symbol == "[" {
                 let index = self.expression()?;
                 self.expect("]", "']'")?;
-                Expr::call(at, "_[_]", vec![operand, index])
+                let function = if optional { "_[?_]" } else { "_[_]" };
+                Expr::call(at, function, vec![operand, index])
+            } else if optional {
+                self.optional_member(operand, at)?
             } else {
                 self.member(operand, at)?
             };
@@ -234,10 +241,25 @@ impl Parser<'_> {
         Ok(operand)
     }
 
+    fn optional_member(&mut self, operand: Expr, at: usize) -> Parsed<Expr> {
+        let word = self.peek();
+        let Token::Name(field) = word.token else {
+            let text =
+                format!("Syntax error: no viable alternative at input '.?{}'", self.text(&word));
+            return Err(Problem { at: word.at, text });
+        };
+        self.next += 1;
+        let field = Expr::new(word.at, Kind::Literal(Literal::Text(field)));
+        Ok(Expr::call(at, "_?._", vec![operand, field]))
+    }
+
     fn member(&mut self, operand: Expr, at: usize) -> Parsed<Expr> {
         let word = self.peek();
         let (field, callable) = match word.token {
             Token::Name(ref name) => (name.clone(), true),
+            Token::Quoted(_) if self.optionals => {
+                return Err(Problem { at: word.at, text: "unsupported syntax: '`'".to_owned() });
+            }
             Token::Quoted(ref name) => (name.clone(), false),
             _ => {
                 let end = if word.token == Token::End { String::new() } else { self.text(&word) };
@@ -285,11 +307,15 @@ impl Parser<'_> {
                 self.expect(")", "")?;
                 return Ok(inner);
             }
-            Token::Symbol("[") => Kind::List(self.items("]", Self::expression)?),
-            Token::Symbol("{") => Kind::Map(self.items("}", |parser| {
+            Token::Symbol("[") => Kind::List(self.items("]", |parser, optional| {
+                let item = parser.expression()?;
+                Ok(if_present(optional, item))
+            })?),
+            Token::Symbol("{") => Kind::Map(self.items("}", |parser, optional| {
                 let key = parser.expression()?;
                 parser.expect(":", "")?;
-                Ok((key, parser.expression()?))
+                let value = parser.expression()?;
+                Ok((key, if_present(optional, value)))
             })?),
             _ => {
                 self.next -= 1;
@@ -302,7 +328,7 @@ impl Parser<'_> {
     fn items<T>(
         &mut self,
         close: &'static str,
-        item: impl Fn(&mut Self) -> Parsed<T>,
+        item: impl Fn(&mut Self, bool) -> Parsed<T>,
     ) -> Parsed<Vec<T>> {
         let mut items = Vec::new();
         // A comma alone is accepted, as if it followed an item.
@@ -314,10 +340,11 @@ impl Parser<'_> {
             if self.take(&[close]).is_some() {
                 return Ok(items);
             }
-            if let Some((_, at)) = self.take(&["?"]) {
+            let optional = self.take(&["?"]);
+            if let Some((_, at)) = optional.filter(|_| !self.optionals) {
                 return Err(Problem { at, text: "unsupported syntax '?'".to_owned() });
             }
-            items.push(item(self)?);
+            items.push(item(self, optional.is_some())?);
             if self.take(&[","]).is_none() {
                 self.expect(close, &format!("{{'{close}', ','}}"))?;
                 return Ok(items);
@@ -335,7 +362,7 @@ impl Parser<'_> {
             return self.call(at, name, None, args);
         }
         if let Some((_, at)) = self.take(&["{"]) {
-            self.items("}", |parser| {
+            self.items("}", |parser, _| {
                 parser.next += 1;
                 parser.expect(":", "")?;
                 parser.expression()
@@ -362,8 +389,9 @@ impl Parser<'_> {
                 };
                 Expr::new(at, Kind::Field { operand, field, test: true })
             }
-            ("all" | "exists" | "exists_one" | "filter", Some(range), 2)
-            | ("map", Some(range), 2 | 3) => unroll(at, &function, range, args)?,
+            (name, Some(target), count) if macros::known(name, count, self.optionals) => {
+                macros::expand(at, &function, target, args)?
+            }
             (_, target, _) => {
                 let target = target.map(Box::new);
                 Expr::new(at, Kind::Call { function, target, args })
@@ -373,52 +401,9 @@ impl Parser<'_> {
     }
 }
 
-/// The loop that a macro expands to.
-fn unroll(at: usize, name: &str, range: Expr, args: Vec<Expr>) -> Parsed<Expr> {
-    let mut args = args.into_iter();
-    let (Some(variable), Some(second), third) = (args.next(), args.next(), args.next()) else {
-        return Err(Problem { at, text: "unexpected number of arguments".to_owned() });
-    };
-    let Kind::Name(variable) = variable.kind else {
-        return Err(Problem { at: variable.at, text: "argument must be a simple name".to_owned() });
-    };
-    let literal = |literal| Expr::new(at, Kind::Literal(literal));
-    let result = || Expr::name(at, RESULT);
-    let call = |function: &str, args| Expr::call(at, function, args);
-    let add = |item| call("_+_", vec![result(), Expr::new(at, Kind::List(vec![item]))]);
-    let only_if = |test, then| call("_?_:_", vec![test, then, result()]);
-    let going_on = |test| call("@not_strictly_false", vec![test]);
-    let (start, condition, step) = match (name, third) {
-        ("all", _) => {
-            let step = call("_&&_", vec![result(), second]);
-            (literal(Literal::Bool(true)), going_on(result()), step)
-        }
-        ("exists", _) => {
-            let step = call("_||_", vec![result(), second]);
-            (literal(Literal::Bool(false)), going_on(call("!_", vec![result()])), step)
-        }
-        ("exists_one", _) => {
-            let more = call("_+_", vec![result(), literal(Literal::Int(1))]);
-            let step = only_if(second, more);
-            (literal(Literal::Int(0)), literal(Literal::Bool(true)), step)
-        }
-        (kind, third) => {
-            let step = match (kind, third) {
-                ("filter", _) => only_if(second, add(Expr::name(at, &variable))),
-                (_, Some(item)) => only_if(second, add(item)),
-                (_, None) => add(second),
-            };
-            (Expr::new(at, Kind::List(Vec::new())), literal(Literal::Bool(true)), step)
-        }
-    };
-    let result = match name {
-        "exists_one" => call("_==_", vec![result(), literal(Literal::Int(1))]),
-        _ => result(),
-    };
-    Ok(Expr::new(
-        at,
-        Kind::Loop(Box::new(Loop { range, variable, start, condition, step, result })),
-    ))
+/// An entry of a literal that may be left out.
+fn if_present(optional: bool, entry: Expr) -> Expr {
+    if optional { Expr::call(entry.at, IF_PRESENT, vec![entry]) } else { entry }
 }
 
 /// Turns a long chain of one operator into a balanced tree.

@@ -221,3 +221,50 @@ fn keys_of_literals_are_equal_by_value() {
         assert_eq!(answer(rule, &object), Ok(true), "{rule}");
     }
 }
+
+/// Costs, types and errors that the Go implementation gave in Kubernetes' environment. The first
+/// line has the schema and the object.
+#[test]
+fn rules_of_schemas_cost_what_they_cost_in_go() {
+    let mut lines = include_str!("kubernetes.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(line).unwrap());
+    let first = lines.next().unwrap();
+    let shape = super::Shape::read(&first["schema"], false);
+    let kind = shape.declared("selfType").unwrap();
+    let mut differ = Vec::new();
+    for line in lines {
+        let rule = line["expr"].as_str().unwrap();
+        let checked = super::parse_as(rule, super::Dialect::Kubernetes)
+            .and_then(|expression| expression.check_with(&[("self", kind.clone())]));
+        let mut cost = Cost::kubernetes(PER_RUN, &|| true);
+        let mut value = None;
+        let (kind, error) = match &checked {
+            Err(error) => (String::new(), format!("compile: {error}")),
+            Ok(program) => match program.literal_fault() {
+                Some(fault) => (program.result().to_string(), format!("program: {fault}")),
+                None => {
+                    let variables = [("self", shape.value(&first["object"]))];
+                    let outcome = program.evaluate_within(&variables, &mut cost);
+                    if let Ok(Value::Bool(bool)) = &outcome {
+                        value = Some(bool.to_string());
+                    }
+                    let error = outcome.err().map(|error| format!("eval: {error}"));
+                    (program.result().to_string(), error.unwrap_or_default())
+                }
+            },
+        };
+        let real = |name: &str| line[name].as_str().unwrap_or_default();
+        let compile = |text: &str| text.starts_with("compile: ");
+        let same_error = error == real("error") || (compile(&error) && compile(real("error")));
+        let same_type = compile(&error) || kind == real("type");
+        let same_value = line["value"].as_str().is_none_or(|real| value.as_deref() == Some(real));
+        let same_cost = cost.charged() == line["cost"].as_u64().unwrap();
+        if !same_error || !same_type || !same_value || !same_cost {
+            let charged = cost.charged();
+            differ
+                .push(format!("{rule}\n  ours {kind} {value:?} {charged} {error}\n  real {line}"));
+        }
+    }
+    assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));
+}

@@ -1,6 +1,25 @@
 //! Types of expressions.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
+
+/// An object with known fields. Two such types are the same if they have the same name.
+#[derive(Debug)]
+pub struct ObjectType {
+    /// The name, which tells where in a schema the type stands.
+    pub name: String,
+    /// The fields, under the names that expressions use.
+    pub fields: BTreeMap<String, Type>,
+}
+
+impl PartialEq for ObjectType {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ObjectType {}
 
 /// The type of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +54,12 @@ pub enum Type {
     Map(Box<Type>, Box<Type>),
     /// A type as a value.
     Name(Box<Type>),
+    /// A value that may be absent.
+    Optional(Box<Type>),
+    /// An object with known fields.
+    Object(Arc<ObjectType>),
+    /// A type of Kubernetes' libraries, such as `kubernetes.Quantity`.
+    Opaque(&'static str),
     /// A type variable.
     Open(usize),
 }
@@ -52,6 +77,9 @@ impl Type {
         if let Some(of) = inner("type") {
             return Self::Name(Box::new(Self::read(of)));
         }
+        if let Some(of) = inner("optional") {
+            return Self::Optional(Box::new(Self::read(of)));
+        }
         match text {
             "bool" => Self::Bool,
             "int" => Self::Int,
@@ -62,6 +90,12 @@ impl Type {
             "null" => Self::Null,
             "timestamp" => Self::Timestamp,
             "duration" => Self::Duration,
+            "url" => Self::Opaque("kubernetes.URL"),
+            "quantity" => Self::Opaque("kubernetes.Quantity"),
+            "ip" => Self::Opaque("net.IP"),
+            "cidr" => Self::Opaque("net.CIDR"),
+            "semver" => Self::Opaque("kubernetes.Semver"),
+            "format" => Self::Opaque("kubernetes.NamedFormat"),
             "A" => Self::Open(0),
             "B" => Self::Open(1),
             _ => Self::Dyn,
@@ -76,7 +110,7 @@ impl Type {
     pub(super) fn count_open(&self) -> usize {
         match self {
             Self::Open(number) => number + 1,
-            Self::List(item) | Self::Name(item) => item.count_open(),
+            Self::List(item) | Self::Name(item) | Self::Optional(item) => item.count_open(),
             Self::Map(key, value) => key.count_open().max(value.count_open()),
             _ => 0,
         }
@@ -88,6 +122,7 @@ impl Type {
             Self::List(item) => Self::List(Box::new(change(item))),
             Self::Map(key, value) => Self::Map(Box::new(change(key)), Box::new(change(value))),
             Self::Name(of) => Self::Name(Box::new(change(of))),
+            Self::Optional(of) => Self::Optional(Box::new(change(of))),
             other => other.clone(),
         }
     }
@@ -112,6 +147,9 @@ impl fmt::Display for Type {
             Self::List(item) => return write!(f, "list({item})"),
             Self::Map(key, value) => return write!(f, "map({key}, {value})"),
             Self::Name(of) => return write!(f, "type({of})"),
+            Self::Optional(of) => return write!(f, "optional_type({of})"),
+            Self::Object(object) => &object.name,
+            Self::Opaque(name) => name,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Values at run time.
 
+mod typed;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -9,6 +11,8 @@ use biplane_model::Value as Json;
 
 use super::ast::Literal;
 use super::cost::Cost;
+use super::opaque::Opaque;
+use super::shape::{ListType, Shape, escape, unescape};
 
 /// A value. JSON that is passed to a program is borrowed, not copied.
 #[derive(Clone, Debug)]
@@ -41,6 +45,20 @@ pub enum Value<'a> {
     Map(Rc<Entries<'a>>),
     /// A map that was passed to the program.
     JsonMap(&'a JsonMap<String, Json>),
+    /// A list with a schema.
+    TypedList(&'a [Json], &'a Shape),
+    /// A list that was made from one with a schema, and follows it.
+    Merged(Rc<Vec<Value<'a>>>, &'a Shape),
+    /// An object or a map with a schema.
+    TypedMap(&'a JsonMap<String, Json>, &'a Shape),
+    /// Data without a schema, which can only be compared.
+    Raw(&'a Json),
+    /// A value that may be absent.
+    Optional(Option<Rc<Value<'a>>>),
+    /// A value of Kubernetes' libraries.
+    Opaque(Rc<Opaque>),
+    /// Data that does not fit its schema. Using it fails.
+    Failed(Rc<str>),
 }
 
 /// The entries of a map, in the order of the program.
@@ -74,6 +92,16 @@ impl<'a> Entries<'a> {
             None => self.odd = true,
         }
         self.list.push((key, value));
+    }
+
+    /// The number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The value of a key.
+    pub(super) fn get(&self, key: &Value<'_>) -> Option<Value<'a>> {
+        self.place(key).and_then(|place| self.list.get(place)).map(|(_, value)| value.clone())
     }
 
     fn place(&self, key: &Value<'_>) -> Option<usize> {
@@ -133,8 +161,12 @@ impl<'a> Value<'a> {
             Self::Type(_) => "type",
             Self::Timestamp(_) => "google.protobuf.Timestamp",
             Self::Duration(_) => "google.protobuf.Duration",
-            Self::List(_) | Self::JsonList(_) => "list",
-            Self::Map(_) | Self::JsonMap(_) => "map",
+            Self::List(_) | Self::JsonList(_) | Self::TypedList(..) | Self::Merged(..) => "list",
+            Self::Map(_) | Self::JsonMap(_) | Self::TypedMap(..) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Opaque(opaque) => opaque.type_name(),
+            Self::Raw(_) => "unknown",
+            Self::Failed(_) => "error",
         }
     }
 
@@ -151,14 +183,19 @@ impl<'a> Value<'a> {
             Self::Type(_) => "*types.Type",
             Self::Timestamp(_) => "types.Timestamp",
             Self::Duration(_) => "types.Duration",
-            Self::List(_) | Self::JsonList(_) => "traits.Lister",
-            Self::Map(_) | Self::JsonMap(_) => "traits.Mapper",
+            Self::List(_) | Self::JsonList(_) | Self::TypedList(..) | Self::Merged(..) => {
+                "traits.Lister"
+            }
+            Self::Map(_) | Self::JsonMap(_) | Self::TypedMap(..) => "traits.Mapper",
+            Self::Optional(_) => "*types.Optional",
+            Self::Opaque(_) | Self::Raw(_) => "ref.Val",
+            Self::Failed(_) => "*types.Err",
         }
     }
 
     /// Whether it is a list.
     pub(super) fn is_list(&self) -> bool {
-        matches!(self, Self::List(_) | Self::JsonList(_))
+        matches!(self, Self::List(_) | Self::JsonList(_) | Self::TypedList(..) | Self::Merged(..))
     }
 
     /// An item of a list.
@@ -166,6 +203,11 @@ impl<'a> Value<'a> {
         match self {
             Self::List(items) => items.get(place).cloned(),
             Self::JsonList(items) => items.get(place).map(Value::from),
+            Self::TypedList(items, shape) => {
+                let inner = shape.items.as_deref()?;
+                items.get(place).map(|item| inner.value(item))
+            }
+            Self::Merged(items, _) => items.get(place).cloned(),
             _ => None,
         }
     }
@@ -183,6 +225,14 @@ impl<'a> Value<'a> {
             Self::JsonMap(map) => {
                 Some(map.keys().map(|key| Value::Text(key.as_str().into())).collect())
             }
+            Self::TypedMap(map, shape) => {
+                let known = map.keys().filter(|key| shape.field(key).is_some());
+                let name = |key: &String| match shape.properties {
+                    Some(_) => escape(key).unwrap_or_else(|| key.clone()),
+                    None => key.clone(),
+                };
+                Some(known.map(|key| Value::Text(name(key).into())).collect())
+            }
             _ => None,
         }
     }
@@ -195,7 +245,10 @@ impl<'a> Value<'a> {
             Self::List(items) => items.len(),
             Self::JsonList(items) => items.len(),
             Self::Map(map) => map.list.len(),
-            Self::JsonMap(map) => map.len(),
+            Self::JsonMap(map) | Self::TypedMap(map, _) => map.len(),
+            Self::TypedList(items, _) => items.len(),
+            Self::Merged(items, _) => items.len(),
+            Self::Opaque(opaque) => return opaque.size(),
             _ => return None,
         })
     }
@@ -204,9 +257,16 @@ impl<'a> Value<'a> {
     pub(super) fn get(&self, key: &Value<'_>) -> Option<Value<'a>> {
         match (self, key) {
             (Self::JsonMap(map), Value::Text(key)) => map.get(key.as_ref()).map(Value::from),
-            (Self::Map(map), key) => {
-                map.place(key).and_then(|place| map.list.get(place)).map(|(_, v)| v.clone())
-            }
+            (Self::TypedMap(map, shape), Value::Text(key)) => match &shape.properties {
+                Some(fields) => {
+                    // A field that is null is absent.
+                    let name = unescape(key)?;
+                    let field = map.get(&name).filter(|field| !field.is_null())?;
+                    Some(fields.get(&name)?.value(field))
+                }
+                None => Some(shape.additional.as_deref()?.value(map.get(key.as_ref())?)),
+            },
+            (Self::Map(map), key) => map.get(key),
             _ => None,
         }
     }
@@ -215,9 +275,20 @@ impl<'a> Value<'a> {
     /// type.
     pub(super) fn equals(&self, other: &Value<'_>, cost: &mut Cost<'_>) -> Result<bool, String> {
         cost.spend(1)?;
+        if let Value::Failed(reason) = self {
+            return Err(reason.to_string());
+        }
+        if let Value::Failed(reason) = other {
+            return Err(reason.to_string());
+        }
         if self.is_list() && other.is_list() {
             if self.size() != other.size() {
                 return Ok(false);
+            }
+            if let Some(list) = self.list_type()
+                && *list != ListType::Atomic
+            {
+                return self.same_items(other, list, cost);
             }
             for place in 0.. {
                 let (Some(a), Some(b)) = (self.item(place), other.item(place)) else { break };
@@ -231,8 +302,23 @@ impl<'a> Value<'a> {
             if self.size() != other.size() {
                 return Ok(false);
             }
+            if let (Value::TypedMap(a, shape), Value::TypedMap(b, _)) = (self, other) {
+                // Fields without a schema are compared as data, if both have them.
+                let unknown = a.iter().filter(|(name, _)| shape.field(name).is_none());
+                if unknown.into_iter().any(|(name, value)| b.get(name).is_some_and(|b| b != value))
+                {
+                    return Ok(false);
+                }
+            }
             for key in keys {
                 let (Some(a), Some(b)) = (self.get(&key), other.get(&key)) else {
+                    // A null field is as absent as one that is not there.
+                    if matches!(self, Value::TypedMap(..))
+                        && self.get(&key).is_none()
+                        && other.get(&key).is_none()
+                    {
+                        continue;
+                    }
                     return Ok(false);
                 };
                 if !a.equals(&b, cost)? {
@@ -244,7 +330,70 @@ impl<'a> Value<'a> {
         if let (Value::Text(a), Value::Text(b)) = (self, other) {
             cost.spend_text(a.len().min(b.len()))?;
         }
+        if let (Value::Optional(a), Value::Optional(b)) = (self, other) {
+            return match (a, b) {
+                (Some(a), Some(b)) => a.equals(b, cost),
+                (a, b) => Ok(a.is_none() && b.is_none()),
+            };
+        }
         Ok(self.same(other))
+    }
+
+    /// How the items of a list are told apart, if it has a schema.
+    pub(super) fn list_type(&self) -> Option<&'a ListType> {
+        match self {
+            Self::TypedList(_, shape) | Self::Merged(_, shape) => Some(&shape.list),
+            _ => None,
+        }
+    }
+
+    /// The schema of a list.
+    pub(super) fn list_shape(&self) -> Option<&'a Shape> {
+        match self {
+            Self::TypedList(_, shape) | Self::Merged(_, shape) => Some(shape),
+            _ => None,
+        }
+    }
+
+    /// What tells an item from others of its list.
+    pub(super) fn identity(&self, list: &ListType) -> Vec<Option<Value<'a>>> {
+        match list {
+            ListType::Map(keys) => {
+                let key = |key: &String| Value::Text(escape(key).unwrap_or_default().into());
+                keys.iter().map(|name| self.get(&key(name))).collect()
+            }
+            _ => vec![Some(self.clone())],
+        }
+    }
+
+    /// Whether two lists of the same length hold the same items in any order.
+    fn same_items(
+        &self,
+        other: &Value<'_>,
+        list: &ListType,
+        cost: &mut Cost<'_>,
+    ) -> Result<bool, String> {
+        let (Some(own), Some(others)) = (self.items(), other.items()) else { return Ok(false) };
+        let own: Vec<_> = own.map(|item| (item.identity(list), item)).collect();
+        for item in others {
+            let wanted = item.identity(list);
+            let mut found = None;
+            for (identity, candidate) in &own {
+                cost.spend(1)?;
+                if same_identity(identity, &wanted, cost)? {
+                    found = Some(candidate);
+                }
+            }
+            match found {
+                None => return Ok(false),
+                Some(found) => {
+                    if matches!(list, ListType::Map(_)) && !found.equals(&item, cost)? {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Equality of values that are neither lists nor maps.
@@ -252,6 +401,8 @@ impl<'a> Value<'a> {
         match (self, other) {
             (Value::Null, Value::Null) => true,
             (Value::Type(a), Value::Type(b)) => a == b,
+            (Value::Opaque(a), Value::Opaque(b)) => a.equals(b),
+            (Value::Raw(a), Value::Raw(b)) => a == b,
             _ => self.compare(other) == Some(Ordering::Equal),
         }
     }
@@ -291,6 +442,24 @@ impl<'a> Value<'a> {
             _ => None,
         }
     }
+}
+
+/// Whether two items have the same identity.
+pub(super) fn same_identity(
+    a: &[Option<Value<'_>>],
+    b: &[Option<Value<'_>>],
+    cost: &mut Cost<'_>,
+) -> Result<bool, String> {
+    for (a, b) in a.iter().zip(b) {
+        let same = match (a, b) {
+            (Some(a), Some(b)) => a.equals(b, cost)?,
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Compares a double with an integer. Large integers are not rounded first.

@@ -69,6 +69,8 @@ pub struct FieldError {
     pub value: Value,
     /// What a valid value would be.
     pub detail: String,
+    /// Whether the message leaves the value out.
+    pub hides_value: bool,
 }
 
 impl FieldError {
@@ -79,7 +81,23 @@ impl FieldError {
         value: impl Into<Value>,
         detail: impl Into<String>,
     ) -> Self {
-        Self { problem, field: field.into(), value: value.into(), detail: detail.into() }
+        Self {
+            problem,
+            field: field.into(),
+            value: value.into(),
+            detail: detail.into(),
+            hides_value: false,
+        }
+    }
+
+    /// Creates a problem that does not show its value, which is an object or a list.
+    pub fn without_value(
+        problem: Problem,
+        field: impl Into<String>,
+        detail: impl Into<String>,
+    ) -> Self {
+        let value = Value::Object(serde_json::Map::new());
+        Self { hides_value: true, ..Self::new(problem, field, value, detail) }
     }
 
     /// The message without the field.
@@ -87,6 +105,7 @@ impl FieldError {
         let title = self.problem.title();
         let mut body = match self.problem {
             Problem::Required | Problem::TooLong | Problem::Forbidden => title.to_owned(),
+            _ if self.hides_value => title.to_owned(),
             _ => format!("{title}: {}", shown(&self.value)),
         };
         if !self.detail.is_empty() {

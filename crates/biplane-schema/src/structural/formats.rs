@@ -72,7 +72,12 @@ impl Format {
             "hexcolor" => matches(&HEX_COLOR),
             "ssn" => matches(&SSN),
             "bsonobjectid" => matches(&OBJECT_ID),
-            "byte" => STANDARD.decode(text).is_ok(),
+            "byte" => !text.is_empty() && STANDARD.decode(text).is_ok(),
+            "isbn10" => is_isbn10(text),
+            "isbn13" => is_isbn13(text),
+            "isbn" => is_isbn10(text) || is_isbn13(text),
+            "creditcard" => is_credit_card(text),
+            "rgbcolor" => matches(&RGB_COLOR),
             "date" => matches(&DATE) && text.parse::<jiff::civil::Date>().is_ok(),
             "datetime" => is_date_time(text),
             "duration" => is_duration(text),
@@ -102,6 +107,8 @@ patterns! {
     UUID5 = "(?i-u)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$";
     MAC = "(?i-u)^([0-9a-f]{2}[:-]){5}([0-9a-f]{2}[:-]){0,2}[0-9a-f]{2}$";
     HEX_COLOR = "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$";
+    RGB_COLOR = "^rgb\\(\\s*(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])\\s*,\\s*(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])\\s*,\\s*(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])\\s*\\)$";
+    CARD = "^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|(222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35[0-9]{3})[0-9]{11}|6[27][0-9]{14})$";
     SSN = "^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$";
     OBJECT_ID = "^[0-9a-fA-F]{24}$";
     DATE = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$";
@@ -109,16 +116,51 @@ patterns! {
     GO_DURATION = "^[-+]?(0|([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$";
     WORDY_DURATION = "^[0-9]+\\s*[A-Za-zµ]+";
     LABEL = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
-    HOST_LABEL = "^[a-zA-Z0-9\\p{S}\\p{L}]([a-zA-Z0-9\\p{S}\\p{L}-]*[a-zA-Z0-9\\p{S}\\p{L}])?$";
-    TOP_LEVEL = "^[a-zA-Z\\p{L}]{2,63}$";
+    HOST = "^[a-zA-Z0-9\\p{S}\\p{L}]((-?[a-zA-Z0-9\\p{S}\\p{L}]{0,62})?)$";
+    HOST_WITH_DOMAIN = "^([a-zA-Z0-9\\p{S}\\p{L}](([a-zA-Z0-9\\p{S}\\p{L}-]{0,61}[a-zA-Z0-9\\p{S}\\p{L}])?)(\\.)){1,}([a-zA-Z\\p{L}]){2,63}$";
+}
+
+/// The digits of an ISBN, without what may stand between them.
+fn isbn_digits(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, ' ' | '-')).collect()
+}
+
+fn is_isbn10(text: &str) -> bool {
+    let digits = isbn_digits(text);
+    let values = digits.chars().enumerate().map(|(place, c)| match c {
+        'X' if place == 9 => Some(10),
+        c => c.to_digit(10),
+    });
+    let sum = values.zip(1..).try_fold(0, |sum, (value, weight)| Some(sum + value? * weight));
+    digits.len() == 10 && sum.is_some_and(|sum| sum % 11 == 0)
+}
+
+fn is_isbn13(text: &str) -> bool {
+    let digits = isbn_digits(text);
+    let weights = [1, 3].into_iter().cycle();
+    let values = digits.chars().map(|c| c.to_digit(10)).zip(weights);
+    let sum = values.into_iter().try_fold(0, |sum, (value, weight)| Some(sum + value? * weight));
+    digits.len() == 13 && sum.is_some_and(|sum| sum % 10 == 0)
+}
+
+/// Whether the digits are those of a credit card, with their check digit.
+fn is_credit_card(text: &str) -> bool {
+    let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+    let doubled =
+        digits.chars().rev().filter_map(|c| c.to_digit(10)).zip([false, true].into_iter().cycle());
+    let sum: u32 = doubled
+        .map(|(digit, double)| match (digit * 2, double) {
+            (_, false) => digit,
+            (twice, true) if twice > 9 => twice - 9,
+            (twice, true) => twice,
+        })
+        .sum();
+    CARD.is_match(&digits) && sum % 10 == 0
 }
 
 fn is_hostname(text: &str) -> bool {
-    let labels: Vec<&str> = text.split('.').collect();
-    let fits = |label: &&str| label.len() <= 63 && HOST_LABEL.is_match(label);
-    text.len() <= 255
-        && labels.iter().all(fits)
-        && (labels.len() == 1 || labels.last().is_some_and(|top| TOP_LEVEL.is_match(top)))
+    let fits = HOST.is_match(text) || HOST_WITH_DOMAIN.is_match(text);
+    fits && text.len() <= 255 && text.split('.').all(|label| label.len() <= 63)
 }
 
 fn is_cidr(text: &str) -> bool {

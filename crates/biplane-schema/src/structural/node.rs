@@ -42,6 +42,8 @@ impl Additional {
 pub(super) struct Node {
     /// Empty for any type. Two types for `x-kubernetes-int-or-string`.
     pub types: Vec<&'static str>,
+    /// The type that the schema names, if JSON does not have it.
+    pub odd_type: Option<String>,
     pub nullable: bool,
     pub default: Option<Value>,
     pub properties: BTreeMap<String, Node>,
@@ -50,6 +52,7 @@ pub(super) struct Node {
     pub required: Vec<String>,
     pub allowed: Vec<Value>,
     pub format: Option<Format>,
+    pub is_int32: bool,
     pub pattern: Option<Pattern>,
     pub minimum: Option<f64>,
     pub exclusive_minimum: bool,
@@ -72,22 +75,37 @@ pub(super) struct Node {
     pub embedded: bool,
 }
 
+/// Stands for a type that JSON does not have.
+const NO_TYPE: &str = "unknown";
+
 const TYPES: [&str; 6] = ["object", "array", "string", "integer", "number", "boolean"];
+
+/// What the parts of a schema share while they are read.
+struct Room {
+    /// What is left for patterns.
+    patterns: Cell<usize>,
+    /// Whether a type that JSON does not have is kept, as one that nothing fits.
+    lenient: bool,
+}
 
 struct Reader<'a> {
     map: &'a Map<String, Value>,
     path: &'a str,
-    /// What is left for patterns.
-    room: &'a Cell<usize>,
+    room: &'a Room,
 }
 
 impl Node {
     /// Parses a whole schema.
     pub(super) fn root(schema: &Value, path: &str) -> Result<Self, SchemaError> {
-        Self::parse(schema, path, &Cell::new(pattern::ROOM))
+        Self::parse(schema, path, &Room { patterns: Cell::new(pattern::ROOM), lenient: false })
     }
 
-    fn parse(schema: &Value, path: &str, room: &Cell<usize>) -> Result<Self, SchemaError> {
+    /// Parses a whole schema, and keeps types that JSON does not have.
+    pub(super) fn lenient_root(schema: &Value, path: &str) -> Result<Self, SchemaError> {
+        Self::parse(schema, path, &Room { patterns: Cell::new(pattern::ROOM), lenient: true })
+    }
+
+    fn parse(schema: &Value, path: &str, room: &Room) -> Result<Self, SchemaError> {
         let wrong = |what: &'static str| SchemaError::new(path, what);
         let map = schema.as_object().ok_or_else(|| wrong("must be an object"))?;
         let read = Reader { map, path, room };
@@ -97,8 +115,13 @@ impl Node {
             "" => Vec::new(),
             name => {
                 let known = TYPES.into_iter().find(|t| *t == name);
+                let known = known.or(room.lenient.then_some(NO_TYPE));
                 vec![known.ok_or_else(|| wrong("type is not one that JSON has"))?]
             }
+        };
+        let odd_type = match types.as_slice() {
+            [NO_TYPE] => map.get("type").and_then(Value::as_str).map(str::to_owned),
+            _ => None,
         };
         let list = match map.get("x-kubernetes-list-type").and_then(Value::as_str) {
             Some("set") => ListKind::Set,
@@ -125,7 +148,10 @@ impl Node {
         let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
         let pattern = map.get("pattern").and_then(Value::as_str).filter(|p| !p.is_empty());
         Ok(Self {
-            format: Format::known(format, &types),
+            // Servers before 1.36 did not know formats of numbers, and tools have their words.
+            format: Format::known(format, &types)
+                .filter(|_| !room.lenient || matches!(types.as_slice(), [] | ["string"])),
+            is_int32: format == "int32" && types == ["integer"],
             nullable: read.flag("nullable"),
             default: map.get("default").filter(|d| !d.is_null()).cloned(),
             properties,
@@ -133,7 +159,7 @@ impl Node {
             items: read.node("items")?.map(Box::new),
             required: read.texts("required")?,
             allowed: read.list("enum")?.to_vec(),
-            pattern: pattern.map(|pattern| Pattern::parse(pattern, room)),
+            pattern: pattern.map(|pattern| Pattern::parse(pattern, &room.patterns)),
             minimum: read.number("minimum"),
             exclusive_minimum: read.flag("exclusiveMinimum"),
             maximum: read.number("maximum"),
@@ -154,7 +180,13 @@ impl Node {
             preserve_unknown: read.flag("x-kubernetes-preserve-unknown-fields"),
             embedded: read.flag("x-kubernetes-embedded-resource"),
             types,
+            odd_type,
         })
+    }
+
+    /// The types as errors name them.
+    pub(super) fn type_names(&self) -> String {
+        self.odd_type.clone().unwrap_or_else(|| self.types.join(","))
     }
 }
 

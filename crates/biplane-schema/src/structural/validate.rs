@@ -92,7 +92,7 @@ fn check_new(value: &Value, node: &Node, place: Place<'_>) -> Findings {
     let mut out = Findings::default();
     if value.is_null() {
         if !node.types.is_empty() && !node.nullable {
-            out.errors.push(place.wrong_type(&node.types.join(","), "null"));
+            out.errors.push(place.wrong_type(&node.type_names(), "null"));
         }
         check_enum(value, node, place, &mut out);
         return out;
@@ -147,9 +147,9 @@ fn check_new(value: &Value, node: &Node, place: Place<'_>) -> Findings {
 }
 
 fn check_enum(value: &Value, node: &Node, place: Place<'_>, out: &mut Findings) {
-    if node.allowed.is_empty()
-        || node.allowed.iter().any(|allowed| crate::value::equal(allowed, value))
-    {
+    // A null among the allowed values allows nothing, not even null.
+    let same = |allowed: &Value| !allowed.is_null() && crate::value::equal(allowed, value);
+    if node.allowed.is_empty() || node.allowed.iter().any(same) {
         return;
     }
     let values: Vec<String> = node

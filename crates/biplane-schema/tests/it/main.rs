@@ -1,3 +1,4 @@
 //! Integration tests of the API server's rules.
 
 mod damaged_merges;
+mod verdicts;

@@ -20,9 +20,7 @@ const SAME: &[&str] = &[
     "project push",
     "project run",
     "project stop",
-    "resource",
     "resource trace",
-    "resource validate",
     "xpkg",
     "xpkg batch",
     "xpkg build",
@@ -46,10 +44,6 @@ const OTHERS: &[(&[&str], &str)] = &[
     (
         &["beta trace", "trace"],
         "`crossplane resource trace`, or `crossplane beta trace` before v2.3",
-    ),
-    (
-        &["beta validate", "validate"],
-        "`crossplane resource validate`, or `crossplane beta validate` before v2.3",
     ),
     (&["beta upgrade", "beta upgrade check"], "`crossplane beta upgrade check` of v1.20"),
     (
@@ -119,10 +113,7 @@ mod tests {
                 std::iter::once(&"biplane").chain(line).map(OsString::from).collect();
             words(&line).join(" ")
         };
-        assert_eq!(
-            words(&["--config", "x", "beta", "--verbose", "validate", "a"]),
-            "beta validate a"
-        );
+        assert_eq!(words(&["--config", "x", "beta", "--verbose", "trace", "a"]), "beta trace a");
         assert_eq!(words(&["--config=x", "--verbose=1", "xr", "-o", "patch"]), "xr");
         assert_eq!(words(&[]), "");
     }

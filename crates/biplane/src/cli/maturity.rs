@@ -12,8 +12,12 @@ enum Level {
 }
 
 /// Groups of commands that are not stable. The level applies to everything below a group.
-const LEVELS: &[(&str, Level)] =
-    &[("composition convert", Level::Beta), ("convert", Level::Beta), ("operation", Level::Alpha)];
+const LEVELS: &[(&str, Level)] = &[
+    ("composition convert", Level::Beta),
+    ("convert", Level::Beta),
+    ("operation", Level::Alpha),
+    ("resource", Level::Beta),
+];
 
 /// Marks every command with its level, and hides the commands that the configuration hides. A
 /// hidden command still runs.

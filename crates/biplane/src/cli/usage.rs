@@ -78,6 +78,11 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
 
 /// Upstream's word for the type of a flag.
 fn wanted(command: &clap::Command, flag: &str) -> &'static str {
+    match flag {
+        "--cache-dir" => return "string",
+        "--output" => return "output",
+        _ => {}
+    }
     let long = flag.trim_start_matches('-');
     let argument = command.get_arguments().find(|argument| argument.get_long() == Some(long));
     let names = argument.and_then(clap::Arg::get_value_names).unwrap_or_default();

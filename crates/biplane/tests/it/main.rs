@@ -37,6 +37,7 @@ mod usage;
 mod v1;
 mod v1_documented_example;
 mod v1_modes;
+mod validate;
 mod warm_functions;
 mod watch;
 mod write_a_function;

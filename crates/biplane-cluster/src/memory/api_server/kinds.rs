@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use biplane_model::{Gvk, Object, Value};
 use biplane_schema::crd;
+use biplane_schema::custom_resource::CustomResource;
 use biplane_schema::merge::{At, TypeRef, Versions};
 use biplane_schema::structural::{FieldError, Schema, SchemaError};
 
@@ -33,7 +34,7 @@ pub enum RegisterError {
 /// A kind in one version.
 #[derive(Debug)]
 struct Version {
-    schema: Option<Schema>,
+    checks: Option<CustomResource>,
     type_ref: TypeRef,
     status: bool,
 }
@@ -111,13 +112,13 @@ impl Kinds {
         for version in versions.ok_or_else(incomplete)? {
             let name = version.get("name").and_then(Value::as_str).ok_or_else(incomplete)?;
             let schema = version.get("schema").and_then(|s| s.get("openAPIV3Schema"));
-            let compiled = schema.map(Schema::parse).transpose().map_err(|source| {
+            let compiled = schema.map(CustomResource::read).transpose().map_err(|source| {
                 let (crd, version) = (crd.name().to_owned(), name.to_owned());
                 RegisterError::Schema { name: crd, version, source }
             })?;
             let status = version.get("subresources").and_then(|s| s.get("status")).is_some();
             let type_ref = schema.map_or_else(TypeRef::of_unknown_resource, TypeRef::of_resource);
-            known.insert(name.to_owned(), Version { schema: compiled, type_ref, status });
+            known.insert(name.to_owned(), Version { checks: compiled, type_ref, status });
             if version.get("storage").and_then(Value::as_bool) == Some(true) {
                 storage = Some(name.to_owned());
             }
@@ -208,7 +209,7 @@ impl Kinds {
             None => (guessed_plural(&gvk.kind), in_namespace, true, true),
         };
         let type_ref = TypeRef::of_unknown_resource();
-        let version = Version { schema: None, type_ref, status };
+        let version = Version { checks: None, type_ref, status };
         let definition = Definition {
             plural: plural.clone(),
             namespaced,
@@ -244,8 +245,12 @@ impl Kind {
         self.definition.as_ref()?.versions.get(version)
     }
 
+    fn checks(&self) -> Option<&CustomResource> {
+        self.version(&self.gvk.version)?.checks.as_ref()
+    }
+
     fn schema(&self) -> Option<&Schema> {
-        self.version(&self.gvk.version)?.schema.as_ref()
+        self.checks().map(|checks| &checks.schema)
     }
 
     /// `plural.group`, or `plural` for the core group.
@@ -283,12 +288,12 @@ impl Kind {
         if self.is_definition() {
             return crd::validate(object);
         }
-        self.schema().map(|schema| schema.validate(object, old)).unwrap_or_default()
+        self.checks().map(|checks| checks.validate(object, old)).unwrap_or_default()
     }
 
     pub(super) fn validate_status(&self, object: &Object, old: &Object) -> Vec<FieldError> {
-        let schema = self.schema();
-        schema.map(|schema| schema.validate_status(object, Some(old))).unwrap_or_default()
+        let checks = self.checks();
+        checks.map(|checks| checks.validate_status(object, Some(old))).unwrap_or_default()
     }
 }
 

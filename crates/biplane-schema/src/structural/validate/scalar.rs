@@ -20,8 +20,19 @@ fn kind_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
+/// The largest integer up to which doubles hold all of them.
+const LARGEST: f64 = 9_007_199_254_740_991.0;
+
+/// Whether a double counts as an integer. A relative difference of a billionth is forgiven.
 fn is_whole(value: &Value) -> bool {
-    value.as_f64().is_some_and(|float| float.is_finite() && float.fract() == 0.0)
+    let Some(float) = value.as_f64().filter(|float| float.abs() <= LARGEST) else { return false };
+    let near = float.trunc();
+    if float.fract() == 0.0 {
+        return true;
+    }
+    let difference = (float - near).abs();
+    // Go compares a negative number with what is left of it as an unsigned one.
+    near > 0.0 && difference / (float.abs() + near.abs()) < 1e-9
 }
 
 pub(super) fn check_type(value: &Value, node: &Node, place: Place<'_>) -> Option<FieldError> {
@@ -40,7 +51,7 @@ pub(super) fn check_type(value: &Value, node: &Node, place: Place<'_>) -> Option
             return None;
         }
     }
-    (!fits).then(|| place.wrong_type(&node.types.join(","), kind))
+    (!fits).then(|| place.wrong_type(&node.type_names(), kind))
 }
 
 /// Reports the first of length and pattern that is violated.
@@ -77,9 +88,14 @@ pub(super) fn check_number(
     let format = node.format.as_ref().map(|format| format.name.as_str());
     if node.types == ["integer"] {
         let fits = match number.as_i64() {
-            Some(int) => format != Some("int32") || i32::try_from(int).is_ok(),
-            None => float.fract() == 0.0 && float.abs() < 9.2e18,
+            Some(int) => !node.is_int32 || i32::try_from(int).is_ok(),
+            None => {
+                float.fract() == 0.0
+                    && float.abs() < 9.2e18
+                    && (!node.is_int32 || i32::try_from(float as i64).is_ok())
+            }
         };
+        let format = format.or(node.is_int32.then_some("int32"));
         if !fits {
             let kind = match format {
                 Some(format) => format!("integer with format {format}"),
