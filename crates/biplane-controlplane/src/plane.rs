@@ -1,6 +1,7 @@
 //! The control plane: wires cluster, functions and controllers, and runs them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use biplane_cluster::{Change, Cluster, Events, Quiet, Recorder, Skipping};
 use biplane_engine::requirements::ClusterRequirements;
@@ -9,15 +10,19 @@ use biplane_function::metrics::Metrics;
 use biplane_model::Gvk;
 use biplane_runner::FunctionRunner;
 
-use crate::composite::{Composites, Settings};
+use crate::composite::{Composites, Perform, Settings};
 use crate::controller::{Controller, Watch};
 use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
 use crate::metrics::PlaneMetrics;
+use crate::queue::Key;
 use crate::registry::{Registry, StartError};
 use crate::seen::Noting;
 use crate::timeline::{JumpingClock, Timeline};
+
+/// What the names of the controllers of composite resources begin with.
+const COMPOSITE: &str = "composite/";
 
 /// How a control plane runs.
 #[derive(Clone)]
@@ -30,6 +35,8 @@ pub struct Options {
     pub functions: functions::Options,
     /// Runs functions instead, if it is set. It fetches no requirements by itself.
     pub runner: Option<Arc<dyn FunctionRunner>>,
+    /// Performs the reconciles of composite resources, if it is set.
+    pub perform: Option<Arc<dyn Perform>>,
     /// The metrics of the process.
     pub metrics: Metrics,
     /// The source of the current time.
@@ -45,6 +52,7 @@ impl Default for Options {
             skipping: Skipping::default(),
             functions: functions::Options::default(),
             runner: None,
+            perform: None,
             metrics: Metrics::default(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
@@ -122,7 +130,8 @@ impl ControlPlane {
             ids: options.ids,
         };
         let (settings, index) = (options.composites, Arc::default());
-        let composites = Composites { registry, context, quiet, index, settings };
+        let perform = options.perform;
+        let composites = Composites { registry, context, quiet, index, settings, perform };
         // First, so that it knows all Compositions when composite resources begin.
         always.insert(0, composites.indexing());
         Ok(Self {
@@ -203,7 +212,7 @@ impl ControlPlane {
         if let Some(housekeeping) = self.housekeeping.clone() {
             background.spawn(async move {
                 loop {
-                    tokio::time::sleep(std::time::Duration::from_mins(1)).await;
+                    tokio::time::sleep(Duration::from_mins(1)).await;
                     housekeeping.tidy().await;
                 }
             });
@@ -215,11 +224,34 @@ impl ControlPlane {
     /// Runs until nothing is due, except objects that are looked at regularly, or until a limit is
     /// reached. Reconciles run one after the other, and time passes in jumps.
     pub async fn run_until_stable(&mut self, limit: &Limit) -> Result<Stability, StartError> {
+        self.start().await?;
+        Ok(self.dispatcher.run_until_stable(limit).await)
+    }
+
+    /// Starts the controllers that run as long as the control plane does, if they do not run yet.
+    async fn start(&mut self) -> Result<(), StartError> {
         for controller in std::mem::take(&mut self.always) {
             self.composites.registry.ensure("", controller).await?;
         }
-        Ok(self.dispatcher.run_until_stable(limit).await)
+        Ok(())
     }
+
+    /// The composite resources that are due, with the names of their controllers, after everything
+    /// else that was due. See [`Dispatcher::due`].
+    pub async fn due(&mut self, patience: Duration) -> Result<Vec<(String, Key)>, StartError> {
+        self.start().await?;
+        Ok(self.dispatcher.due(&is_composite, patience).await)
+    }
+
+    /// Reconciles a composite resource if it is still due, and then everything else that is due.
+    pub async fn step(&mut self, controller: &str, key: &Key) -> bool {
+        self.dispatcher.step(controller, key, &is_composite).await
+    }
+}
+
+/// Whether a controller is one of composite resources.
+fn is_composite(controller: &str) -> bool {
+    controller.starts_with(COMPOSITE)
 }
 
 /// Sends everything once more when the schema of a kind has changed: who owns what depends on it.

@@ -44,6 +44,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-kube", "biplane-cluster"),
     // One runner calls functions in this process. Function authors need no runner.
     ("biplane-runner", "biplane-function"),
+    // `render --until-stable` runs the controllers in memory.
+    ("biplane-render", "biplane-controlplane"),
     ("biplane-render", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
 ];

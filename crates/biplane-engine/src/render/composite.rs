@@ -30,7 +30,8 @@ pub(super) async fn render(
 ) -> Rendered<CompositeOutput> {
     let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
     let gvk = xr.gvk();
-    let layout = layout(&gvk, request.composite_resource_definition.as_ref())
+    let definition = request.composite_resource_definition.map(Struct::into_object);
+    let layout = layout(&gvk, definition.as_ref())
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
     let uid = composite_uid(&xr);
     xr.set_meta("uid", &uid);
@@ -44,9 +45,7 @@ pub(super) async fn render(
     refer_to(layout, &mut xr, &observed);
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let revision = typed::decoded(&composition, tables::COMPOSITION, Names::COMPOSITION)
-        .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))
-        .and_then(|()| Revision::try_from(revision(composition)))
+    let revision = revision(composition)
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
     let fixtures = RenderFixtures {
@@ -92,7 +91,7 @@ pub(super) async fn render(
 }
 
 /// Returns the layout that the definition (XRD) specifies, or the modern layout without one.
-fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
+pub fn layout(gvk: &Gvk, definition: Option<&Object>) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else { return Ok(Layout::Modern) };
@@ -107,7 +106,7 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>) -> Result<Layout, String> {
             ));
         }
     };
-    typed::restored(definition.object(), tables::DEFINITION)
+    typed::restored(definition, tables::DEFINITION)
         .map_err(|e| format!("cannot decode {version} CompositeResourceDefinition {name}: {e}"))?;
     let group = definition.str_at(&["spec", "group"]);
     let kind = definition.str_at(&["spec", "names", "kind"]);
@@ -129,12 +128,13 @@ pub fn composite_uid(xr: &Object) -> String {
 }
 
 /// Generates a UID from the name, so that composed resources get the same names every time.
-pub(crate) fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
+pub fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
     let text = format!("{gvk}\0{namespace}\0{name}");
     Uuid::new_v5(&Uuid::nil(), text.as_bytes()).to_string()
 }
 
-fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
+/// Fails if a composite resource cannot have composed these resources.
+pub fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
     let mut wrong = Vec::new();
     for object in observed {
         let name = object.name();
@@ -170,9 +170,15 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
     let _ = layout.set_resources(xr, &references);
 }
 
-/// Builds the revision of a Composition. Its name is never printed, so it does not depend on the
-/// content.
-fn revision(composition: Object) -> Object {
+/// Builds the revision of a Composition, or fails if the Composition cannot be read.
+pub fn revision(composition: Object) -> Result<Revision, Failure> {
+    typed::decoded(&composition, tables::COMPOSITION, Names::COMPOSITION)
+        .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))?;
+    Revision::try_from(revision_object(composition))
+}
+
+/// The revision's name is never printed, so it does not depend on the content.
+fn revision_object(composition: Object) -> Object {
     let name = composition.name().to_owned();
     let hash = names::sha256([name.as_bytes()]);
     let spec = composition.into_map().remove("spec").unwrap_or_default();
