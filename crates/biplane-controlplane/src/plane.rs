@@ -237,8 +237,9 @@ impl ControlPlane {
     }
 
     /// The composite resources that are due, with the names of their controllers, after everything
-    /// else that was due. See [`Dispatcher::due`].
+    /// else that was due. See [`Dispatcher::due`]. From the first call on, time passes in jumps alone.
     pub async fn due(&mut self, patience: Duration) -> Result<Vec<(String, Key)>, StartError> {
+        self.timeline.stop();
         self.start().await?;
         Ok(self.dispatcher.due(&is_composite, patience).await)
     }

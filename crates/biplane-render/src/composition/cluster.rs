@@ -149,7 +149,14 @@ impl RenderCluster {
     /// The objects that are shown now.
     pub(super) fn state(&self) -> State {
         let all = self.server.objects();
-        let mut composers = self.composers(&all);
+        let all_composers = self.composers(&all);
+        // Revisions have a controller too, but it is nobody who is rendered.
+        let is_below = |id: &ObjectId| {
+            let above = std::iter::successors(Some(id), |below| all_composers.get(*below));
+            above.take(2 * DEEPEST).any(|id| *id == self.root)
+        };
+        let mut composers = all_composers.clone();
+        composers.retain(|id, _| is_below(id));
         let besides = self.besides.lock().unwrap_or_else(PoisonError::into_inner);
         let objects: Objects = all
             .into_iter()
@@ -173,7 +180,11 @@ impl RenderCluster {
     pub(super) fn shown(&self, object: Object) -> Object {
         let (id, gvk) = (object.id(), object.gvk());
         let is_composite = self.nested.compositions.iter().any(|c| composes(c, &object));
-        let machinery = is_composite.then(|| self.layout(&gvk).machinery());
+        let layout = match self.nested.is_claim(&object) {
+            true => Some(Layout::Legacy),
+            false => is_composite.then(|| self.layout(&gvk)),
+        };
+        let machinery = layout.map(Layout::machinery);
         shown::shown(object, self.given.get(&id), machinery)
     }
 
@@ -227,24 +238,25 @@ impl RenderCluster {
 
     /// The composite resources that exist and have a Composition, parents first.
     pub(super) fn composites(&self, state: &State) -> Result<Vec<ObjectId>> {
+        let mut all = self.composing(state)?;
+        all.retain(|id| !state.objects.get(id).is_some_and(|object| self.nested.is_claim(object)));
+        Ok(all)
+    }
+
+    /// The composite resources that exist and have a Composition, and the claims that they compose,
+    /// parents first.
+    pub(super) fn composing(&self, state: &State) -> Result<Vec<ObjectId>> {
         let mut all = vec![self.root.clone()];
         // Each is listed once, even if owner references form a cycle.
         let mut known = BTreeSet::from([self.root.clone()]);
-        let mut above = vec![self.root.clone()];
         let mut at = 0;
-        while let Some(composer) = above.get(at).cloned() {
+        while let Some(composer) = all.get(at).cloned() {
             for composed in state.composed(&composer) {
                 let id = composed.id();
-                if !known.insert(id.clone()) {
-                    continue;
-                }
-                let is_composite = self.nested.composition(&composed)?.is_some();
-                if is_composite {
-                    all.push(id.clone());
-                }
-                // What a claim leads to is below it.
-                if is_composite || self.nested.is_claim(&composed) {
-                    above.push(id);
+                let composes =
+                    self.nested.is_claim(&composed) || self.nested.composition(&composed)?.is_some();
+                if composes && known.insert(id.clone()) {
+                    all.push(id);
                 }
             }
             at += 1;
@@ -278,3 +290,6 @@ impl State {
     }
 }
 
+
+#[cfg(test)]
+mod tests;

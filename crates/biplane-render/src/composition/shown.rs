@@ -13,15 +13,19 @@ use crate::print;
 const METADATA: [&str; 5] =
     ["creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"];
 /// The finalizers that a control plane and a garbage collector work with.
-const FINALIZERS: [&str; 2] = ["composite.apiextensions.crossplane.io", "foregroundDeletion"];
-/// Fields of composite resources that say which revision of a Composition is used. The revisions of a
+const FINALIZERS: [&str; 3] = [
+    "composite.apiextensions.crossplane.io",
+    "finalizer.apiextensions.crossplane.io",
+    "foregroundDeletion",
+];
+/// Fields of composite resources and claims that say which revision of a Composition is used. The revisions of a
 /// render are its own.
 const REVISION: [&str; 2] = ["compositionRevisionRef", "compositionUpdatePolicy"];
 /// The field manager of what a control plane decides about composite resources.
 const CONTROL_PLANE: &str = "crossplane";
 
 /// An object as it is shown. `given` is the object as it was given, and `machinery` the path of the
-/// control plane's fields if it is a composite resource.
+/// control plane's fields if it is a composite resource or a claim.
 pub(super) fn shown(
     mut object: Object,
     given: Option<&Object>,

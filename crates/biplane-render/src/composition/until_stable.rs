@@ -122,7 +122,7 @@ impl CompositionRender {
         let composite =
             if self.include_full_xr { composite.clone() } else { cluster.changed(composite) };
         let mut objects = vec![composite];
-        objects.extend(cluster.composites(state)?.iter().flat_map(|id| state.composed(id)));
+        objects.extend(cluster.composing(state)?.iter().flat_map(|id| state.composed(id)));
         objects.iter_mut().for_each(print::fix_conditions);
         let mut documents: Vec<_> = objects.into_iter().map(Object::into_value).collect();
         documents.extend(results);
