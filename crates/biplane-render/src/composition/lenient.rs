@@ -156,3 +156,38 @@ impl Cluster for Lenient {
         self.0.server.access(gvk, namespace, verb, by).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_keep_what_they_do_not_declare() {
+        let crd = |schema: Value| {
+            let versions = json!([{"name": "v1", "schema": {"openAPIV3Schema": schema}}]);
+            let crd = json!({"kind": "CustomResourceDefinition", "spec": {"versions": versions}});
+            Object::from_value(crd).unwrap()
+        };
+        let before = crd(json!({"type": "object", "properties": {
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", "properties": {
+                "list": {"type": "array", "items": {"type": "object"}},
+                "map": {"type": "object", "additionalProperties": {"type": "string"}},
+                "text": {"type": "string"},
+            }},
+        }}));
+        let after = crd(json!({"type": "object", PRESERVE: true, "properties": {
+            "metadata": {"type": "object"},
+            "spec": {"type": "object", PRESERVE: true, "properties": {
+                "list": {"type": "array", "items": {"type": "object", PRESERVE: true}},
+                "map": {"type": "object", "additionalProperties": {"type": "string"}},
+                "text": {"type": "string"},
+            }},
+        }}));
+        assert_eq!(relaxed(before), after);
+        let other = Object::from_value(json!({"kind": "ConfigMap"})).unwrap();
+        assert_eq!(relaxed(other.clone()), other);
+    }
+}

@@ -627,8 +627,12 @@ fn a_claim_gets_its_composite_resource_and_everything_below() {
     let stable = [&flags[..], &["--until-stable"]].concat();
     let ran = render_on(&files, "DIR/claim.yaml", &stable);
     let [xr, leaf] = &documents(&ran)[..] else { panic!("{}", ran.stdout) };
-    assert_eq!(xr["metadata"], once[0]["metadata"]);
-    assert_eq!(xr["spec"], once[0]["spec"]);
+    assert_eq!(xr["metadata"]["name"], once[0]["metadata"]["name"]);
+    let label = |xr: &Value, name: &str| xr["metadata"]["labels"][name].clone();
+    for name in ["crossplane.io/claim-name", "crossplane.io/claim-namespace"] {
+        assert_eq!(label(xr, name), label(&once[0], name));
+    }
+    assert_eq!(xr["spec"]["claimRef"], once[0]["spec"]["claimRef"]);
     assert_eq!(xr["spec"]["claimRef"]["name"], "mine");
     assert_eq!((&xr["spec"]["gloss"], &xr["status"]["address"]), (&"matt".into(), &"there".into()));
     assert_eq!(leaf, &once[1]);
