@@ -23,6 +23,16 @@ use crate::timeline::Timeline;
 /// The longest back-off of composite resources.
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(30);
 
+/// Performs the reconciles of composite resources in place of their reconciler.
+///
+/// It may prepare a reconciler of its own from the one that it is given, or do something else
+/// entirely. What it reads and writes through the reconciler's cluster counts as seen.
+#[async_trait]
+pub trait Perform: Send + Sync {
+    /// Reconciles one composite resource.
+    async fn perform(&self, reconciler: &Reconciler, key: &Key) -> Result<Requeue, ReconcileError>;
+}
+
 /// A controller of composite resources to run.
 #[derive(Clone, Debug)]
 pub struct CompositeSpec {
@@ -69,7 +79,7 @@ impl Default for Settings {
 }
 
 /// Starts and stops controllers of composite resources.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Composites {
     /// Where they run.
     pub registry: Registry,
@@ -81,6 +91,14 @@ pub struct Composites {
     pub index: Arc<CompositionIndex>,
     /// How they behave.
     pub settings: Settings,
+    /// Performs reconciles, if it is set.
+    pub perform: Option<Arc<dyn Perform>>,
+}
+
+impl std::fmt::Debug for Composites {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Composites").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 fn composition_kind() -> Gvk {
@@ -150,6 +168,7 @@ impl Composites {
             users: Arc::clone(&users),
             timeline: shared.timeline.clone(),
             quiet: Arc::clone(&self.quiet),
+            perform: self.perform.clone(),
         };
         let mut own = Watch::own("CompositeResource", gvk);
         own.mapping = Arc::new(OfXr(Arc::clone(&users)));
@@ -177,12 +196,16 @@ struct Composite {
     users: Arc<Users>,
     timeline: Timeline,
     quiet: Arc<Quiet>,
+    perform: Option<Arc<dyn Perform>>,
 }
 
 #[async_trait]
 impl Reconcile for Composite {
     async fn reconcile(&self, key: &Key) -> Result<Requeue, ReconcileError> {
-        self.reconciler.reconcile(&key.namespace, &key.name).await
+        match &self.perform {
+            Some(performer) => performer.perform(&self.reconciler, key).await,
+            None => self.reconciler.reconcile(&key.namespace, &key.name).await,
+        }
     }
 
     /// Watches the kinds of all composed resources, so that the first reconciles read none of them

@@ -19,7 +19,7 @@ use biplane_model::pipeline::function_names;
 use biplane_model::{Gvk, Object, composition, labels};
 use biplane_schema::xcrd;
 
-use crate::composite::{CompositeSpec, Composites, Settings};
+use crate::composite::{CompositeSpec, Composites, Perform, Settings};
 use crate::controller::{Controller, Mapping, Reconcile, Watch, states};
 use crate::queue::{Key, Limits};
 use crate::registry::{Registry, StartError, WeakRegistry};
@@ -48,6 +48,7 @@ struct Defined {
     quiet: Arc<Quiet>,
     index: Arc<CompositionIndex>,
     settings: Settings,
+    perform: Option<Arc<dyn Perform>>,
     options: Options,
 }
 
@@ -104,6 +105,7 @@ impl Controllers for Defined {
                     quiet: Arc::clone(&self.quiet),
                     index: Arc::clone(&self.index),
                     settings: self.settings.clone(),
+                    perform: self.perform.clone(),
                 };
                 composites.ensure(&spec).await.map_err(failed)?;
             }
@@ -133,6 +135,7 @@ pub fn controllers(composites: &Composites, options: &Options) -> Vec<Controller
         quiet: Arc::clone(&composites.quiet),
         index: Arc::clone(&composites.index),
         settings: composites.settings.clone(),
+        perform: composites.perform.clone(),
         options: options.clone(),
     });
     let limits = Limits { concurrent: options.concurrent, ..Limits::default() };

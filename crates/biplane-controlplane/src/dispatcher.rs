@@ -3,6 +3,10 @@
 //!
 //! [`Dispatcher::run`] waits in real time. [`Dispatcher::run_until_stable`] runs one reconcile at a
 //! time and jumps to what is due next, so the same input gives the same result.
+//!
+//! Whoever wants to watch it happen runs in steps: [`Dispatcher::due`] says which objects of some
+//! controllers are due, and [`Dispatcher::step`] reconciles one of them. A round is what was due when
+//! it began. Whatever else is due, of all other controllers, is reconciled in between and at once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,6 +19,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 
+use crate::controller::Controller;
 use crate::queue::{Key, Outcome};
 use crate::registry::Registry;
 use crate::registry::state::{Due, Fresh, StreamId};
@@ -186,6 +191,81 @@ impl Dispatcher {
         }
     }
 
+    /// The objects of the controllers that `counts` knows by their names that are due. Time jumps to
+    /// the next ones if nothing is due now, but no further than `patience`. Nothing is due if all is
+    /// stable, or if what comes next comes too late.
+    pub async fn due(
+        &mut self,
+        counts: &(dyn Fn(&str) -> bool + Sync),
+        patience: Duration,
+    ) -> Vec<(String, Key)> {
+        let timeline = self.registry.0.timeline.clone();
+        let end = timeline.now() + patience;
+        loop {
+            self.run_others(counts).await;
+            let now = timeline.now();
+            let mut ready = self.registry.0.state().ready(now);
+            ready.retain(|(controller, _)| counts(controller));
+            if !ready.is_empty() {
+                return ready;
+            }
+            let next = self.registry.0.state().next_but_polls(now);
+            match next {
+                Some((at, _, _)) if at <= end => timeline.jump_to(at),
+                _ => return Vec::new(),
+            }
+        }
+    }
+
+    /// Reconciles an object if it is still due, and then everything that is due of the controllers
+    /// that `counts` does not know. Returns whether it was due.
+    pub async fn step(
+        &mut self,
+        controller: &str,
+        key: &Key,
+        counts: &(dyn Fn(&str) -> bool + Sync),
+    ) -> bool {
+        let now = self.registry.0.timeline.now();
+        let due = self.registry.0.state().take_key(controller, key, now);
+        let Some(due) = due else { return false };
+        self.perform(due).await;
+        self.run_others(counts).await;
+        true
+    }
+
+    /// Reconciles what is due now of the controllers that `counts` does not know, one after the
+    /// other, until nothing is.
+    async fn run_others(&mut self, counts: &(dyn Fn(&str) -> bool + Sync)) {
+        loop {
+            self.absorb();
+            while self.drain(BATCH) {
+                self.absorb();
+            }
+            let now = self.registry.0.timeline.now();
+            let due = {
+                let mut state = self.registry.0.state();
+                let ready = state.ready(now);
+                let other = ready.into_iter().find(|(controller, _)| !counts(controller));
+                other.and_then(|(controller, key)| state.take_key(&controller, &key, now))
+            };
+            let Some(due) = due else { return };
+            self.perform(due).await;
+        }
+    }
+
+    /// Runs a reconcile here and now.
+    async fn perform(&mut self, Due { controller, key }: Due) {
+        let reconciling = Reconciling {
+            controller: controller.name.clone(),
+            key: key.clone(),
+            began: self.registry.0.timeline.now(),
+            since: Instant::now(),
+        };
+        self.reconciles += 1;
+        let ended = reconcile(controller, key).await;
+        self.finished(&reconciling, Some(ended));
+    }
+
     /// Takes over new watches and ends those that nobody wants any more.
     fn absorb(&mut self) {
         self.registry.0.end_dropped();
@@ -245,20 +325,13 @@ impl Dispatcher {
         let began = self.registry.0.timeline.now();
         let due = self.registry.0.state().take(most, began);
         for Due { controller, key } in due {
-            let notes = Notes::default();
             let reconciling = Reconciling {
                 controller: controller.name.clone(),
                 key: key.clone(),
                 began,
                 since: Instant::now(),
             };
-            let task = self.tasks.spawn(async move {
-                let reconciler = &controller.reconciler;
-                let result = notes.scope(reconciler.reconcile(&key)).await;
-                let seen = notes.take();
-                reconciler.ended(&key, &seen).await;
-                (result, seen)
-            });
+            let task = self.tasks.spawn(reconcile(controller, key));
             self.reconciling.insert(task.id(), reconciling);
             self.reconciles += 1;
         }
@@ -269,10 +342,13 @@ impl Dispatcher {
             Ok((id, answer)) => (id, Some(answer)),
             Err(error) => (error.id(), None),
         };
-        let Some(Reconciling { controller, key, began, since }) = self.reconciling.remove(&id)
-        else {
-            return;
-        };
+        if let Some(reconciling) = self.reconciling.remove(&id) {
+            self.finished(&reconciling, answer);
+        }
+    }
+
+    fn finished(&self, reconciling: &Reconciling, answer: Option<Ended>) {
+        let Reconciling { controller, key, began, since } = reconciling;
         let shared = &self.registry.0;
         let now = shared.timeline.now();
         let (result, seen) = match answer {
@@ -285,19 +361,19 @@ impl Dispatcher {
             None => tracing::error!(controller, %key, "a reconcile ended unexpectedly"),
             Some(Ok(_)) => {}
         }
-        shared.metrics.reconciled(&controller, label, since.elapsed());
+        shared.metrics.reconciled(controller, label, since.elapsed());
         {
             let mut state = shared.state();
             if outcome == Outcome::NotItsFault {
                 let paused = state.pause.until(now);
-                state.pause.trouble(began, asked, now);
+                state.pause.trouble(*began, asked, now);
                 if paused.is_none() {
-                    shared.metrics.paused(&controller);
+                    shared.metrics.paused(controller);
                 }
             } else {
-                state.pause.no_trouble(began);
+                state.pause.no_trouble(*began);
             }
-            state.done(&controller, &key, outcome, seen, now);
+            state.done(controller, key, outcome, seen, now);
         }
         shared.ended.notify_waiters();
     }
@@ -308,6 +384,15 @@ impl Dispatcher {
             controller.reconciler.tidy();
         }
     }
+}
+
+/// Reconciles an object, and notes what that sees.
+async fn reconcile(controller: Controller, key: Key) -> Ended {
+    let (notes, reconciler) = (Notes::default(), &controller.reconciler);
+    let result = notes.scope(reconciler.reconcile(&key)).await;
+    let seen = notes.take();
+    reconciler.ended(&key, &seen).await;
+    (result, seen)
 }
 
 /// What the result of a reconcile means for the queue and in metrics, and how long the server asks

@@ -10,15 +10,19 @@ use biplane_function::metrics::Metrics;
 use biplane_model::Gvk;
 use biplane_runner::FunctionRunner;
 
-use crate::composite::{Composites, Settings};
+use crate::composite::{Composites, Perform, Settings};
 use crate::controller::{Controller, Watch};
 use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
 use crate::metrics::{self, PlaneMetrics};
+use crate::queue::Key;
 use crate::registry::{Registry, StartError};
 use crate::seen::Noting;
 use crate::timeline::{JumpingClock, Timeline};
+
+/// What the names of the controllers of composite resources begin with.
+const COMPOSITE: &str = "composite/";
 
 /// How a control plane runs.
 #[derive(Clone)]
@@ -33,6 +37,8 @@ pub struct Options {
     pub functions: functions::Options,
     /// Runs functions instead, if it is set. It fetches no requirements by itself.
     pub runner: Option<Arc<dyn FunctionRunner>>,
+    /// Performs the reconciles of composite resources, if it is set.
+    pub perform: Option<Arc<dyn Perform>>,
     /// The metrics of the process.
     pub metrics: Metrics,
     /// The source of the current time.
@@ -49,6 +55,7 @@ impl Default for Options {
             sync_interval: None,
             functions: functions::Options::default(),
             runner: None,
+            perform: None,
             metrics: Metrics::default(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
@@ -128,7 +135,8 @@ impl ControlPlane {
             ids: options.ids,
         };
         let (settings, index) = (options.composites, Arc::default());
-        let composites = Composites { registry, context, quiet, index, settings };
+        let perform = options.perform;
+        let composites = Composites { registry, context, quiet, index, settings, perform };
         // First, so that it knows all Compositions when composite resources begin.
         always.insert(0, composites.indexing());
         Ok(Self {
@@ -221,11 +229,35 @@ impl ControlPlane {
     /// Runs until nothing is due, except objects that are looked at regularly, or until a limit is
     /// reached. Reconciles run one after the other, and time passes in jumps.
     pub async fn run_until_stable(&mut self, limit: &Limit) -> Result<Stability, StartError> {
+        self.start().await?;
+        Ok(self.dispatcher.run_until_stable(limit).await)
+    }
+
+    /// Starts the controllers that run as long as the control plane does, if they do not run yet.
+    async fn start(&mut self) -> Result<(), StartError> {
         for controller in std::mem::take(&mut self.always) {
             self.composites.registry.ensure("", controller).await?;
         }
-        Ok(self.dispatcher.run_until_stable(limit).await)
+        Ok(())
     }
+
+    /// The composite resources that are due, with the names of their controllers, after everything
+    /// else that was due. See [`Dispatcher::due`]. From the first call on, time passes in jumps alone.
+    pub async fn due(&mut self, patience: Duration) -> Result<Vec<(String, Key)>, StartError> {
+        self.timeline.stop();
+        self.start().await?;
+        Ok(self.dispatcher.due(&is_composite, patience).await)
+    }
+
+    /// Reconciles a composite resource if it is still due, and then everything else that is due.
+    pub async fn step(&mut self, controller: &str, key: &Key) -> bool {
+        self.dispatcher.step(controller, key, &is_composite).await
+    }
+}
+
+/// Whether a controller is one of composite resources.
+fn is_composite(controller: &str) -> bool {
+    controller.starts_with(COMPOSITE)
 }
 
 /// Sends everything once more when the schema of a kind has changed: who owns what depends on it.

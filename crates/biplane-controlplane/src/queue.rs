@@ -209,6 +209,36 @@ impl Queue {
         Some(key)
     }
 
+    /// The keys that are due, by namespace, each namespace in the order in which they became due.
+    pub fn ready(&mut self, now: Instant) -> Vec<Key> {
+        self.promote(now);
+        self.lanes.values().flatten().cloned().collect()
+    }
+
+    /// Takes this key to reconcile it. Returns whether it is due.
+    pub fn take_key(&mut self, key: &Key, now: Instant) -> bool {
+        self.promote(now);
+        if !self.is_ready(key) {
+            return false;
+        }
+        self.leave_lane(key);
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.state = State::Running;
+        }
+        self.running += 1;
+        true
+    }
+
+    fn leave_lane(&mut self, key: &Key) {
+        if let Some(lane) = self.lanes.get_mut(&key.namespace) {
+            lane.retain(|waiting| waiting != key);
+            if lane.is_empty() {
+                self.lanes.remove(&key.namespace);
+                self.turns.retain(|turn| *turn != key.namespace);
+            }
+        }
+    }
+
     /// Moves keys whose time has come to their lanes.
     fn promote(&mut self, now: Instant) {
         while let Some(first) = self.later.first()
@@ -284,15 +314,7 @@ impl Queue {
             State::Later { at, ticket } => {
                 self.later.remove(&(at, ticket, key.clone()));
             }
-            State::Ready => {
-                if let Some(lane) = self.lanes.get_mut(&key.namespace) {
-                    lane.retain(|waiting| waiting != key);
-                    if lane.is_empty() {
-                        self.lanes.remove(&key.namespace);
-                        self.turns.retain(|turn| *turn != key.namespace);
-                    }
-                }
-            }
+            State::Ready => self.leave_lane(key),
             State::Idle => {}
         }
         self.entries.remove(key);

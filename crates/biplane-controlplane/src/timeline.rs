@@ -1,6 +1,6 @@
 //! The time of queues and breakers: the real one, or one that jumps to whatever is due next.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use biplane_engine::Clock;
@@ -9,24 +9,47 @@ use tokio::time::Instant;
 
 /// A source of time. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline(Arc<Mutex<Duration>>);
+pub struct Timeline(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    jumped: Duration,
+    /// When time was stopped.
+    stopped: Option<Instant>,
+}
+
+impl State {
+    fn now(&self) -> Instant {
+        self.stopped.unwrap_or_else(Instant::now) + self.jumped
+    }
+}
 
 impl Timeline {
-    /// The current time.
-    pub fn now(&self) -> Instant {
-        Instant::now() + self.jumped()
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far this timeline is ahead of real time.
+    /// The current time.
+    pub fn now(&self) -> Instant {
+        self.lock().now()
+    }
+
+    /// How far this timeline has jumped.
     pub fn jumped(&self) -> Duration {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock().jumped
     }
 
     /// Jumps to a time. Nothing happens if it has passed.
     pub fn jump_to(&self, at: Instant) {
-        let mut jumped = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now() + *jumped;
-        *jumped += at.saturating_duration_since(now);
+        let mut state = self.lock();
+        let ahead = at.saturating_duration_since(state.now());
+        state.jumped += ahead;
+    }
+
+    /// Lets time pass by jumps alone from now on. So what happens between two of them happens at the
+    /// same time, however long it takes.
+    pub fn stop(&self) {
+        self.lock().stopped.get_or_insert_with(Instant::now);
     }
 }
 

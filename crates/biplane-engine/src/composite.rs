@@ -44,6 +44,7 @@ use compose::Outcome;
 use dependencies::{Dependencies, Untracked};
 pub use index::CompositionIndex;
 use outcome::ComposeError;
+pub use persist::COMPOSITE_MANAGER;
 use pass::{Pass, XR};
 use report::{Missing, NotYet};
 pub use write::composed_manager;
@@ -416,7 +417,23 @@ async fn settle(
             Err(failure) => return Err(failure.into()),
         }
     }
+    let at_once = pass.behaviour().writing != Writing::Stepwise;
+    if at_once && tells_functions_more(before, xr.stored.get("status")) {
+        return Ok(Requeue::Again);
+    }
     Ok(requeue)
+}
+
+/// Whether functions see something new in the stored status: they read it too, and may desire
+/// something else because of it. What the reconciler itself keeps there does not count.
+fn tells_functions_more(before: Option<&Value>, stored: Option<&Value>) -> bool {
+    const OWN: [&str; 3] = ["conditions", "claimConditionTypes", HANDLED_REQUEST[1]];
+    let fields = |status: Option<&Value>| {
+        let mut fields = status.and_then(Value::as_object).cloned().unwrap_or_default();
+        fields.retain(|field, _| !OWN.contains(&field.as_str()));
+        fields
+    };
+    fields(before) != fields(stored)
 }
 
 /// Removes the finalizer. Composed resources are deleted with their owner.

@@ -22,7 +22,7 @@ use crate::composite::Release;
 use crate::failure::Fatal;
 use crate::sources::{Clock, Ids, SystemClock, SystemIds};
 
-pub use composite::composite_uid;
+pub use composite::{check_observed, composite_uid, layout, revision, uid};
 
 /// The settings of a render besides its request.
 #[derive(Clone)]

@@ -1,14 +1,20 @@
 //! Renders composite resources from files: shows what the control plane would do with them.
 
 mod changes;
+mod cluster;
+mod definitions;
 mod foreign_owner;
 mod inputs;
+mod lenient;
 mod many;
 mod nested;
 mod ownership;
+mod perform;
 mod reachable;
 mod reconcile;
-mod simulated_cluster;
+mod rendered_output;
+mod setup;
+mod shown;
 mod step;
 mod until_stable;
 mod v1_modes;

@@ -105,11 +105,7 @@ async fn built_in(
     inspection: Option<&Inspection>,
 ) -> Result<RenderResponse> {
     let clock = FixedClock(RENDER_TIME.parse()?);
-    // Random ids are replaced by a counter, so that the same input gives the same output.
-    let ids: Arc<dyn Ids> = match inspection {
-        Some(_) => Arc::new(TracedIds::default()),
-        None => Arc::new(CountingIds::default()),
-    };
+    let ids = ids(inspection);
     let timeout = deadline.remaining();
     let inspection = inspection.cloned();
     let Manner { release, resources_mode, environments } = manner;
@@ -119,6 +115,15 @@ async fn built_in(
     match biplane_engine::render::render(request, runner, &settings).await {
         Ok(response) => Ok(response),
         Err(RenderError::Fatal { text, .. } | RenderError::Failed(text)) => Err(anyhow!(text)),
+    }
+}
+
+/// The ids of one reconcile. Random ids are replaced by a counter, so that the same input gives the
+/// same output.
+pub(crate) fn ids(inspection: Option<&Inspection>) -> Arc<dyn Ids> {
+    match inspection {
+        Some(_) => Arc::new(TracedIds::default()),
+        None => Arc::new(CountingIds::default()),
     }
 }
 

@@ -49,6 +49,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-runner", "biplane-function"),
     // Patches spend the budget of a call.
     ("biplane-patch", "biplane-function"),
+    // `render --until-stable` runs the controllers in memory.
+    ("biplane-render", "biplane-controlplane"),
     ("biplane-render", "biplane-manifest"),
     ("biplane-validate", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),

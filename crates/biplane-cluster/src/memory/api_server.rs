@@ -134,7 +134,8 @@ impl ApiServer {
 /// Adds an object unchanged, except for the fields that every stored object has.
 fn seed(store: &mut Store, mut object: Object) {
     if object.uid().is_empty() {
-        object.set_meta("uid", &store.server.sources.uid());
+        let uid = store.server.sources.uid_of(&object);
+        object.set_meta("uid", &uid);
     }
     if object.str_at(&["metadata", "creationTimestamp"]).is_empty() {
         object.set_meta("creationTimestamp", &store.server.sources.now());
@@ -166,11 +167,13 @@ fn create(store: &mut Store, object: Object, how: &Write) -> Result<Object, Writ
 /// Stores a new object.
 fn insert(store: &mut Store, kind: &Kind, mut new: Object) -> Result<Object, WriteError> {
     new.set_meta("creationTimestamp", &store.server.sources.now());
-    new.set_meta("uid", &store.server.sources.uid());
     if new.name().is_empty() && !new.generate_name().is_empty() {
         let name = names::generated(new.generate_name(), store.server.sources.random());
         new.set_meta("name", &name);
     }
+    new.remove_at(&["metadata", "uid"]);
+    let uid = store.server.sources.uid_of(&new);
+    new.set_meta("uid", &uid);
     metadata::check_namespace(kind.namespaced, &new)?;
     if kind.has_status(&new.gvk().version) {
         new.make_mut().remove("status");

@@ -97,6 +97,25 @@ fn namespaces_take_turns() {
 }
 
 #[test]
+fn a_key_can_be_taken_out_of_its_turn() {
+    let (mut queue, now) = (queue(10), Instant::now());
+    let keys = [key("a", "1"), key("a", "2"), key("b", "1"), key("b", "2")];
+    for key in &keys[..3] {
+        queue.add(key, now, Why::Change, now);
+    }
+    queue.add(&keys[3], now + seconds(1), Why::Retry, now);
+    assert_eq!(queue.ready(now), keys[..3]);
+    assert!(!queue.take_key(&keys[3], now), "it is not due yet");
+    assert!(queue.take_key(&keys[2], now));
+    assert!(!queue.take_key(&keys[2], now), "it runs");
+    assert_eq!((queue.running(), queue.ready(now)), (1, keys[..2].to_vec()));
+    assert_eq!(queue.ready(now + seconds(1)), [&keys[..2], &keys[3..]].concat());
+    assert_eq!(queue.take(now), Some(keys[0].clone()));
+    queue.done(&keys[2], Outcome::Done, now);
+    assert_eq!(queue.running(), 1);
+}
+
+#[test]
 fn polls_can_be_told_from_other_reasons() {
     let (mut queue, now) = (queue(1), Instant::now());
     let (a, b) = (key("", "a"), key("", "b"));

@@ -263,6 +263,26 @@ impl State {
         }
     }
 
+    /// The keys that are due, by the names of their controllers.
+    pub(crate) fn ready(&mut self, now: Instant) -> Vec<(String, Key)> {
+        let open = self.controllers.iter_mut().filter(|(_, running)| running.open);
+        open.flat_map(|(name, running)| {
+            let ready = running.queue.ready(now);
+            ready.into_iter().map(|key| (name.clone(), key))
+        })
+        .collect()
+    }
+
+    /// Takes this key of this controller to reconcile it, if it is due.
+    pub(crate) fn take_key(&mut self, controller: &str, key: &Key, now: Instant) -> Option<Due> {
+        let running = self.controllers.get_mut(controller).filter(|running| running.open)?;
+        if !running.queue.take_key(key, now) {
+            return None;
+        }
+        running.started(key, now);
+        Some(Due { controller: running.controller.clone(), key: key.clone() })
+    }
+
     /// A reconcile has ended. `seen` is what it saw: everything, or as far as it came.
     pub(crate) fn done(
         &mut self,
@@ -388,13 +408,18 @@ impl Running {
 
     fn start(&mut self, now: Instant) -> Option<Key> {
         let key = self.queue.take(now)?;
+        self.started(&key, now);
+        Some(key)
+    }
+
+    /// Takes notice that the reconcile of a key begins.
+    fn started(&mut self, key: &Key, now: Instant) {
         let known = self.known.entry(key.clone()).or_default();
         known.held.clear();
         known.counted.clear();
         if let Some(breaker) = self.controller.reconciler.breaker() {
-            breaker.started(&key, now);
+            breaker.started(key, now);
         }
-        Some(key)
     }
 
     /// Takes the end of a reconcile. Returns whether its object exists.

@@ -99,7 +99,7 @@ pub enum Selection {
     /// From the Compositions and revisions in the cluster, as the definition (XRD) with this name
     /// says.
     Live {
-        /// The name of the definition.
+        /// The name of the definition. Empty if there is none, which only happens in a render.
         xrd: String,
     },
     /// Always the same.

@@ -23,7 +23,7 @@ use crate::draft::{difference, difference_but_status, finalizers};
 use crate::failure::{Attempted, Failure};
 
 /// The field manager of the references and the status of composite resources.
-pub(super) const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";
+pub const COMPOSITE_MANAGER: &str = "apiextensions.crossplane.io/composite";
 const FINALIZER: &str = "composite.apiextensions.crossplane.io";
 
 /// Writes everything but the status, if it differs. Keeps the pending status, because the response

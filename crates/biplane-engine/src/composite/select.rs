@@ -29,7 +29,10 @@ pub(super) async fn get(pass: &Pass<'_>, id: &ObjectId) -> Result<Object, ReadEr
 
 /// The definition (XRD), if Compositions are selected as it says.
 pub(super) async fn definition(pass: &Pass<'_>) -> Result<Option<Object>, Failure> {
-    let Selection::Live { xrd } = &pass.behaviour().selection else { return Ok(None) };
+    let xrd = match &pass.behaviour().selection {
+        Selection::Live { xrd } if !xrd.is_empty() => xrd,
+        _ => return Ok(None),
+    };
     let id = ObjectId::new(Gvk::new(GROUP, "CompositeResourceDefinition"), "", xrd);
     let found = get(pass, &id).await;
     found.attempted("cannot get composite resource definition").map(Some)

@@ -31,7 +31,8 @@ pub(super) async fn render(
 ) -> Rendered<CompositeOutput> {
     let mut xr = request.composite_resource.map(Struct::into_object).unwrap_or_default();
     let gvk = xr.gvk();
-    let layout = layout(&gvk, request.composite_resource_definition.as_ref(), settings.release)
+    let definition = request.composite_resource_definition.map(Struct::into_object);
+    let layout = layout(&gvk, definition.as_ref(), settings.release)
         .map_err(|e| format!("cannot select composite resource schema: {e}"))?;
     let uid = composite_uid(&xr);
     xr.set_meta("uid", &uid);
@@ -54,14 +55,7 @@ pub(super) async fn render(
     }
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let (table, names) = if settings.release.is_v1() {
-        (tables::v1::COMPOSITION, Names::COMPOSITION_V1)
-    } else {
-        (tables::COMPOSITION, Names::COMPOSITION)
-    };
-    let revision = typed::decoded(&composition, table, names)
-        .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))
-        .and_then(|()| Revision::try_from(revision(composition)))
+    let revision = revision(composition, settings.release)
         .map_err(|e| format!("cannot convert composition from protobuf: {e}"))?;
 
     let mut required = request.required_resources;
@@ -114,7 +108,11 @@ pub(super) async fn render(
 }
 
 /// Returns the layout that the definition (XRD) specifies. Without one, it is that of the release.
-fn layout(gvk: &Gvk, definition: Option<&Struct>, release: Release) -> Result<Layout, String> {
+pub fn layout(
+    gvk: &Gvk,
+    definition: Option<&Object>,
+    release: Release,
+) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else {
@@ -131,7 +129,7 @@ fn layout(gvk: &Gvk, definition: Option<&Struct>, release: Release) -> Result<La
             ));
         }
     };
-    typed::restored(definition.object(), tables::DEFINITION)
+    typed::restored(definition, tables::DEFINITION)
         .map_err(|e| format!("cannot decode {version} CompositeResourceDefinition {name}: {e}"))?;
     let group = definition.str_at(&["spec", "group"]);
     let kind = definition.str_at(&["spec", "names", "kind"]);
@@ -153,12 +151,13 @@ pub fn composite_uid(xr: &Object) -> String {
 }
 
 /// Generates a UID from the name, so that composed resources get the same names every time.
-pub(crate) fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
+pub fn uid(gvk: &Gvk, namespace: &str, name: &str) -> String {
     let text = format!("{gvk}\0{namespace}\0{name}");
     Uuid::new_v5(&Uuid::nil(), text.as_bytes()).to_string()
 }
 
-fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
+/// Fails if a composite resource cannot have composed these resources.
+pub fn check_observed(xr: &Object, observed: &[Object]) -> Result<(), String> {
     let mut wrong = Vec::new();
     for object in observed {
         let name = object.name();
@@ -212,9 +211,20 @@ fn add_versions(objects: &mut Vec<Struct>) {
     }
 }
 
-/// Builds the revision of a Composition. Its name is never printed, so it does not depend on the
-/// content.
-fn revision(composition: Object) -> Object {
+/// Builds the revision of a Composition, or fails if the Composition cannot be read.
+pub fn revision(composition: Object, release: Release) -> Result<Revision, Failure> {
+    let (table, names) = if release.is_v1() {
+        (tables::v1::COMPOSITION, Names::COMPOSITION_V1)
+    } else {
+        (tables::COMPOSITION, Names::COMPOSITION)
+    };
+    typed::decoded(&composition, table, names)
+        .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))?;
+    Revision::try_from(revision_object(composition))
+}
+
+/// The revision's name is never printed, so it does not depend on the content.
+fn revision_object(composition: Object) -> Object {
     let name = composition.name().to_owned();
     let hash = names::sha256([name.as_bytes()]);
     let spec = composition.into_map().remove("spec").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Describes the difference between two states of the simulated cluster in a sentence.
+//! Describes the difference between two states of the cluster in a sentence.
 
 use biplane_model::{ObjectId, Value};
 
-use super::simulated_cluster::Objects;
+use super::cluster::Objects;
 
 /// How many objects of each kind of change are named. The rest are counted.
 const NAMED: usize = 5;

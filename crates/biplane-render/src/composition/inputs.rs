@@ -11,7 +11,7 @@ use biplane_manifest::loader::WrongKind;
 use biplane_manifest::{Line, Loader, Misfit, Origin, Read, fit};
 use biplane_model::claim;
 use biplane_model::composition::has_templates;
-use biplane_model::{Gvk, Object};
+use biplane_model::{Gvk, Object, ObjectId};
 use biplane_runner::ContextHelper;
 use biplane_runtime::Function;
 use biplane_schema::xcrd;
@@ -38,6 +38,8 @@ pub(crate) struct Inputs {
     pub(super) origin: Option<Origin>,
     pub functions: Vec<Function>,
     pub definition: Option<Object>,
+    /// The claims by the composite resources that they become.
+    pub(super) claims: Arc<BTreeMap<ObjectId, Object>>,
     /// The Compositions and definitions of nested composite resources.
     pub(super) nested: Arc<Nested>,
     /// The Compositions of nested composite resources that have been found. Their functions are
@@ -76,10 +78,14 @@ impl CompositionRender {
         let composition = loader.composition(&self.composition, line);
         let composition = composition.map_err(|error| self.misplaced(error))?;
         let mut definitions = Definitions { files: &self.definitions, read: None };
+        let mut claims = BTreeMap::new();
         for (composite, origin) in &mut composites {
             let wanted = composition.0.str_at(&["spec", "compositeTypeRef", "kind"]);
             if composite.kind() != wanted {
-                take_claim(composite, definitions.get(loader)?)?;
+                let given = composite.clone();
+                if take_claim(composite, definitions.get(loader)?)? {
+                    claims.insert(composite.id(), given);
+                }
             }
             fit::check(composite, &composition.0, line)
                 .map_err(|misfit| self.explain(&misfit, (composite, origin), &composition))?;
@@ -101,6 +107,7 @@ impl CompositionRender {
             origin: Some(origin),
             functions: Vec::new(),
             definition: None,
+            claims: Arc::new(claims),
             nested: Arc::new(nested),
             reached: Vec::new(),
             credentials: Vec::new(),
@@ -250,14 +257,15 @@ impl Definitions<'_> {
     }
 }
 
-/// Replaces a claim with its composite resource.
-fn take_claim(composite: &mut Object, definitions: &[Read]) -> Result<()> {
+/// Replaces a claim with its composite resource. Returns whether it was one.
+fn take_claim(composite: &mut Object, definitions: &[Read]) -> Result<bool> {
     let mut definitions = definitions.iter().map(|(definition, _)| definition);
-    if let Some(definition) = definitions.find(|one| claim::is_claim(composite, one)) {
-        let claimed = claim::composite(composite, definition);
-        *composite = claimed.with_context(|| claim::attempted(composite))?;
-    }
-    Ok(())
+    let Some(definition) = definitions.find(|one| claim::is_claim(composite, one)) else {
+        return Ok(false);
+    };
+    let claimed = claim::composite(composite, definition);
+    *composite = claimed.with_context(|| claim::attempted(composite))?;
+    Ok(true)
 }
 
 /// The definition of the kind that a Composition composes. If the only definition is for another

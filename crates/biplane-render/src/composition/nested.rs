@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use biplane_go::fmt::quote;
 use biplane_manifest::Loader;
+use biplane_model::claim;
 use biplane_model::layout::Layout;
 use biplane_model::selection::{Selection, composes};
 use biplane_model::{Gvk, Object};
@@ -33,7 +34,13 @@ impl Nested {
         self.definitions.iter().find(|definition| defines(definition, gvk))
     }
 
-    /// The Composition of an object, if it is a composite resource of a kind with Compositions.
+    /// Whether an object is a claim.
+    pub(super) fn is_claim(&self, object: &Object) -> bool {
+        self.definitions.iter().any(|definition| claim::is_claim(object, definition))
+    }
+
+    /// The Composition of an object, if it is a composite resource of a kind with Compositions. It is
+    /// the one that a control plane selects, but where that takes any one of several, this fails.
     pub(super) fn composition(&self, object: &Object) -> Result<Option<&Object>> {
         let mut fitting: Vec<_> =
             self.compositions.iter().filter(|composition| composes(composition, object)).collect();
@@ -42,19 +49,14 @@ impl Nested {
         }
         let definition = self.definition(&object.gvk());
         let layout = definition.map_or(Layout::Modern, Layout::of_definition);
-        let named = |name: &str| fitting.iter().find(|composition| composition.name() == name);
         match Selection::of(object, layout, definition) {
-            Selection::Enforced(name) | Selection::Named(name) => {
-                let Some(found) = named(&name) else {
+            // Whether it fits is for the control plane to say.
+            Selection::Enforced(name) | Selection::Named(name) | Selection::Default(name) => {
+                let found = self.compositions.iter().find(|one| one.name() == name);
+                let Some(found) = found else {
                     bail!("{} uses Composition {}, which is not given", object.id(), quote(&name));
                 };
                 return Ok(Some(found));
-            }
-            // Without the default, the one that fits is good enough for a render.
-            Selection::Default(name) => {
-                if let Some(found) = named(&name) {
-                    return Ok(Some(found));
-                }
             }
             Selection::Labels(labels) => {
                 let labels = || labels.iter().map(|(key, value)| (&**key, &**value));
@@ -154,6 +156,15 @@ mod tests {
         let default = legacy(json!({"defaultCompositionRef": {"name": "c"}}));
         assert_eq!(chosen(&default, json!({})), "c");
         assert_eq!(chosen(&default, by_name("b")), "b");
+        // An empty selector selects, so that the default does not count.
+        let any = json!({"compositionSelector": {"matchLabels": {}}});
+        assert_eq!(chosen(&default, any), several);
+        assert_eq!(chosen(&default, json!({"compositionSelector": {}})), several);
+        let missing = legacy(json!({"defaultCompositionRef": {"name": "x"}}));
+        assert_eq!(
+            chosen(&missing, json!({})),
+            r#"XPart.example.org p uses Composition "x", which is not given"#
+        );
         let enforced = legacy(json!({"enforcedCompositionRef": {"name": "c"}}));
         assert_eq!(chosen(&enforced, by_name("b")), "c");
     }

@@ -10,7 +10,7 @@ use biplane_model::owner::{OwnerReference, controller_of};
 use biplane_model::{Object, ObjectId, Value};
 
 use super::changes;
-use super::simulated_cluster::DEEPEST;
+use super::cluster::DEEPEST;
 
 /// The observed resources of each composite resource.
 pub(super) type Ownership = BTreeMap<ObjectId, Vec<Object>>;

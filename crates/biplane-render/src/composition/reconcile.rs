@@ -23,8 +23,6 @@ pub(super) struct RenderedXr {
     pub(super) output: CompositeOutput,
     /// The final context of the pipeline, if it was captured.
     pub(super) context: Option<Object>,
-    /// The duration of each call, if requested.
-    pub(super) timing: Vec<String>,
 }
 
 impl CompositionRender {
@@ -56,8 +54,12 @@ impl CompositionRender {
             return v1.run(runners, deadline, &mut say).await;
         }
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
-        let answer = self.reconcile(inputs, runners, deadline, say).await?;
-        let mut lines = answer.timing.clone();
+        let (timing, answer) = self.reconcile(inputs, runners, deadline).await;
+        if answer.is_err() {
+            timing.iter().for_each(|line| say(line));
+        }
+        let answer = answer?;
+        let mut lines = timing;
         if self.output.summary {
             let unready = summary::unready(&answer.output);
             lines.extend(summary::composite(&answer.output, &unready, &observed));
@@ -69,14 +71,25 @@ impl CompositionRender {
         self.to_documents(answer, &composite, manner)
     }
 
-    /// Calls the engine to reconcile a composite resource once. Call durations are printed if that
-    /// fails; otherwise they are part of the result.
+    /// Calls the engine to reconcile a composite resource once. Also returns the duration of each
+    /// call, if requested.
     pub(super) async fn reconcile(
         &self,
         inputs: Inputs,
         runners: &Runners,
         deadline: Deadline,
-        say: Say<'_>,
+    ) -> (Vec<String>, Result<RenderedXr>) {
+        let timing = summary::Timing::new(self.output.timing);
+        let answer = self.ask_engine(inputs, runners, deadline, &timing).await;
+        (timing.report(), answer)
+    }
+
+    async fn ask_engine(
+        &self,
+        inputs: Inputs,
+        runners: &Runners,
+        deadline: Deadline,
+        timing: &summary::Timing,
     ) -> Result<RenderedXr> {
         let composite = inputs.composite.id();
         let given = inputs.clone();
@@ -103,27 +116,23 @@ impl CompositionRender {
                 composite_resource_definition: inputs.definition.map(Struct::from),
             })),
         };
-        let timing = summary::Timing::new(self.output.timing);
         let subject = Subject::Composite;
         let inspection = self.function.inspection.as_ref();
-        let watching = engine::Watching { timing: &timing, inspection };
+        let watching = engine::Watching { timing, inspection };
         let manner = self.manner(&given.composition);
         let response =
             engine::render(&self.engine, subject, request, &runners, deadline, manner, watching)
                 .await;
-        if response.is_err() {
-            timing.report().iter().for_each(|line| say(line));
-        }
         let response = response.map_err(|error| self.explain_failure(error, &given))?;
         let Some(render_response::Output::Composite(output)) = response.output else {
             bail!("render response does not contain a composite output");
         };
         let context = inputs.context.and_then(|helper| helper.captured());
-        Ok(RenderedXr { output, context, timing: timing.report() })
+        Ok(RenderedXr { output, context })
     }
 
     /// Adds advice to an error of the engine.
-    fn explain_failure(&self, error: Error, inputs: &Inputs) -> Error {
+    pub(super) fn explain_failure(&self, error: Error, inputs: &Inputs) -> Error {
         if error.is::<Interrupted>() || error.is::<DeadlineExceeded>() {
             return error;
         }

@@ -586,3 +586,115 @@ fn flags_that_make_no_sense_are_usage_errors() {
     let ran = settle(&files, &["--compositions=DIR/xr.yaml"]);
     fails(&ran, r#"cannot load Compositions from "DIR/xr.yaml": there is no Composition in it"#);
 }
+
+/// A definition of parts that can be claimed.
+const DEFINITION: &str = "
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xparts.example.org}
+spec:
+  group: example.org
+  names: {kind: XPart, plural: xparts}
+  claimNames: {kind: Part, plural: parts}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              colour: {type: string}
+              gloss: {type: string, default: matt}
+";
+
+const CLAIM: &str = "
+apiVersion: example.org/v1
+kind: Part
+metadata: {name: mine, namespace: shop}
+spec: {colour: blue}
+";
+
+#[test]
+fn a_claim_gets_its_composite_resource_and_everything_below() {
+    let part = composition("XPart", "parts", PART);
+    let files = [("composition.yaml", &*part), ("xrd.yaml", DEFINITION), ("claim.yaml", CLAIM)];
+    let flags = ["--xrd=DIR/xrd.yaml", "-x"];
+    let once = documents(&render_on(&files, "DIR/claim.yaml", &flags));
+    let stable = [&flags[..], &["--until-stable"]].concat();
+    let ran = render_on(&files, "DIR/claim.yaml", &stable);
+    let [xr, leaf] = &documents(&ran)[..] else { panic!("{}", ran.stdout) };
+    assert_eq!(xr["metadata"]["name"], once[0]["metadata"]["name"]);
+    let label = |xr: &Value, name: &str| xr["metadata"]["labels"][name].clone();
+    for name in ["crossplane.io/claim-name", "crossplane.io/claim-namespace"] {
+        assert_eq!(label(xr, name), label(&once[0], name));
+    }
+    assert_eq!(xr["spec"]["claimRef"], once[0]["spec"]["claimRef"]);
+    assert_eq!(xr["spec"]["claimRef"]["name"], "mine");
+    assert_eq!((&xr["spec"]["gloss"], &xr["status"]["address"]), (&"matt".into(), &"there".into()));
+    assert_eq!(leaf, &once[1]);
+    assert_eq!(leaf["metadata"]["labels"]["crossplane.io/claim-namespace"], "shop");
+    let name = xr["metadata"]["name"].as_str().unwrap();
+    let first = format!("round 1: created Leaf.example.org {name}-");
+    assert!(ran.stderr.starts_with(&first), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("round 3: nothing changed; ready\n"), "{}", ran.stderr);
+
+    // What came of it can be observed.
+    let files = [&files[..], &[("state.yaml", &*ran.stdout)]].concat();
+    let flags = [&stable[..], &["-o=DIR/state.yaml"]].concat();
+    let again = render_on(&files, "DIR/claim.yaml", &flags);
+    assert_eq!(again.stdout, ran.stdout, "{}", again.stderr);
+}
+
+#[test]
+fn a_claim_that_is_composed_leads_to_a_composite_resource_too() {
+    let claims = "
+      - name: claim
+        base: {apiVersion: example.org/v1, kind: Part, metadata: {namespace: shop}}
+        patches:
+        - {fromFieldPath: spec.colour, toFieldPath: spec.colour}
+";
+    let ran = nested(
+        &[
+            ("composition.yaml", &composition("XApp", "apps", claims)),
+            ("apis/part/definition.yaml", DEFINITION),
+        ],
+        &[],
+    );
+    let documents = documents(&ran);
+    let names: Vec<_> = kinds(&ran).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(names, ["XApp", "Part", "XPart", "Leaf"], "{}", ran.stderr);
+    assert_eq!(documents[3]["spec"]["colour"], "red");
+    assert_eq!(documents[1]["metadata"].get("finalizers"), None);
+    let ready = |document: &Value| {
+        let conditions = document["status"]["conditions"].as_array().unwrap();
+        conditions.iter().any(|c| c["type"] == "Ready" && c["status"] == "True")
+    };
+    assert!(ready(&documents[0]) && ready(&documents[1]), "{}", ran.stdout);
+}
+
+/// SEL-4
+#[test]
+fn a_default_that_is_not_there_is_missed_as_in_a_control_plane() {
+    let default = DEFINITION.replace(
+        "  claimNames:",
+        "  defaultCompositionRef: {name: missing}\n  claimNames:",
+    );
+    let ran = nested(&[("apis/part/definition.yaml", &default)], &[]);
+    assert_eq!(ran.exit, 1);
+    let last = ran.stderr.lines().last().unwrap();
+    assert!(last.ends_with("uses Composition \"missing\", which is not given"), "{last}");
+}
+
+#[test]
+fn a_claim_that_has_no_definition_of_its_own_is_a_resource() {
+    let claims = "
+      - name: claim
+        base: {apiVersion: example.org/v1, kind: Part, metadata: {namespace: shop}}
+";
+    let ran = nested(&[("composition.yaml", &composition("XApp", "apps", claims))], &[]);
+    assert_eq!(documents(&ran).len(), 2, "{}", ran.stderr);
+}

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use biplane_model::names;
+use biplane_model::{Object, names};
 
 /// Values that the server takes from outside, so that tests can fix them.
 pub trait Sources: Debug + Send + Sync {
@@ -11,6 +11,11 @@ pub trait Sources: Debug + Send + Sync {
     fn now(&self) -> String;
     /// A unique UID.
     fn uid(&self) -> String;
+    /// The UID of a new object. Names that are derived from UIDs are the same every time if this
+    /// depends on the object alone.
+    fn uid_of(&self, _object: &Object) -> String {
+        self.uid()
+    }
     /// The random suffix of a generated name.
     fn random(&self) -> [u8; names::SUFFIX];
 }
