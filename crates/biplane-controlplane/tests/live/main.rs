@@ -4,9 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod faults;
+mod peer;
 mod player;
 mod printed;
 mod quiet;
 mod scenarios;
 mod side;
+mod variants;
 mod world;
