@@ -3,12 +3,17 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod breaker;
 mod faults;
+mod function_faults;
+mod others;
 mod peer;
 mod player;
 mod printed;
 mod quiet;
 mod scenarios;
 mod side;
+mod stale;
 mod variants;
+mod webhook;
 mod world;
