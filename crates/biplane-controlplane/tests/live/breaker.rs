@@ -118,7 +118,8 @@ fn only_what_keeps_changing_is_held_back() {
     });
     let (reason, message) = explained(&restless, "Responsive");
     assert_eq!(reason, "WatchCircuitOpen");
-    let source = "Too many watch events from Thing/restless (default). Allowing events periodically.";
+    let source =
+        "Too many watch events from Thing/restless (default). Allowing events periodically.";
     assert!(message.starts_with(source), "{message}");
     settle(&world);
     let before = mark(&world);

@@ -23,7 +23,8 @@ fn wait_for_reason(world: &World, texts: &[&str]) {
     wait_for("an event", PATIENCE, || {
         let events = world.list("/api/v1/namespaces/default/events");
         let is = |event: &&Value| {
-            event["type"] == "Warning" && event["reason"] == "ComposeResources"
+            event["type"] == "Warning"
+                && event["reason"] == "ComposeResources"
                 && event["involvedObject"]["name"] == "xr"
                 && is_said(event["message"].as_str().unwrap_or_default())
         };
@@ -88,8 +89,14 @@ fn functions_that_fail_are_named_and_recover() {
     let composition = "/apis/apiextensions.crossplane.io/v1/compositions/expiring";
     world.patch(composition, &json!({"spec": {"pipeline": pipeline}}));
     wait_for("the slow answer", PATIENCE, || {
-        let maps = world.list("/api/v1/namespaces/default/configmaps?labelSelector=crossplane.io%2Fcomposite%3Dxr");
-        if maps.iter().any(|map| map["data"]["a"] == "slow") { Ok(()) } else { Err(format!("{maps:?}")) }
+        let maps = world.list(
+            "/api/v1/namespaces/default/configmaps?labelSelector=crossplane.io%2Fcomposite%3Dxr",
+        );
+        if maps.iter().any(|map| map["data"]["a"] == "slow") {
+            Ok(())
+        } else {
+            Err(format!("{maps:?}"))
+        }
     });
     wait_for_recovery(&world);
     plane.stop();

@@ -11,6 +11,7 @@ mod peer;
 mod player;
 mod printed;
 mod quiet;
+mod rendered;
 mod scenarios;
 mod side;
 mod stale;

@@ -1,6 +1,7 @@
 //! Tests with others who work on the same objects: a field manager and a mutating webhook. At rest,
 //! nothing is asked and nothing is written.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -178,6 +179,19 @@ fn assert_rest(
     assert!(plane.skipped() > skipped, "nothing was reconciled");
 }
 
+/// Asserts that each event was told once.
+fn assert_no_event_twice(world: &World) {
+    let mut told = BTreeSet::new();
+    for event in world.list("/api/v1/namespaces/default/events") {
+        let about = &event["involvedObject"];
+        let what = [&about["kind"], &about["name"], &event["reason"], &event["message"]];
+        let what = what.map(ToString::to_string);
+        assert!(event["count"].as_u64().unwrap_or(1) <= 1, "{event:#?}");
+        assert!(told.insert(what), "told twice: {event:#?}");
+    }
+    assert!(told.len() > 10, "{told:?}");
+}
+
 #[test]
 fn nothing_is_asked_while_others_work_on_the_same_objects() {
     let interval = Duration::from_secs(1);
@@ -204,6 +218,7 @@ fn nothing_is_asked_while_others_work_on_the_same_objects() {
     let before = composed(&world);
     assert_rest(&world, &plane, interval, |_| "same".to_owned());
     assert_eq!(composed(&world), before);
+    assert_no_event_twice(&world);
     // Both have left their traces.
     let map = before.iter().find(|object| object["kind"] == "ConfigMap").unwrap();
     let data = json!({"a": "b", "defaulted": "by the webhook", "loud": "QUIET", "other": "same"});
@@ -232,11 +247,16 @@ fn nothing_is_asked_while_others_work_on_the_same_objects() {
     // What is skipped meanwhile would have changed nothing.
     let plane = Plane::start(world.endpoint(), Settings::default());
     let skipped = plane.skipped();
-    managed(&world, interval / 5, |number| number.to_string(), || {
-        wait_for("reconciles", PATIENCE, || match plane.skipped() - skipped {
-            0..200 => Err(format!("{} applies skipped", plane.skipped() - skipped)),
-            _ => Ok(()),
-        });
-    });
+    managed(
+        &world,
+        interval / 5,
+        |number| number.to_string(),
+        || {
+            wait_for("reconciles", PATIENCE, || match plane.skipped() - skipped {
+                0..200 => Err(format!("{} applies skipped", plane.skipped() - skipped)),
+                _ => Ok(()),
+            });
+        },
+    );
     plane.stop();
 }

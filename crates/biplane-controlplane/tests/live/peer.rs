@@ -125,9 +125,8 @@ impl Peer {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        wait_for("the function", PATIENCE, || match self.socket().exists() {
-            true => Ok(()),
-            false => Err("there is no socket".to_owned()),
+        wait_for("the function", PATIENCE, || {
+            if self.socket().exists() { Ok(()) } else { Err("there is no socket".to_owned()) }
         });
     }
 

@@ -35,7 +35,8 @@ impl PureFunction for Follower {
             _ => response::condition_false(&mut answer, "Followed", "SaysNo"),
         };
         let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}});
-        let map = biplane_model::Object::from_value(map).ok_or_else(|| Status::internal("no map"))?;
+        let map =
+            biplane_model::Object::from_value(map).ok_or_else(|| Status::internal("no map"))?;
         response::set_desired_resources(&mut answer, [("map".to_owned(), map)]);
         Ok(answer)
     }
@@ -113,7 +114,9 @@ fn play(world: &World, prefix: &str) -> (Value, BTreeMap<String, usize>) {
     let name = |name: &str| format!("{prefix}{name}");
     let painted = |color: &'static str| {
         move |xr: &Value, maps: &BTreeMap<String, Value>| {
-            is_ready(xr) && maps.len() == 5 && maps.values().all(|map| map["data"]["color"] == color)
+            is_ready(xr)
+                && maps.len() == 5
+                && maps.values().all(|map| map["data"]["color"] == color)
         }
     };
     for xr in ["one", "two", "three"] {
@@ -139,7 +142,8 @@ fn play(world: &World, prefix: &str) -> (Value, BTreeMap<String, usize>) {
     let two = maps_of(world, &name("two"));
     let unlabelled = json!({"metadata": {"labels": {"crossplane.io/composite": null}}});
     world.patch(&path_of(&two["map-1"]), &unlabelled);
-    let is_labelled = |map: &Value| map["metadata"]["labels"]["crossplane.io/composite"].is_string();
+    let is_labelled =
+        |map: &Value| map["metadata"]["labels"]["crossplane.io/composite"].is_string();
     wait_until(world, &name("two"), "is labelled", |_, maps| maps.values().all(is_labelled));
     world.delete(&path_of(&one["map-2"]));
     let uid = one["map-2"]["metadata"]["uid"].clone();
@@ -210,10 +214,8 @@ fn late_and_lost_watches_cause_no_other_writes() {
     let replica = world.server.replica().unwrap();
     let proxy = world.server.proxy().unwrap();
     let endpoint = Endpoint { url: proxy.url.clone(), ..world.endpoint() };
-    let setup = Setup {
-        in_process: registry().with("function-follower", Follower),
-        ..Setup::default()
-    };
+    let setup =
+        Setup { in_process: registry().with("function-follower", Follower), ..Setup::default() };
     let plane = Plane::start_with(endpoint, setup);
     define(&world);
     define_follower(&world);
@@ -279,14 +281,14 @@ fn a_composed_resource_is_taken_over() {
     // The others are still looked after.
     world.patch(&format!("{XRS}/xr"), &json!({"spec": {"color": "green"}}));
     let is_green = |map: &Value| map["data"]["color"] == "green";
-    wait_until(&world, "xr", "is green", |_, maps| {
-        maps.len() == 4 && maps.values().all(is_green)
-    });
+    wait_until(&world, "xr", "is green", |_, maps| maps.len() == 4 && maps.values().all(is_green));
     assert!(stays(&world.get(&path_of(&map)).unwrap()));
     // It is given back.
     world.patch(&path_of(&map), &json!({"metadata": {"ownerReferences": null}}));
     wait_until(&world, "xr", "is whole again", |xr, maps| {
-        is_ready(xr) && maps.len() == 5 && maps["map-3"]["data"]["number"] == "3"
+        is_ready(xr)
+            && maps.len() == 5
+            && maps["map-3"]["data"]["number"] == "3"
             && maps.values().all(is_green)
     });
     plane.stop();
@@ -321,7 +323,8 @@ fn what_was_meant_happens_after_etcd_hung() {
         world.patch(&format!("{XRS}/two"), &json!({"spec": {"color": color}}));
         for xr in ["one", "two"] {
             wait_until(&world, xr, color, |xr, maps| {
-                is_ready(xr) && maps.len() == 5
+                is_ready(xr)
+                    && maps.len() == 5
                     && maps.values().all(|map| map["data"]["color"] == color)
             });
         }

@@ -237,8 +237,7 @@ impl Upstream {
         {
             return Ok(sender.clone());
         }
-        let tcp =
-            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(Unanswered::new)?;
+        let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(Unanswered::new)?;
         tcp.set_nodelay(true).map_err(Unanswered::new)?;
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
         let tls = gate.connector.connect(name, tcp).await.map_err(Unanswered::new)?;

@@ -4,6 +4,8 @@
 //! `BIPLANE_SEED` repeats a run, as far as time allows. `BIPLANE_CRASH_XRS` says how many composite
 //! resources there are.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -229,14 +231,16 @@ fn complaints(client: &Client, wanted: &BTreeMap<String, Wanted>) -> Vec<String>
             continue;
         };
         left.remove(name);
-        let current =
-            condition(xr, "Synced").is_some_and(|c| c["observedGeneration"] == xr["metadata"]["generation"]);
+        let current = condition(xr, "Synced")
+            .is_some_and(|c| c["observedGeneration"] == xr["metadata"]["generation"]);
         if !is(xr, "Ready") || !is(xr, "Synced") || !current {
             complaints.push(format!("{name} is not ready: {}", xr["status"]));
         }
         let maps = composed.remove(xr["metadata"]["uid"].as_str().unwrap()).unwrap_or_default();
-        let mut names: Vec<&str> =
-            maps.iter().filter_map(|m| m["metadata"]["annotations"][RESOURCE_NAME].as_str()).collect();
+        let mut names: Vec<&str> = maps
+            .iter()
+            .filter_map(|m| m["metadata"]["annotations"][RESOURCE_NAME].as_str())
+            .collect();
         names.sort_unstable();
         let expected: Vec<String> = (0..wish.count).map(|i| format!("map-{i}")).collect();
         if names != expected {
@@ -245,7 +249,8 @@ fn complaints(client: &Client, wanted: &BTreeMap<String, Wanted>) -> Vec<String>
         if maps.iter().any(|map| map["data"] != json!({"color": wish.color})) {
             complaints.push(format!("{name} is not {}", wish.color));
         }
-        let stored: BTreeSet<&str> = maps.iter().filter_map(|m| m["metadata"]["name"].as_str()).collect();
+        let stored: BTreeSet<&str> =
+            maps.iter().filter_map(|m| m["metadata"]["name"].as_str()).collect();
         let references = xr["spec"]["crossplane"]["resourceRefs"].as_array();
         let references: Vec<&str> =
             references.into_iter().flatten().filter_map(|r| r["name"].as_str()).collect();
@@ -254,9 +259,11 @@ fn complaints(client: &Client, wanted: &BTreeMap<String, Wanted>) -> Vec<String>
         }
     }
     complaints.extend(left.into_iter().map(|name| format!("{name} is not there")));
-    complaints.extend(composed.into_iter().map(|(uid, maps)| {
-        format!("{} ConfigMaps of {uid} are left over", maps.len())
-    }));
+    complaints.extend(
+        composed
+            .into_iter()
+            .map(|(uid, maps)| format!("{} ConfigMaps of {uid} are left over", maps.len())),
+    );
     complaints
 }
 
