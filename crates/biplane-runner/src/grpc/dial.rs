@@ -241,3 +241,23 @@ impl AsyncWrite for PrefaceDetecting {
         Pin::new(&mut self.io).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_the_other_side_is_quoted() {
+        let said = |error| remote_alert(&io::Error::new(io::ErrorKind::InvalidData, error));
+        for (alert, text) in [
+            (AlertDescription::CertificateExpired, "remote error: tls: expired certificate"),
+            (AlertDescription::UnknownCA, "remote error: tls: unknown certificate authority"),
+            (AlertDescription::CertificateRequired, "remote error: tls: certificate required"),
+            (AlertDescription::InternalError, "remote error: tls: InternalError"),
+        ] {
+            assert_eq!(said(rustls::Error::AlertReceived(alert)).as_deref(), Some(text));
+        }
+        assert_eq!(said(rustls::Error::DecryptError), None);
+        assert_eq!(remote_alert(&io::Error::from(io::ErrorKind::UnexpectedEof)), None);
+    }
+}
