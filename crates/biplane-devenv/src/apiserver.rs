@@ -350,6 +350,13 @@ impl Replica {
         Proxy::start(Arc::clone(&self.common), self.place.port)
     }
 
+    /// From now on, this server answers the watches of a proxy in front of the other one, as may
+    /// happen behind a load balancer. If it is paused, watches are behind what requests read and
+    /// write.
+    pub fn answer_watches_of(&self, proxy: &Proxy) {
+        proxy.watch_at(self.place.port);
+    }
+
     fn server(&self) -> MutexGuard<'_, Option<Server>> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }

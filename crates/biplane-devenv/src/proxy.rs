@@ -17,6 +17,7 @@ mod watches;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use asked::Asked;
@@ -34,6 +35,7 @@ use watches::{Interruption, Watches};
 pub struct Proxy {
     pub url: String,
     port: u16,
+    watch_target: forward::WatchTarget,
     rules: Arc<Rules>,
     watches: Arc<Watches>,
     connections: Arc<forward::Connections>,
@@ -80,14 +82,17 @@ impl Proxy {
             .map_err(cannot())?;
         let (rules, watches) = (Arc::<Rules>::default(), Arc::<Watches>::default());
         let connections = Arc::<forward::Connections>::default();
-        let gate = Gate::new(&common.identity, target, rules.clone(), watches.clone())?;
+        let watch_target = forward::WatchTarget::default();
+        let (rule, open) = (rules.clone(), watches.clone());
+        let gate = Gate::new(&common.identity, target, watch_target.clone(), rule, open)?;
         let listener = {
             let _in_runtime = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(cannot())?
         };
         runtime.spawn(forward::accept(listener, Arc::new(gate), connections.clone()));
         let runtime = Some(runtime);
-        Ok(Self { url: url(port), port, rules, watches, connections, common, runtime })
+        let url = url(port);
+        Ok(Self { url, port, watch_target, rules, watches, connections, common, runtime })
     }
 
     /// Writes a kubeconfig of a user that leads through the proxy.
@@ -98,6 +103,11 @@ impl Proxy {
     /// A client that sends exactly one request for each call, through the proxy.
     pub fn client(&self, user: &str) -> Result<Client, EnvError> {
         self.common.client(self.port, user)
+    }
+
+    /// From now on, lets another API server answer watches.
+    pub(crate) fn watch_at(&self, port: u16) {
+        self.watch_target.store(port, Ordering::SeqCst);
     }
 
     /// From now on, does `action` with the requests for which `applies` is true. The first rule that

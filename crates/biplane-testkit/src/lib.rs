@@ -4,6 +4,7 @@ pub mod certs;
 pub mod compare;
 pub mod echo;
 pub mod mutate;
+pub mod peers;
 pub mod player;
 pub mod random;
 pub mod recording;

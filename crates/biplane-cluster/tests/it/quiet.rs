@@ -76,3 +76,15 @@ async fn a_wrong_skip_is_counted() {
     let applied = cluster.apply(&intent, part, Some(&old), &how, soon()).await.unwrap();
     assert_eq!((applied.effect, cluster.wrong()), (Effect::Skipped, 1));
 }
+
+#[tokio::test]
+async fn what_others_change_meanwhile_is_no_wrong_skip() {
+    let cluster = Quiet::new(Arc::new(ApiServer::default()), Skipping::Verify);
+    let intent = map(&json!({"k": "v"}));
+    let how = Apply::forced("test");
+    let part = Part::Main;
+    let old = cluster.apply(&intent, part, None, &how, soon()).await.unwrap().object;
+    change(&cluster, &json!({"k": "v", "theirs": "y"})).await;
+    let applied = cluster.apply(&intent, part, Some(&old), &how, soon()).await.unwrap();
+    assert_eq!((applied.effect, cluster.wrong()), (Effect::Skipped, 0));
+}

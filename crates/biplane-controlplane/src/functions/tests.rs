@@ -282,3 +282,18 @@ async fn a_step_that_takes_too_long_is_named() {
     let error = runner.run(&call, RunFunctionRequest::default()).await.unwrap_err();
     assert!(error.to_string().contains("DeadlineExceeded"), "{error}");
 }
+
+#[tokio::test]
+async fn a_step_says_why_its_function_was_not_reached() {
+    let limit = Some(Duration::from_millis(50));
+    let functions = functions(Options { step_limit: limit, ..Options::default() });
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = format!("unix://{}", folder.path().join("fn.sock").display());
+    tell(&functions, revision("echo-1", "Active", &nowhere));
+    let (runner, _) = functions.runner(Arc::new(NoRequirements), &Metrics::default());
+    let call = Call { function: "function-echo".into(), step: "compose".into(), ..Call::default() };
+    let error = runner.run(&call, RunFunctionRequest::default()).await.unwrap_err().to_string();
+    assert!(error.starts_with("step \"compose\" did not end in time: "), "{error}");
+    assert!(error.contains("(--function-timeout): latest balancer error: "), "{error}");
+    assert!(error.contains("no such file or directory"), "{error}");
+}

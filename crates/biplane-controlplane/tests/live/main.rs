@@ -3,11 +3,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod breaker;
 mod faults;
+mod function_faults;
+mod others;
+mod peer;
 mod player;
 mod printed;
 mod quiet;
+mod rendered;
 mod scenarios;
 mod side;
+mod stale;
 mod v1_modes;
+mod variants;
+mod webhook;
 mod world;

@@ -32,9 +32,15 @@ const EVERYWHERE: &[&str] = &[
 /// The longest time until a stage is reached.
 const REACHED: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Plays a scenario. Panics with all differences.
+/// Plays a scenario in the world that scenarios share. Panics with all differences.
 pub(crate) fn play(scenario: &Scenario) {
     let (world, plane) = shared();
+    play_in(world, scenario);
+    plane.assert_no_wrong_skips();
+}
+
+/// Plays a scenario. Panics with all differences.
+pub(crate) fn play_in(world: &World, scenario: &Scenario) {
     let recording = Recording::load("live", scenario.name);
     let stages = recorded_stages(&recording);
     let steps = recording.text("README.txt").unwrap().split_once("Steps:\n - ").unwrap().1;
@@ -63,7 +69,6 @@ pub(crate) fn play(scenario: &Scenario) {
         }
     }
     assert_eq!(run.reached.len(), run.recorded.len());
-    plane.assert_no_wrong_skips();
 }
 
 fn recorded_stages(recording: &Recording) -> Vec<(String, Stage)> {

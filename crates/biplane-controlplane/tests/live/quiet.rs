@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::world::{PATIENCE, Plane, USER, World, condition, wait_for};
 
 const GROUP: &str = "quiet.example.org";
-const XRS: &str = "/apis/quiet.example.org/v1/namespaces/default/things";
+pub(crate) const XRS: &str = "/apis/quiet.example.org/v1/namespaces/default/things";
 
 /// A kind of composite resources, and a Composition that makes five ConfigMaps.
 pub(crate) fn define(world: &World) {
@@ -155,24 +155,29 @@ pub(crate) fn maps(world: &World) -> Vec<(String, String)> {
         .collect()
 }
 
-fn since(world: &World, mark: &Mark) -> Requests {
+pub(crate) fn since(world: &World, mark: &Mark) -> Requests {
     world.server.audit_log().unwrap().requests_since(mark).unwrap().of_user(USER)
 }
 
 /// Everything but watches, dry runs and events.
-fn of_reconciles(requests: Requests) -> Requests {
+pub(crate) fn of_reconciles(requests: Requests) -> Requests {
     requests.filter(|r| r.verb != "watch" && !r.dry_run && r.resource != "events")
 }
 
-fn mark(world: &World) -> Mark {
+pub(crate) fn mark(world: &World) -> Mark {
     world.server.audit_log().unwrap().mark().unwrap()
 }
 
 /// Waits until nothing has been asked for a second. Dry runs do not count: they verify.
 pub(crate) fn settle(world: &World) {
+    settle_within(world, Duration::from_secs(1));
+}
+
+/// Waits until nothing has been asked for some time.
+pub(crate) fn settle_within(world: &World, time: Duration) {
     wait_for("rest", PATIENCE, || {
         let before = mark(world);
-        std::thread::sleep(Duration::from_secs(1));
+        std::thread::sleep(time);
         let asked = since(world, &before).filter(|r| r.verb != "watch" && !r.dry_run);
         if asked.is_empty() { Ok(()) } else { Err(asked.to_string()) }
     });

@@ -1,4 +1,5 @@
-//! Real API servers with a control plane of this process, which runs the functions in the box.
+//! Real API servers with a control plane of this process, which runs the functions in the box or
+//! calls others.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,14 +9,15 @@ use std::time::{Duration, Instant};
 
 use biplane_cluster::{Cluster, Quiet, Skipping};
 use biplane_controlplane::start::{self, Server};
-use biplane_controlplane::{ControlPlane, Options, composite, definitions, init};
+use biplane_controlplane::{ControlPlane, Options, composite, definitions, functions, init};
 use biplane_devenv::{ApiServer, Client, Part, User};
 use biplane_engine::{Clock as _, SystemClock};
+use biplane_function::Registry;
 use biplane_function::metrics::Metrics;
 use biplane_functions::registry;
 use biplane_kube::{Endpoint, EventSink};
 use biplane_model::Value;
-use biplane_runner::InProcess;
+use biplane_runner::{FunctionRunner, InProcess};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -82,7 +84,7 @@ impl World {
     }
 
     /// Installs a function by hand. It is paused, so that nothing is said about its package.
-    fn install(&self, function: &str) {
+    pub(crate) fn install(&self, function: &str) {
         const API: &str = "/apis/pkg.crossplane.io/v1";
         let image = format!("registry.example.org/functions/{function}:v0.0.1");
         self.create(
@@ -105,9 +107,13 @@ impl World {
         );
         let status =
             json!({"status": {"endpoint": "dns:///127.0.0.1:1", "capabilities": ["composition"]}});
-        let path = format!("{API}/functionrevisions/{name}/status");
-        let answer = self.client.merge_patch(&path, &status).unwrap();
-        assert_eq!(answer.code, 200, "{}", answer.body);
+        self.patch(&format!("{API}/functionrevisions/{name}/status"), &status);
+    }
+
+    /// Says where an installed function is.
+    pub(crate) fn locate(&self, function: &str, endpoint: &str) {
+        let path = format!("/apis/pkg.crossplane.io/v1/functionrevisions/{function}-live/status");
+        self.patch(&path, &json!({"status": {"endpoint": endpoint}}));
     }
 
     /// Creates an object.
@@ -120,6 +126,21 @@ impl World {
     /// Changes an object.
     pub(crate) fn patch(&self, path: &str, patch: &Value) {
         let answer = self.client.merge_patch(path, patch).unwrap();
+        assert_eq!(answer.code, 200, "{path}: {}", answer.body);
+    }
+
+    /// Applies fields of an object for a field manager. The answer is the object.
+    pub(crate) fn apply(&self, path: &str, manager: &str, fields: &Value) -> Value {
+        let path = format!("{path}?fieldManager={manager}&force=true");
+        let form = "application/apply-patch+yaml";
+        let answer = self.client.send("PATCH", &path, form, &fields.to_string()).unwrap();
+        assert!(matches!(answer.code, 200 | 201), "{path}: {}", answer.body);
+        answer.json()
+    }
+
+    /// Deletes an object.
+    pub(crate) fn delete(&self, path: &str) {
+        let answer = self.client.delete(path).unwrap();
         assert_eq!(answer.code, 200, "{path}: {}", answer.body);
     }
 
@@ -160,6 +181,28 @@ impl World {
     }
 }
 
+/// How a control plane of a test runs.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    pub(crate) composites: composite::Settings,
+    pub(crate) skipping: Skipping,
+    /// The functions that run in this process.
+    pub(crate) in_process: Registry,
+    /// How functions are called instead.
+    pub(crate) functions: Option<functions::Options>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            composites: composite::Settings::default(),
+            skipping: Skipping::Verify,
+            in_process: registry(),
+            functions: None,
+        }
+    }
+}
+
 /// A running control plane.
 pub(crate) struct Plane {
     quiet: Arc<Quiet>,
@@ -170,6 +213,11 @@ pub(crate) struct Plane {
 impl Plane {
     /// Starts a control plane, and waits until it has seen what exists.
     pub(crate) fn start(endpoint: Endpoint, composites: composite::Settings) -> Self {
+        Self::start_with(endpoint, Setup { composites, ..Setup::default() })
+    }
+
+    /// Starts a control plane that runs in a certain way.
+    pub(crate) fn start_with(endpoint: Endpoint, setup: Setup) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (say_ready, ready) = mpsc::channel();
         let (say_quiet, quiet) = mpsc::channel();
@@ -184,10 +232,13 @@ impl Plane {
                 let now = Arc::new(|| SystemClock.now());
                 let sink = EventSink::new(Arc::clone(&cluster), counters, "crossplane", now);
                 let events = Arc::new(sink);
+                let in_process: Arc<dyn FunctionRunner> =
+                    Arc::new(InProcess::new(setup.in_process));
                 let options = Options {
-                    composites,
-                    skipping: Skipping::Verify,
-                    runner: Some(Arc::new(InProcess::new(registry()))),
+                    composites: setup.composites,
+                    skipping: setup.skipping,
+                    runner: setup.functions.is_none().then_some(in_process),
+                    functions: setup.functions.unwrap_or_default(),
                     metrics,
                     ..Options::default()
                 };
@@ -248,6 +299,14 @@ pub(crate) fn wait_for<T>(
             }
         }
     }
+}
+
+/// The reason and the message of a condition.
+pub(crate) fn explained(object: &Value, r#type: &str) -> (String, String) {
+    let conditions = object["status"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|c| c["type"] == r#type);
+    let text = |key: &str| found.and_then(|c| c[key].as_str()).unwrap_or_default().to_owned();
+    (text("reason"), text("message"))
 }
 
 /// The status of a condition. Empty if there is none of that type.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http_body_util::combinators::UnsyncBoxBody;
@@ -47,14 +48,19 @@ pub(super) struct Gate {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
     target: u16,
+    watch_target: WatchTarget,
     rules: Arc<Rules>,
     watches: Arc<Watches>,
 }
+
+/// The port of the API server that answers watches. Zero for the one that answers all requests.
+pub(super) type WatchTarget = Arc<AtomicU16>;
 
 impl Gate {
     pub(super) fn new(
         identity: &Identity,
         target: u16,
+        watch_target: WatchTarget,
         rules: Arc<Rules>,
         watches: Arc<Watches>,
     ) -> Result<Self, EnvError> {
@@ -77,9 +83,18 @@ impl Gate {
             acceptor: Arc::new(server).into(),
             connector: Arc::new(client).into(),
             target,
+            watch_target,
             rules,
             watches,
         })
+    }
+
+    /// The port of the API server for a request.
+    fn port(&self, asked: &Asked) -> u16 {
+        match self.watch_target.load(Ordering::SeqCst) {
+            port if asked.watch && port != 0 => port,
+            _ => self.target,
+        }
     }
 }
 
@@ -143,9 +158,10 @@ async fn answer(
         Some(Action::Respond { code, retry_after }) => return refusal(*code, *retry_after),
         _ => {}
     }
-    let mut sender = upstream.sender(gate).await?;
+    let port = gate.port(&asked);
+    let mut sender = upstream.sender(gate, port).await?;
     let response =
-        sender.send_request(for_server(request, gate.target)?).await.map_err(Unanswered::new)?;
+        sender.send_request(for_server(request, port)?).await.map_err(Unanswered::new)?;
     if let Some(Action::LoseAnswer) = begun.as_ref().map(|decision| &decision.action) {
         // The server has done everything when its answer is complete.
         let _ = response.into_body().collect().await;
@@ -201,22 +217,27 @@ fn refusal(code: u16, retry_after: Option<u32>) -> Result<Answer, Unanswered> {
     Ok(response)
 }
 
-/// The connection to the API server that belongs to a connection of a client.
+/// The connections to API servers that belong to a connection of a client.
 #[derive(Default)]
-struct Upstream(tokio::sync::Mutex<Option<SendRequest<Incoming>>>);
+struct Upstream {
+    requests: Kept,
+    /// Used if another server answers watches, which may hang.
+    watches: Kept,
+}
+
+type Kept = tokio::sync::Mutex<Option<SendRequest<Incoming>>>;
 
 impl Upstream {
     /// A connection that is open. If the server was restarted, it is a new one.
-    async fn sender(&self, gate: &Gate) -> Result<SendRequest<Incoming>, Unanswered> {
-        let mut kept = self.0.lock().await;
+    async fn sender(&self, gate: &Gate, port: u16) -> Result<SendRequest<Incoming>, Unanswered> {
+        let kept = if port == gate.target { &self.requests } else { &self.watches };
+        let mut kept = kept.lock().await;
         if let Some(sender) = kept.as_mut().filter(|sender| !sender.is_closed())
             && sender.ready().await.is_ok()
         {
             return Ok(sender.clone());
         }
-        let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, gate.target))
-            .await
-            .map_err(Unanswered::new)?;
+        let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(Unanswered::new)?;
         tcp.set_nodelay(true).map_err(Unanswered::new)?;
         let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
         let tls = gate.connector.connect(name, tcp).await.map_err(Unanswered::new)?;

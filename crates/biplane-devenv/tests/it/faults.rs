@@ -82,8 +82,15 @@ fn a_second_api_server_shows_the_same_objects() {
     is_answered_after(&second, "four", pause, || replica.resume().unwrap());
     assert!(exists(&second, "three") && exists(&first, "four"));
 
+    let proxy = server.proxy().unwrap();
+    replica.answer_watches_of(&proxy);
+    let through = proxy.client("admin").unwrap();
+    let watch = || through.watch("/api/v1/namespaces?watch=true");
+    assert!(watch().is_ok());
+
     replica.stop().unwrap();
     assert!(second.get("/version").is_err());
+    assert!(through.get("/version").is_ok() && watch().is_err());
     replica.start_again().unwrap();
     assert!(exists(&second, "three"));
 

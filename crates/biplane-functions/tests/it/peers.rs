@@ -18,6 +18,7 @@ use biplane_proto::json;
 use biplane_runner::grpc::{Client, GrpcRunner, Security};
 use biplane_runner::{Call, FetchError, Fetching, FunctionRunner, Requirements, tls};
 use biplane_testkit::certs::Certs;
+use biplane_testkit::peers::{go, source};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
@@ -55,7 +56,7 @@ impl Peer {
 
     /// A function with the official Go SDK.
     fn go(secure: bool) -> Self {
-        Self::start(&builds::go("server"), secure, |socket, command| {
+        Self::start(&go("server"), secure, |socket, command| {
             command.arg("--network=unix").arg("--address").arg(socket);
         })
     }
@@ -300,19 +301,19 @@ async fn check_calls(program: &[PathBuf], served: &Served) {
 
 #[tokio::test]
 async fn a_go_client_calls_our_function() {
-    check_client(&[builds::go("client")]).await;
+    check_client(&[go("client")]).await;
 }
 
 #[tokio::test]
 async fn a_python_client_calls_our_function() {
-    check_client(&[builds::python("python"), builds::source("function-python/client.py")]).await;
+    check_client(&[builds::python("python"), source("function-python/client.py")]).await;
 }
 
 /// FN-D5
 #[tokio::test]
 async fn a_go_client_finds_our_services_by_reflection() {
     let served = serve_dummy(false).await;
-    let program = [builds::go("client")];
+    let program = [go("client")];
     let services = served.ask(&program, "services", &dummy_request()).await;
     let services: Vec<&str> = services.lines().collect();
     for service in [

@@ -7,12 +7,12 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use rustls::pki_types::ServerName;
-use rustls::{CertificateError, ClientConfig};
+use rustls::{AlertDescription, CertificateError, ClientConfig};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -42,11 +42,24 @@ pub(crate) enum DialError {
 
 /// Whether the server's settings have arrived.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ready(Arc<AtomicBool>);
+pub(crate) struct Ready(Arc<Arrival>);
+
+#[derive(Debug, Default)]
+struct Arrival {
+    settings: AtomicBool,
+    /// Why the connection could not be read.
+    error: OnceLock<String>,
+}
 
 impl Ready {
     pub(crate) fn get(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.settings.load(Ordering::Acquire)
+    }
+
+    /// Why the connection could not be read, if that is known. Who uses the connection learns only
+    /// that it is closed.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.0.error.get().map(String::as_str)
     }
 }
 
@@ -70,7 +83,7 @@ pub(crate) async fn dial(
         Security::Plaintext => io,
         Security::MutualTls(config) => handshake(io, server_name, config).await?,
     };
-    ready.0.store(false, Ordering::Release);
+    ready.0.settings.store(false, Ordering::Release);
     Ok(PrefaceDetecting { io, ready, seen: 0 })
 }
 
@@ -135,6 +148,26 @@ fn go_tls(error: &io::Error, server_name: &str) -> String {
     }
 }
 
+/// What the other side said when it refused us, like Go. It checks our certificate after we have
+/// checked its own, so the handshake is over for us by then.
+fn remote_alert(error: &io::Error) -> Option<String> {
+    let inner = error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>())?;
+    let rustls::Error::AlertReceived(alert) = inner else { return None };
+    let said = match alert {
+        AlertDescription::AccessDenied => "access denied",
+        AlertDescription::BadCertificate => "bad certificate",
+        AlertDescription::CertificateExpired => "expired certificate",
+        AlertDescription::CertificateRequired => "certificate required",
+        AlertDescription::CertificateRevoked => "revoked certificate",
+        AlertDescription::CertificateUnknown => "unknown certificate",
+        AlertDescription::HandshakeFailure => "handshake failure",
+        AlertDescription::UnknownCA => "unknown certificate authority",
+        AlertDescription::UnsupportedCertificate => "unsupported certificate",
+        other => return Some(format!("remote error: tls: {other:?}")),
+    };
+    Some(format!("remote error: tls: {said}"))
+}
+
 /// Says that a Unix socket cannot be reached, like Go's gRPC.
 pub(crate) fn dial_text(path: &std::path::Path, error: &io::Error) -> String {
     format!("transport: Error while dialing: dial unix {}: {}", path.display(), go_io(error))
@@ -177,9 +210,15 @@ impl AsyncRead for PrefaceDetecting {
             && let Some(new) = buf.filled().get(before..)
         {
             if new.get(TYPE_OFFSET - this.seen) == Some(&SETTINGS) {
-                this.ready.0.store(true, Ordering::Release);
+                this.ready.0.settings.store(true, Ordering::Release);
             }
             this.seen += new.len();
+        }
+        if let Poll::Ready(Err(error)) = &polled
+            && let Some(text) = remote_alert(error)
+        {
+            // The first one is the reason of the others.
+            let _ = this.ready.0.error.set(text);
         }
         polled
     }
@@ -200,5 +239,25 @@ impl AsyncWrite for PrefaceDetecting {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_the_other_side_is_quoted() {
+        let said = |error| remote_alert(&io::Error::new(io::ErrorKind::InvalidData, error));
+        for (alert, text) in [
+            (AlertDescription::CertificateExpired, "remote error: tls: expired certificate"),
+            (AlertDescription::UnknownCA, "remote error: tls: unknown certificate authority"),
+            (AlertDescription::CertificateRequired, "remote error: tls: certificate required"),
+            (AlertDescription::InternalError, "remote error: tls: InternalError"),
+        ] {
+            assert_eq!(said(rustls::Error::AlertReceived(alert)).as_deref(), Some(text));
+        }
+        assert_eq!(said(rustls::Error::DecryptError), None);
+        assert_eq!(remote_alert(&io::Error::from(io::ErrorKind::UnexpectedEof)), None);
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn classify(status: Status, ready: &Ready) -> Failure {
         .find_map(|e| e.downcast_ref::<io::Error>())
         .map_or_else(|| root_cause(causes[0]), reading);
     if !ready.get() {
+        let cause = ready.error().map_or(cause, str::to_owned);
         return Failure::NotReady(connection_error(&format!(
             "error reading server preface: {cause}"
         )));

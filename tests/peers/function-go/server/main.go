@@ -7,6 +7,7 @@ import (
 	"flag"
 	"log"
 	"strings"
+	"time"
 
 	function "github.com/crossplane/function-sdk-go"
 	"github.com/crossplane/function-sdk-go/errors"
@@ -17,6 +18,8 @@ import (
 	"github.com/crossplane/function-sdk-go/response"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -29,7 +32,13 @@ func (peer) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.
 	if text := input["fail"].GetStringValue(); text != "" {
 		return nil, status.Error(codes.FailedPrecondition, text)
 	}
+	if ms := input["milliseconds"].GetNumberValue(); ms > 0 {
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+	}
 	rsp := response.To(req, response.DefaultTTL)
+	if overlay := input["response"]; overlay != nil {
+		return rsp, merge(rsp, overlay)
+	}
 	if n := int(input["padding"].GetNumberValue()); n > 0 {
 		response.Normal(rsp, strings.Repeat("x", n))
 		return rsp, nil
@@ -72,6 +81,20 @@ func (peer) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.
 	response.Warning(rsp, errors.New("mind the gap")).WithReason("Gap").TargetCompositeAndClaim()
 	response.ConditionTrue(rsp, "Peered", "Spoken").WithMessage("hello").TargetCompositeAndClaim()
 	return rsp, nil
+}
+
+// merge puts a response in the form of JSON over another one, as function-dummy does.
+func merge(rsp *fnv1.RunFunctionResponse, overlay *structpb.Value) error {
+	text, err := overlay.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	over := &fnv1.RunFunctionResponse{}
+	if err := protojson.Unmarshal(text, over); err != nil {
+		return err
+	}
+	proto.Merge(rsp, over)
+	return nil
 }
 
 func main() {
