@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use biplane_go::fmt::quote;
 use biplane_model::Object;
-use biplane_model::composition::{has_templates, uses_environment};
+use biplane_model::composition::{is_of_resources_mode, uses_environment};
 use biplane_model::layout::Layout;
 
 use crate::line::Line;
@@ -39,7 +39,7 @@ pub fn check(composite: &Object, composition: &Object, line: Line) -> Result<(),
         }
     }
     // Those that only a control plane composes, it validates itself.
-    let templates = line == Line::V1 && has_templates(composition);
+    let templates = line == Line::V1 && is_of_resources_mode(composition);
     if line == Line::V1 && !templates && !uses_environment(composition) {
         v1_validation::validate(composition)
             .map_err(|error| Misfit::new(error.to_string(), None, Some(&["spec"])))?;

@@ -15,6 +15,11 @@ const WITH_ENVIRONMENT: [&str; 4] = [
     "CombineToEnvironment",
 ];
 
+/// Whether a Composition is of mode Resources, with templates or not.
+pub fn is_of_resources_mode(composition: &Object) -> bool {
+    composition.str_at(&["spec", "mode"]) == "Resources" || has_templates(composition)
+}
+
 /// Whether a Composition composes resources from templates (mode Resources). That was the default.
 pub fn has_templates(composition: &Object) -> bool {
     let mode = composition.str_at(&["spec", "mode"]);
@@ -67,12 +72,12 @@ pub fn label_of(hash: &str) -> &str {
 /// The spec as Crossplane's types have it. What only the types of the v1 line have is kept, if it is
 /// there.
 fn spec(composition: &Object) -> Map<String, Value> {
+    const OF_V1: [&str; 3] = ["environment", "patchSets", "resources"];
     let of_type = |fields| match normal(composition, fields).remove("spec") {
         Some(Value::Object(spec)) => spec,
         _ => Map::new(),
     };
     let mut spec = of_type(tables::COMPOSITION);
-    const OF_V1: [&str; 3] = ["environment", "patchSets", "resources"];
     if OF_V1.iter().any(|field| composition.at(&["spec", field]).is_some()) {
         let mut older = of_type(tables::v1::COMPOSITION);
         spec.extend(OF_V1.into_iter().filter_map(|field| older.remove_entry(field)));
@@ -158,6 +163,8 @@ mod tests {
         let check = |spec: Value, templates: bool, environment: bool| {
             let composition = object(json!({"spec": spec}));
             assert_eq!(has_templates(&composition), templates, "{composition:?}");
+            let says_so = composition.str_at(&["spec", "mode"]) == "Resources";
+            assert_eq!(is_of_resources_mode(&composition), templates || says_so);
             assert_eq!(uses_environment(&composition), environment, "{composition:?}");
         };
         check(json!({}), false, false);

@@ -47,9 +47,8 @@ pub fn write(
     budget: &Budget,
 ) -> Result<(), PatchError> {
     let marshal = |error: String| format!("cannot marshal value to JSON: {error}");
-    let not_written = |error: String| match patch.dialect.names_write {
-        true => format!("cannot patch to object: {error}"),
-        false => error,
+    let not_written = |error: String| {
+        if patch.dialect.names_write { format!("cannot patch to object: {error}") } else { error }
     };
     if let Source::Combine { .. } = patch.source {
         let mut options = patch.merge.as_ref().map_err(Clone::clone)?;

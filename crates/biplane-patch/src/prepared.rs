@@ -328,46 +328,29 @@ impl ReadinessCheck {
     /// Prepares a check of a Composition. What is empty counts as unset.
     pub fn of_composition(check: &config::ReadinessCheck) -> Self {
         let kind = check.kind.as_str();
-        let invalid =
+        let requires =
             |what: &str| Self::Invalid(format!("invalid: type {} requires {what}", quote(kind)));
         let path = check.path.as_ref().filter(|path| !path.is_empty());
-        let Some(path) = path.map(|path| FieldPath::parse(path)) else {
-            return match (kind, &check.condition) {
-                ("None", _) => Self::None,
-                ("MatchCondition", Some((kind, status))) => {
-                    Self::Condition(kind.clone(), status.clone())
-                }
-                ("MatchCondition", None) => invalid("a valid match condition"),
-                ("MatchString", _) if check.string.as_deref().is_none_or(str::is_empty) => {
-                    invalid("a match string")
-                }
-                ("MatchInteger", _) if check.integer.is_none_or(|n| n == 0) => {
-                    invalid("a match integer")
-                }
-                ("NonEmpty" | "MatchString" | "MatchInteger" | "MatchTrue" | "MatchFalse", _) => {
-                    invalid("a field path")
-                }
-                _ => Self::Invalid(format!("invalid: unknown type {}", quote(kind))),
-            };
+        let path = path.map(|path| FieldPath::parse(path)).ok_or_else(|| requires("a field path"));
+        let string = check.string.clone().filter(|text| !text.is_empty());
+        let integer = check.integer.filter(|number| *number != 0);
+        let prepared = match (kind, string, integer, &check.condition) {
+            ("None", ..) => Ok(Self::None),
+            ("NonEmpty", ..) => path.map(Self::NonEmpty),
+            ("MatchTrue", ..) => path.map(|path| Self::Bool(path, true)),
+            ("MatchFalse", ..) => path.map(|path| Self::Bool(path, false)),
+            ("MatchString", Some(text), ..) => path.map(|path| Self::String(path, text)),
+            ("MatchString", None, ..) => Err(requires("a match string")),
+            ("MatchInteger", _, Some(number), _) => {
+                path.map(|path| Self::Integer(path, Some(number)))
+            }
+            ("MatchInteger", ..) => Err(requires("a match integer")),
+            ("MatchCondition", .., Some((kind, status))) => {
+                Ok(Self::Condition(kind.clone(), status.clone()))
+            }
+            ("MatchCondition", ..) => Err(requires("a valid match condition")),
+            _ => Err(Self::Invalid(format!("invalid: unknown type {}", quote(kind)))),
         };
-        match kind {
-            "None" => Self::None,
-            "NonEmpty" => Self::NonEmpty(path),
-            "MatchString" => match check.string.as_ref().filter(|text| !text.is_empty()) {
-                Some(text) => Self::String(path, text.clone()),
-                None => invalid("a match string"),
-            },
-            "MatchInteger" => match check.integer.filter(|number| *number != 0) {
-                Some(number) => Self::Integer(path, Some(number)),
-                None => invalid("a match integer"),
-            },
-            "MatchTrue" => Self::Bool(path, true),
-            "MatchFalse" => Self::Bool(path, false),
-            "MatchCondition" => match &check.condition {
-                Some((kind, status)) => Self::Condition(kind.clone(), status.clone()),
-                None => invalid("a valid match condition"),
-            },
-            _ => Self::Invalid(format!("invalid: unknown type {}", quote(kind))),
-        }
+        prepared.unwrap_or_else(|invalid| invalid)
     }
 }

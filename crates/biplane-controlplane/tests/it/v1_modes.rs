@@ -1,6 +1,7 @@
 //! Tests of what the v1 line had: Compositions of mode Resources, and environments.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use biplane_cluster::memory::{ApiServer, Entry};
 use biplane_cluster::{Cluster, Part, Patch, Skipping, Source, Write};
@@ -13,7 +14,6 @@ use biplane_model::{Object, ObjectId, Value};
 use biplane_runner::InProcess;
 use biplane_schema::own_kinds::{Features, definitions_with};
 use serde_json::json;
-use std::time::Duration;
 
 use crate::world::{object, soon};
 
@@ -94,7 +94,7 @@ fn environment_config(name: &str, version: &str, labels: &Value, data: &Value) -
     })
 }
 
-fn composition(spec: Value) -> Value {
+fn composition(spec: &Value) -> Value {
     let mut composition = json!({
         "apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
         "metadata": {"name": "app"},
@@ -150,7 +150,7 @@ async fn templates_and_environments_are_composed_and_then_rest() {
     ]);
     let templates = json!([template("settings", &patches)]);
     let spec = json!({"mode": "Resources", "environment": environment(), "resources": templates});
-    let composition = modes.create(composition(spec)).await;
+    let composition = modes.create(composition(&spec)).await;
     modes.run(10).await;
     let xr = json!({
         "apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "shop"},
@@ -217,7 +217,7 @@ async fn functions_see_the_environment_and_its_references_are_kept() {
             "input": {"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": [resource]},
         }],
     });
-    modes.create(composition(spec)).await;
+    modes.create(composition(&spec)).await;
     modes.run(10).await;
     let xr = json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "shop"}, "spec": {}});
     let xr = modes.create(xr).await;
@@ -236,7 +236,7 @@ async fn a_composition_that_breaks_a_rule_is_not_used() {
     let mut modes = Modes::new();
     modes.create(definition()).await;
     let twice = json!([template("a", &json!([])), template("a", &json!([]))]);
-    modes.create(composition(json!({"mode": "Resources", "resources": twice}))).await;
+    modes.create(composition(&json!({"mode": "Resources", "resources": twice}))).await;
     modes.run(10).await;
     let xr = json!({"apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "shop"}, "spec": {}});
     let xr = modes.create(xr).await;

@@ -54,9 +54,10 @@ pub(super) async fn render(
     }
     let composition = request.composition.map(Struct::into_object).unwrap_or_default();
     let name = composition.name().to_owned();
-    let (table, names) = match settings.release.is_v1() {
-        true => (tables::v1::COMPOSITION, Names::COMPOSITION_V1),
-        false => (tables::COMPOSITION, Names::COMPOSITION),
+    let (table, names) = if settings.release.is_v1() {
+        (tables::v1::COMPOSITION, Names::COMPOSITION_V1)
+    } else {
+        (tables::COMPOSITION, Names::COMPOSITION)
     };
     let revision = typed::decoded(&composition, table, names)
         .map_err(|why| Failure::new(why.text).wrap("cannot unmarshal JSON to object"))

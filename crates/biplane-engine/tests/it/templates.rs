@@ -259,12 +259,12 @@ async fn environments_are_merged_in_order() {
 #[tokio::test]
 async fn selections_that_cannot_be_made_say_why() {
     // ENV-10 to ENV-16, native tests 8 to 12
+    const PROD: &str = "matchLabels: [{type: Value, key: stage, value: prod}]";
     let selector = |selector: &str| {
         with_environment(&format!(
             "{{environmentConfigs: [{{type: Selector, selector: {selector}}}]}}"
         ))
     };
-    const PROD: &str = "matchLabels: [{type: Value, key: stage, value: prod}]";
     let sorted = |by: &str| format!("{{mode: Multiple, sortByFieldPath: {by}, {PROD}}}");
     for (composition, why) in [
         (
@@ -293,7 +293,7 @@ async fn selections_that_cannot_be_made_say_why() {
         ),
         (selector(&sorted("data.flag")), "unexpected type bool"),
         (selector(&sorted("data.half")), "data.half: no such field"),
-        (selector(&sorted("metadata.annotations[x]")), "metadata.annotations: no such field"),
+        (selector(&sorted("'metadata.annotations[x]'")), "metadata.annotations: no such field"),
     ] {
         let case = Case { composition, required: CONFIGS, xr: "{text: words}", ..Case::default() };
         let error = rendered(&case).await.unwrap_err();
@@ -311,15 +311,15 @@ resources:
   base: {apiVersion: example.org/v1, kind: A}
   patches:
   - {type: FromEnvironmentFieldPath, fromFieldPath: x, toFieldPath: spec.x, policy: {fromFieldPath: Required}}
-  - {fromFieldPath: spec.y, toFieldPath: spec.y}
+  - {fromFieldPath: spec.size, toFieldPath: spec.size}
 ";
     let case = Case {
         composition: composition.to_owned(),
-        xr: "{y: 1}",
+        xr: "{size: 1}",
         without_environments: true,
         ..Case::default()
     };
-    assert_eq!(composed(&case).await[0].get("spec"), Some(&json!({"y": 1})));
+    assert_eq!(composed(&case).await[0].get("spec"), Some(&json!({"size": 1})));
     // With one, a resource waits for what it needs.
     let case = Case { without_environments: false, ..case };
     let output = rendered(&case).await.unwrap();

@@ -5,7 +5,7 @@ use biplane_engine::composite::Release;
 use biplane_go::fmt::quote;
 use biplane_manifest::Line;
 use biplane_model::Object;
-use biplane_model::composition::{has_templates, uses_environment};
+use biplane_model::composition::{is_of_resources_mode, uses_environment};
 use biplane_runtime::Engine;
 
 use super::CompositionRender;
@@ -21,7 +21,7 @@ impl CompositionRender {
             return Manner::default();
         }
         let environments = self.environments || uses_environment(composition);
-        let resources_mode = self.output.line == Line::V1 && has_templates(composition);
+        let resources_mode = self.output.line == Line::V1 && is_of_resources_mode(composition);
         let release = match (self.output.line, environments, resources_mode) {
             (Line::V1, true, _) => Release::V1_17,
             (Line::V1, false, true) => Release::V1_20,

@@ -204,10 +204,11 @@ fn composition_columns() -> Vec<Column> {
 }
 
 fn composition_spec(steps: Shape, features: Features) -> Shape {
-    let mode = match features.resources_mode {
+    let mode = if features.resources_mode {
         // Without a mode, what a Composition has decides.
-        true => choice(&["Resources", "Pipeline"]),
-        false => pipeline::mode(),
+        choice(&["Resources", "Pipeline"])
+    } else {
+        pipeline::mode()
     };
     let mut spec = object([
         ("compositeTypeRef*", type_ref().immutable()),

@@ -141,6 +141,7 @@ fn check(page: &str) -> usize {
 const PAGES: [(&str, usize); 7] = [
     ("README.md", 3),
     ("docs/cli.md", 1),
+    ("docs/environment.md", 2),
     ("docs/first-composition.md", 2),
     ("docs/go-templating.md", 4),
     ("docs/migrate.md", 5),

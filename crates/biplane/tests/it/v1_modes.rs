@@ -175,6 +175,17 @@ fn templates_are_deprecated_and_rendered_by_the_v1_line_only() {
 }
 
 #[test]
+fn what_breaks_a_rule_is_refused_in_the_words_of_the_control_plane() {
+    let none = TEMPLATES.split("  resources:").next().unwrap();
+    let files = [("xr.yaml", XR), ("composition.yaml", none)];
+    let line = ["render", "DIR/xr.yaml", "DIR/composition.yaml", "--output-format=v1"];
+    let ran = run_on(&files, &line);
+    assert_eq!(ran.exit, 1);
+    let refused = "refusing to use invalid Composition: spec.resources: Required value: an array of resources is required in Resources mode (the default if no mode is specified)";
+    assert!(ran.stderr.contains(refused), "{}", ran.stderr);
+}
+
+#[test]
 fn the_whole_composite_resource_can_be_printed() {
     let ran = render_templates(&["--output-format=v1", "--include-full-xr"]);
     let printed = documents(&ran.stdout);

@@ -49,17 +49,19 @@ pub(super) async fn associate<'a>(
 }
 
 fn slots(templates: &[Template]) -> Vec<Slot<'_>> {
-    let slot = |(index, template): (usize, &'_ Template)| (index, template.name.clone());
-    templates
-        .iter()
-        .enumerate()
-        .map(|(index, template)| {
-            let (index, name) = slot((index, template));
-            let name = if name.is_empty() { format!("resource {}", index + 1) } else { name };
-            let reference = Reference::default();
-            Slot { template, name, reference, current: None, rendered: None }
-        })
-        .collect()
+    let named = |index: usize, template: &Template| match template.name.as_str() {
+        "" => format!("resource {}", index + 1),
+        name => name.to_owned(),
+    };
+    let all = templates.iter().enumerate();
+    all.map(|(index, template)| Slot {
+        name: named(index, template),
+        template,
+        reference: Reference::default(),
+        current: None,
+        rendered: None,
+    })
+    .collect()
 }
 
 async fn by_order<'a>(

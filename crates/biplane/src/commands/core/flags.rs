@@ -116,7 +116,7 @@ pub(super) struct Features {
 /// What the v1 line had and Crossplane has removed since.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct Older {
-    /// Let Compositions have an environment from EnvironmentConfigs (alpha, as in v1.17)
+    /// Let Compositions have an environment from EnvironmentConfigs, as in v1.17
     #[arg(long)]
     pub(super) enable_environment_configs: bool,
     /// Compose Compositions of mode Resources (deprecated, as in v1.20)

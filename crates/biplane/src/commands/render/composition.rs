@@ -45,6 +45,7 @@ Examples:
 /// Functions that biplane brings along run in process; no cluster and no Docker is needed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_override_self = true)]
+#[allow(clippy::struct_excessive_bools)] // one for each flag
 pub struct CompositionRender {
     /// The composite resource (XR), a YAML file; or a claim, with --xrd
     #[arg(value_name = "COMPOSITE-RESOURCE", value_parser = values::existing_file)]
