@@ -1,5 +1,7 @@
 //! Tests of the conversions.
 
+#![allow(clippy::unwrap_used)] // clippy.toml covers test functions only, not their helpers
+
 mod comments;
 mod faults;
 mod properties;

@@ -32,16 +32,16 @@ fn apply_levels(command: Command, levels: &[(&str, Level)], features: Features) 
             Level::Beta => !features.disable_beta,
         };
         let words: Vec<&str> = name.split(' ').collect();
-        at(command, &words, |group| mark(group.hide(!shown), *level))
+        at(command, &words, &|group| mark(group.hide(!shown), *level))
     })
 }
 
-/// Changes the command with this path.
-fn at(command: Command, words: &[&str], change: impl FnOnce(Command) -> Command) -> Command {
-    match words.split_first() {
-        None => change(command),
-        Some((word, below)) => command.mut_subcommand(word, |group| at(group, below, change)),
-    }
+/// Changes the command with this path. All commands stay in their order.
+fn at(command: Command, words: &[&str], change: &dyn Fn(Command) -> Command) -> Command {
+    let Some((word, below)) = words.split_first() else { return change(command) };
+    command.mut_subcommands(|group| {
+        if group.get_name() == *word { at(group, below, change) } else { group }
+    })
 }
 
 /// The note in help about commands that are not shown.

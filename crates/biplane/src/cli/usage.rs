@@ -42,7 +42,7 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
             let got = strings(error, ContextKind::InvalidValue);
             let got = got.first().map_or("", |s| s);
             if got.is_empty() {
-                let wanted = wanted(selected(error, tree), flag);
+                let wanted = invalid.first().map_or("string", |shown| wanted(shown));
                 return format!("{flag}: expected {wanted} value but got \"EOL\" (<EOL>)");
             }
             let allowed = strings(error, ContextKind::ValidValue);
@@ -76,20 +76,19 @@ pub fn message(error: &clap::Error, tree: &clap::Command, arguments: &[OsString]
     }
 }
 
-/// Upstream's word for the type of a flag.
-fn wanted(command: &clap::Command, flag: &str) -> &'static str {
-    match flag {
+/// Upstream's word for the type of a flag, which is shown with the name of its value.
+fn wanted(shown: &str) -> &'static str {
+    // Upstream has these under the same name, with types of its own.
+    match shown.split([' ', '=', '[']).next().unwrap_or_default() {
         "--cache-dir" => return "string",
         "--output" => return "output",
         _ => {}
     }
-    let long = flag.trim_start_matches('-');
-    let argument = command.get_arguments().find(|argument| argument.get_long() == Some(long));
-    let names = argument.and_then(clap::Arg::get_value_names).unwrap_or_default();
-    match names.first().map(|name| name.as_str()) {
-        Some("DIR" | "FILE" | "FOLDER" | "PATH") => "file",
-        Some("DURATION") => "duration",
-        Some("COUNT" | "N") => "int",
+    let name = shown.split_once('<').map(|(_, name)| name.trim_end_matches(['>', ']']));
+    match name.unwrap_or_default() {
+        "DIR" | "FILE" | "FOLDER" | "PATH" => "file",
+        "DURATION" => "duration",
+        "COUNT" | "N" => "int",
         _ => "string",
     }
 }
@@ -170,6 +169,20 @@ fn strings(error: &clap::Error, kind: ContextKind) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// CLI-11
+    #[test]
+    fn the_type_of_a_flag_is_told_by_the_name_of_its_value() {
+        for (shown, want) in [
+            ("--output-file <PATH>", "file"),
+            ("--timeout=<DURATION>", "duration"),
+            ("--max-rounds[=<N>]", "int"),
+            ("--name <NAME>", "string"),
+            ("--flag", "string"),
+        ] {
+            assert_eq!(wanted(shown), want, "{shown}");
+        }
+    }
 
     #[test]
     fn flags_and_arguments_are_named_as_they_are_typed() {

@@ -209,7 +209,7 @@ fn bash_completes_commands_flags_values_and_files() {
         |line: &[&str], want: &[&str]| assert_eq!(bash_offers(&script, line), want, "{line:?}");
     offers(&["ren"], &["render"]);
     offers(&["comp"], &["completions", "composition"]);
-    offers(&["composition", ""], &["render"]);
+    offers(&["composition", ""], &["convert", "render"]);
     offers(&["operation", "r"], &["render"]);
     offers(&["config", ""], &["set", "view"]);
     offers(&["completions", ""], &["bash", "fish", "zsh"]);

@@ -113,6 +113,13 @@ fn a_document_without_comments_has_none() {
     assert!(!Written::read("a: 1\n---\n# other\nb: 2\n").unwrap().has_comments());
 }
 
+/// Other nesting is refused when a document is read. Here it would exhaust the stack.
+#[test]
+fn deep_nesting_is_refused() {
+    assert!(Written::read(&"- ".repeat(9_000)).is_none());
+    assert!(Written::read(&"- ".repeat(400)).is_some());
+}
+
 /// JSON values that can be documents.
 fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![

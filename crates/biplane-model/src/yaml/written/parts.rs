@@ -1,5 +1,6 @@
 //! Builds the tree of parts from tokens.
 
+use super::super::MAX_DEPTH;
 use super::{Block, BlockId, Mark, Part, Place, Shape, Slot, SlotId, Token, TokenKind};
 
 /// A document without its comments.
@@ -13,7 +14,7 @@ pub(super) struct Parsed {
 /// Builds the tree. `None` if the tokens are not those of a document.
 pub(super) fn parse(tokens: Vec<Token>) -> Option<Parsed> {
     let mut builder =
-        Builder { tokens, at: 0, last_end: 0, slots: Vec::new(), parents: Vec::new() };
+        Builder { tokens, at: 0, last_end: 0, depth: 0, slots: Vec::new(), parents: Vec::new() };
     let root = builder.node(None, false)?;
     let Builder { tokens, at, slots, parents, .. } = builder;
     (at == tokens.len()).then_some(Parsed { root, slots, parents })
@@ -24,6 +25,8 @@ struct Builder {
     at: usize,
     /// Where the last token with text ended.
     last_end: usize,
+    /// How many blocks are open.
+    depth: usize,
     slots: Vec<Place>,
     parents: Vec<(usize, Option<SlotId>)>,
 }
@@ -111,9 +114,11 @@ impl Builder {
         }
     }
 
-    fn open(&mut self, slot: Option<SlotId>, column: usize) -> BlockId {
+    /// Opens a block, unless it is nested more deeply than documents may be.
+    fn open(&mut self, slot: Option<SlotId>, column: usize) -> Option<BlockId> {
+        self.depth += 1;
         self.parents.push((column, slot));
-        self.parents.len() - 1
+        (self.depth <= MAX_DEPTH).then_some(self.parents.len() - 1)
     }
 
     fn slot(&mut self, block: BlockId, at: Mark) -> SlotId {
@@ -132,7 +137,7 @@ impl Builder {
     }
 
     fn list(&mut self, slot: Option<SlotId>, column: usize, bound: bool) -> Option<Part> {
-        let block = self.open(slot, column);
+        let block = self.open(slot, column)?;
         let mut slots: Vec<Slot> = Vec::new();
         while let Some(TokenKind::BlockEntry) = self.peek() {
             let id = self.slot(block, self.start());
@@ -145,11 +150,12 @@ impl Builder {
             };
             slots.push(self.fill(id, String::new(), head_end, part));
         }
+        self.depth -= 1;
         Some(closed(slots, bound, |slots| Shape::List(Block { id: block, column, slots })))
     }
 
     fn map(&mut self, slot: Option<SlotId>, column: usize, bound: bool) -> Option<Part> {
-        let block = self.open(slot, column);
+        let block = self.open(slot, column)?;
         let mut slots: Vec<Slot> = Vec::new();
         while let Some(TokenKind::Key) = self.peek() {
             let at = self.start();
@@ -174,6 +180,7 @@ impl Builder {
             };
             slots.push(self.fill(id, key, head_end, part));
         }
+        self.depth -= 1;
         Some(closed(slots, bound, |slots| Shape::Map(Block { id: block, column, slots })))
     }
 }
