@@ -23,7 +23,7 @@ Examples:
   biplane validate extensions/ resources.yaml
 
   # What render makes of a composite resource
-  biplane render xr.yaml composition.yaml functions.yaml --include-full-xr | biplane validate extensions/ -
+  biplane render xr.yaml composition.yaml functions.yaml -x | biplane validate extensions/ -
 
   # For a pipeline: only what is wrong, and a kind without a schema is wrong too
   biplane validate extensions/ resources/ --skip-success-results --error-on-missing-schemas
@@ -78,11 +78,11 @@ pub struct Validate {
     /// When to show on stderr where in the files errors are: always, never, or by default if it is a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Locations::Auto, hide_possible_values = true)]
     locations: Locations,
-    #[command(flatten)]
-    cluster: cluster::ClusterFlags,
     /// How long to run before timing out, everything included
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = values::duration)]
     timeout: Duration,
+    #[command(flatten)]
+    cluster: cluster::ClusterFlags,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
