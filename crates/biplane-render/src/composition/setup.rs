@@ -52,8 +52,9 @@ impl CompositionRender {
             RenderCluster::new(&inputs.composite, &inputs.observed, Arc::clone(&inputs.nested));
         let cluster = Arc::new(cluster);
         let attempted = Subject::Composite.attempted();
-        layout(&inputs.composite.gvk(), inputs.definition.as_ref())
-            .map_err(|error| anyhow!("{attempted}: cannot select composite resource schema: {error}"))?;
+        layout(&inputs.composite.gvk(), inputs.definition.as_ref()).map_err(|error| {
+            anyhow!("{attempted}: cannot select composite resource schema: {error}")
+        })?;
 
         let helper = inputs.context.as_ref().filter(|_| matches!(self.engine, Engine::BuiltIn));
         let helper = helper.map(|helper| Arc::new(helper.afresh()));
