@@ -44,8 +44,8 @@ use compose::Outcome;
 use dependencies::{Dependencies, Untracked};
 pub use index::CompositionIndex;
 use outcome::ComposeError;
-pub use persist::COMPOSITE_MANAGER;
 use pass::{Pass, XR};
+pub use persist::COMPOSITE_MANAGER;
 use report::{Missing, NotYet};
 pub use write::composed_manager;
 

@@ -226,8 +226,7 @@ impl RenderCluster {
         changed.set_at_or_ignore(&["kind"], composite.kind());
         changed.set_meta("name", composite.name());
         changed.set_meta("namespace", composite.namespace());
-        let references =
-            [self.layout(&composite.gvk()).machinery(), &["resourceRefs"]].concat();
+        let references = [self.layout(&composite.gvk()).machinery(), &["resourceRefs"]].concat();
         for path in [references.as_slice(), &["status"]] {
             if let Some(value) = composite.at(path) {
                 changed.set_at_or_ignore(path, value.clone());
@@ -253,8 +252,8 @@ impl RenderCluster {
         while let Some(composer) = all.get(at).cloned() {
             for composed in state.composed(&composer) {
                 let id = composed.id();
-                let composes =
-                    self.nested.is_claim(&composed) || self.nested.composition(&composed)?.is_some();
+                let composes = self.nested.is_claim(&composed)
+                    || self.nested.composition(&composed)?.is_some();
                 if composes && known.insert(id.clone()) {
                     all.push(id);
                 }
@@ -289,7 +288,6 @@ impl State {
         self.objects.iter().filter(move |(other, _)| *other != id).map(|(_, object)| object)
     }
 }
-
 
 #[cfg(test)]
 mod tests;

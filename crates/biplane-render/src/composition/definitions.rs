@@ -117,7 +117,12 @@ mod tests {
             let all = completed(&given, compositions, &xr("XPart", ""));
             assert_eq!(all.name(), "xparts.example.org");
             let versions = all.at(&["spec", "versions"]).unwrap().clone();
-            versions.as_array().unwrap().iter().map(|v| v["referenceable"] == true).collect::<Vec<_>>()
+            versions
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|v| v["referenceable"] == true)
+                .collect::<Vec<_>>()
         };
         let of = |version: &str| {
             let type_ref = json!({"apiVersion": format!("example.org/{version}"), "kind": "XPart"});

@@ -2,7 +2,9 @@
 //! done it.
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use biplane_cluster::{Apply, Delete, Effect, Optional as _, Part, Patch, Propagation, Source, Write};
+use biplane_cluster::{
+    Apply, Delete, Effect, Optional as _, Part, Patch, Propagation, Source, Write,
+};
 use biplane_engine::Requeue;
 use biplane_engine::composite::dependencies::{Requirement, Tracked};
 use biplane_engine::composite::{COMPOSITE_MANAGER, Reconciler, composed_manager};
@@ -38,15 +40,16 @@ pub(super) async fn write(
     if let Some(changes) = changes(reconciler, xr, composition, &after) {
         let (how, patch) = (Write::by(MANAGER), Patch::Merge(changes));
         let patched = cluster.patch(&id, Part::Main, &patch, &how, by).await;
-        patched.map_err(|error| anyhow!(error.to_string())).context(format!("cannot update {id}"))?;
+        patched
+            .map_err(|error| anyhow!(error.to_string()))
+            .context(format!("cannot update {id}"))?;
     }
     let how = Apply::forced(composed_manager(xr));
     let mut tracked = Tracked::default();
     for composed in &output.composed_resources {
         let composed_id = composed.id();
         let known = cluster.get(&composed_id, Source::Cache, by).await.ok();
-        let applied =
-            cluster.apply(composed.object(), Part::Main, known.as_ref(), &how, by).await;
+        let applied = cluster.apply(composed.object(), Part::Main, known.as_ref(), &how, by).await;
         let applied = applied
             .map_err(|error| anyhow!(error.to_string()))
             .with_context(|| format!("cannot apply {composed_id}"))?;

@@ -118,7 +118,8 @@ impl CompositionRender {
         context: Option<Object>,
     ) -> Result<Vec<Value>> {
         let composite = state.objects.get(&cluster.root);
-        let composite = composite.ok_or_else(|| anyhow!("{} does not exist any more", cluster.root))?;
+        let composite =
+            composite.ok_or_else(|| anyhow!("{} does not exist any more", cluster.root))?;
         let composite =
             if self.include_full_xr { composite.clone() } else { cluster.changed(composite) };
         let mut objects = vec![composite];

@@ -679,10 +679,8 @@ fn a_claim_that_is_composed_leads_to_a_composite_resource_too() {
 /// SEL-4
 #[test]
 fn a_default_that_is_not_there_is_missed_as_in_a_control_plane() {
-    let default = DEFINITION.replace(
-        "  claimNames:",
-        "  defaultCompositionRef: {name: missing}\n  claimNames:",
-    );
+    let default = DEFINITION
+        .replace("  claimNames:", "  defaultCompositionRef: {name: missing}\n  claimNames:");
     let ran = nested(&[("apis/part/definition.yaml", &default)], &[]);
     assert_eq!(ran.exit, 1);
     let last = ran.stderr.lines().last().unwrap();

@@ -100,7 +100,8 @@ fn nothing_is_composed_by_two_or_by_itself_or_too_deep() {
     assert!(error(last, &root).starts_with(
         "a composite resource composes itself: XApp.example.org a composes XPart.example.org p1"
     ));
-    let both = "XPart.example.org p2 is composed by both XPart.example.org p1 and XApp.example.org a";
+    let both =
+        "XPart.example.org p2 is composed by both XPart.example.org p1 and XApp.example.org a";
     assert_eq!(error(&root, &chain[2]), both);
     let deeper = owned("XPart", "deep", last);
     cluster.server.seed([deeper.clone()]);
