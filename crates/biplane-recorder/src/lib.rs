@@ -1,11 +1,14 @@
 //! Receives what control planes and providers report: what functions were given and what they
 //! answered (the Pipeline Inspector), and what providers did to the outside world (Change Logs).
 
+pub mod api;
 pub mod emission;
 pub mod line;
 pub mod output;
 pub mod print;
+pub mod query;
 pub mod receive;
+pub mod sentence;
 pub mod serve;
 
 pub use emission::{Dialect, Emission};
