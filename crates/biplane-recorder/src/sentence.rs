@@ -39,6 +39,7 @@ pub fn run(run: &Run, context: &Context<'_>) -> String {
             let took = took.unwrap_or_default();
             let steps = match calls.len() {
                 1 => "The only step".to_owned(),
+                2 => "Both steps".to_owned(),
                 count => format!("All {count} steps"),
             };
             let same = match context.same_runs {
@@ -63,7 +64,8 @@ pub fn summary(run: &Run, changed: Option<&[SlotItem]>) -> String {
     let Some(failed) = calls.iter().find(|step| step.outcome().is_failure()) else {
         return match changed {
             _ if run.head.same => "nothing changed".to_owned(),
-            Some(changed) => changes(changed),
+            Some(changed) if changed.iter().any(SlotItem::differs) => changes(changed),
+            Some(_) => "same result, other input".to_owned(),
             None => {
                 let count = crate::query::state::slots(run.desired())
                     .iter()

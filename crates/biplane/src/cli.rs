@@ -42,7 +42,10 @@ Examples:
 const CHANGE_LOGS_EXAMPLES: &str = "\
 Examples:
   # Print what a provider did, as its sidecar
-  biplane changelogs serve";
+  biplane changelogs serve
+
+  # What failed in the last hour, from a store
+  biplane changelogs list --store=recorder.db --failed --since=1h";
 const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
@@ -61,7 +64,13 @@ Examples:
 const INSPECTOR_EXAMPLES: &str = "\
 Examples:
   # Print what pipelines emit, as the sidecar of a control plane
-  biplane inspector serve";
+  biplane inspector serve
+
+  # Which runs failed in the last hour, from a store
+  biplane inspector runs --store=recorder.db --failed --since=1h
+
+  # Which step set each field of a composed resource
+  biplane inspector blame --store=recorder.db Store/north:bucket";
 const OPERATION_EXAMPLES: &str = "\
 Examples:
   # What an Operation would do
@@ -349,9 +358,9 @@ fn dispatch(
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
         | Command::Beta(Beta::Render(render)) => render.run(environment, streams),
-        Command::ChangeLogs(change_logs) => change_logs.run(),
+        Command::ChangeLogs(change_logs) => change_logs.run(streams),
         Command::Function(function) => function.run(&environment.own),
-        Command::Inspector(inspector) => inspector.run(),
+        Command::Inspector(inspector) => inspector.run(environment, streams),
         Command::Internal(internal) => internal.run(streams),
         Command::Man(man) => man.run(whole(&environment.own), streams),
         Command::Operation(Operation::Render(render))

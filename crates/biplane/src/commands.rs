@@ -10,5 +10,6 @@ pub mod inspector;
 pub mod internal;
 pub mod man;
 pub mod render;
+mod records;
 mod sidecar;
 pub mod version;

@@ -138,3 +138,6 @@ pub fn split_kind(typed: &str) -> (&str, Option<&str>) {
         None => (typed, None),
     }
 }
+
+/// How many changes of one resource in one second are looked at.
+pub(super) const SAME_SECOND: usize = 100;

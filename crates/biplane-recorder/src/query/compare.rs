@@ -132,7 +132,10 @@ fn aligned<'a>(was: &[&'a Step], is: &[&'a Step]) -> Vec<(Option<&'a Step>, Opti
         pairs.push((partner, Some(step)));
     }
     for step in was.iter().filter(|step| !is.iter().any(|other| is_same(other, step))) {
-        let place = pairs.iter().position(|(_, is)| is.is_some_and(|is| is.index > step.index));
+        let is_later = |(was, is): &(Option<&Step>, Option<&Step>)| {
+            was.or(*is).is_some_and(|other| other.index > step.index)
+        };
+        let place = pairs.iter().position(is_later);
         pairs.insert(place.unwrap_or(pairs.len()), (Some(step), None));
     }
     pairs

@@ -91,16 +91,18 @@ fn line_of_json(line: &str) -> Result<Printed, String> {
         Ok((_, Some(problem))) | Err(problem) => return Err(problem),
     };
     let Value::Object(mut fields) = value else { return Err("it is no object".to_owned()) };
+    // Go's numbers are all floating point, which payloads are and numbers of messages are not.
+    let exact: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let half = match fields.get("type").and_then(Value::as_str) {
         Some("REQUEST") if fields.contains_key("meta") => Half::Request,
         Some("RESPONSE") if fields.contains_key("meta") => Half::Response,
         _ => {
             // A line that is something else has other fields.
-            let entry = json::from_value(Value::Object(fields));
+            let entry = json::from_value(exact);
             return entry.map(|entry| Printed::Entry(Box::new(entry))).map_err(|e| e.to_string());
         }
     };
-    let meta = fields.remove("meta").unwrap_or_default();
+    let meta = exact.get("meta").cloned().unwrap_or_default();
     let meta = match meta.as_object() {
         Some(fields) if fields.is_empty() => None,
         _ => Some(json::from_value(meta).map_err(|error| error.to_string())?),

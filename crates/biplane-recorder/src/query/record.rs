@@ -327,7 +327,8 @@ impl Run {
 
 /// How a run ended, from the last call of each step.
 pub fn outcome(calls: &[&Step]) -> Outcome {
-    let last = calls.last().map_or(Outcome::Incomplete, |step| step.outcome());
+    let Some(last) = calls.last() else { return Outcome::Incomplete };
+    let last = last.outcome();
     if matches!(last, Outcome::Fatal | Outcome::Error) {
         return last;
     }

@@ -5,5 +5,6 @@
 mod life_cycle;
 mod peers;
 mod planted;
+mod queries;
 mod recordings;
 mod world;

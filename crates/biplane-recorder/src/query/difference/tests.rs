@@ -41,8 +41,8 @@ fn lists_of_objects_are_compared_by_what_identifies_an_item() {
         lines(&before, &after),
         [
             "- rules[name=archive] {\"days\":90,\"name\":\"archive\"}",
+            "> rules[name=expire] 2 -> 0",
             "~ rules[name=expire].days 30 -> 14",
-            "> rules[name=keep] 1 -> 1",
             "+ rules[name=new] {\"name\":\"new\"}",
         ]
     );
@@ -69,7 +69,7 @@ fn plain_values_are_compared_by_sequence_and_moves_are_named() {
     assert_eq!(lines(&json!(["a", "b", "c"]), &json!(["a", "x", "b", "c"])), ["+ [1] \"x\""]);
     assert_eq!(lines(&json!(["a", "b", "c"]), &json!(["b", "c"])), ["- [0] \"a\""]);
     assert_eq!(lines(&json!(["a", "b", "c"]), &json!(["b", "c", "a"])), ["> [2] 0 -> 2"]);
-    assert_eq!(lines(&json!([1, 1, 2]), &json!([1, 2, 2])), ["- [1] 1", "+ [2] 2"]);
+    assert_eq!(lines(&json!([1, 1, 2]), &json!([1, 2, 2])), ["- [1] 1", "+ [1] 2"]);
 }
 
 #[test]
