@@ -220,16 +220,21 @@ impl Db {
         }
     }
 
+    /// Begins a transaction. What is durable is on the disk when it is committed.
+    pub(super) fn begin(&self, durable: bool) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(db) => db.begin(durable),
+            Self::Postgres(db) => db.begin(durable),
+        }
+    }
+
     /// Runs all of it or nothing. What is durable is on the disk when this returns.
     pub(super) fn transaction<T>(
         &self,
         durable: bool,
         run: impl FnOnce(&Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        match self {
-            Self::Sqlite(db) => db.begin(durable)?,
-            Self::Postgres(db) => db.begin(durable)?,
-        }
+        self.begin(durable)?;
         match run(self) {
             Ok(done) => match self.batch("COMMIT") {
                 Ok(()) => Ok(done),
@@ -246,7 +251,7 @@ impl Db {
     }
 
     /// Undoes what was begun. There may be nothing to undo.
-    fn roll_back(&self) {
+    pub(super) fn roll_back(&self) {
         if let Err(error) = self.batch("ROLLBACK") {
             tracing::debug!(%error, "cannot roll back");
         }
