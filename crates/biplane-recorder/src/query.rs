@@ -22,6 +22,6 @@ pub mod print;
 pub mod record;
 pub mod replay;
 pub mod state;
-// pub mod stored;
+pub mod stored;
 pub mod table;
 pub mod time;

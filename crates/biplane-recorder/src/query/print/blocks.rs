@@ -259,7 +259,7 @@ fn sign(change: Sign) -> char {
         Sign::Removed => '-',
         Sign::Changed => '~',
         Sign::Moved => '>',
-        Sign::Unchanged => ' ',
+        Sign::Unchanged => '=',
     }
 }
 
