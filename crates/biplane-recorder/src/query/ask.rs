@@ -156,19 +156,28 @@ fn item(run: &Run, before: Option<&Run>) -> RunItem {
         outcome: head.outcome,
         open: head.open,
         same: head.same,
-        pipeline: pipeline(head),
+        pipeline: pipeline(whole_pipeline(head, before)),
         reached: run.last_calls().len(),
         summary: sentence::summary(run, changed.as_deref()),
     }
 }
 
-fn pipeline(head: &Head) -> Vec<StepRef> {
+/// The steps of a pipeline as far as they are known. What a failed run did not reach, the last run
+/// that got to its end tells.
+fn whole_pipeline<'a>(head: &'a Head, before: Option<&'a Run>) -> &'a [(i32, String, String)] {
+    match before {
+        Some(before) if before.head.steps.starts_with(&head.steps) => &before.head.steps,
+        _ => &head.steps,
+    }
+}
+
+fn pipeline(steps: &[(i32, String, String)]) -> Vec<StepRef> {
     let step = |(index, name, function): &(i32, String, String)| StepRef {
         number: i64::from(*index) + 1,
         name: name.clone(),
         function: function.clone(),
     };
-    head.steps.iter().map(step).collect()
+    steps.iter().map(step).collect()
 }
 
 /// How many runs are looked at for one that got to its end.

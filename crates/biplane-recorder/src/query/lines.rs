@@ -65,17 +65,8 @@ impl Lines {
         self.changes.push(record);
     }
 
-    /// Finds what runs can only be told beside others: their keys, which repeat, and how long their
-    /// pipelines are.
+    /// Finds what can only be told of a run beside others: its key, and whether it repeats.
     fn settle(&mut self) {
-        let mut longest: BTreeMap<(ObjectRef, String), Vec<(i32, String, String)>> = BTreeMap::new();
-        for run in &self.runs {
-            let key = (run.head.owner.clone(), run.head.composition.clone());
-            let known = longest.entry(key).or_default();
-            if run.head.steps.len() > known.len() {
-                known.clone_from(&run.head.steps);
-            }
-        }
         for at in 0..self.runs.len() {
             let (before, from_here) = self.runs.split_at_mut(at);
             let Some(run) = from_here.first_mut() else { continue };
@@ -83,12 +74,6 @@ impl Lines {
                 before.iter().rev().find(|other| other.head.owner.is_same(&run.head.owner));
             run.head.same = earlier.is_some_and(|earlier| repeats(earlier, run));
             run.head.key = i64::try_from(at).unwrap_or(i64::MAX) + 1;
-            let key = (run.head.owner.clone(), run.head.composition.clone());
-            if let Some(known) = longest.get(&key)
-                && known.starts_with(&run.head.steps)
-            {
-                run.head.steps.clone_from(known);
-            }
         }
     }
 }

@@ -77,7 +77,8 @@ impl Stored {
             function: row.function,
             span: row.span,
             started: Timestamp::from_nanosecond(nanos).unwrap_or_default(),
-            took: row.took,
+            // Lines that were imported have no times of arrival.
+            took: row.took.filter(|took| *took > 0 || row.exact),
             cached: row.cached,
             revision: row.revision,
             request: request.filter(|_| !row.no_request).and_then(payload),
@@ -200,7 +201,12 @@ impl Archive for Stored {
 
     fn load(&self, head: &Head) -> Result<Run, Error> {
         let steps = self.0.steps(head.key)?.into_iter().map(|row| self.step(row));
-        Ok(Run { head: head.clone(), steps: steps.collect::<Result<_, _>>()? })
+        let mut run = Run { head: head.clone(), steps: steps.collect::<Result<_, _>>()? };
+        if run.steps.iter().any(|step| step.took.is_none()) {
+            // The store knows the time from the first step to the last, and that is less.
+            run.head.took = None;
+        }
+        Ok(run)
     }
 
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error> {

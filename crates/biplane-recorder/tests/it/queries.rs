@@ -11,6 +11,7 @@ use biplane_recorder::query::ask::{self, Named, Question};
 use biplane_recorder::query::import::{Printed, read};
 use biplane_recorder::query::lines::Lines;
 use biplane_recorder::query::print::{self, Options};
+use biplane_recorder::query::stored::{ImportOptions, Stored, import};
 use biplane_recorder::query::{export, otlp};
 use serde_json::Value;
 
@@ -297,4 +298,137 @@ async fn a_client_gets_the_same_answers_from_a_server() {
         assert_eq!(error.unwrap_err().to_string(), "no run begins with \"ffff\"");
     });
     asked.await.unwrap();
+}
+
+/// The lines of the story.
+fn story() -> String {
+    let example = |file: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/recorder").join(file);
+        std::fs::read_to_string(path).unwrap()
+    };
+    example("emissions.jsonl") + &example("changes.jsonl")
+}
+
+/// Imports lines into a new store.
+fn stored(text: &str) -> (tempfile::TempDir, Stored) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("recorder.db").to_str().unwrap().to_owned();
+    let options = ImportOptions {
+        store: store.clone(),
+        id: [7; 16],
+        cluster: String::new(),
+        source: "import".to_owned(),
+        now: now(),
+    };
+    let done = import(vec![read(text)], &redactor(Mode::Deep), &options).unwrap();
+    assert_eq!(done.skipped, Vec::<String>::new());
+    let count = text.lines().count();
+    assert_eq!(done.emissions + done.entries, count);
+    // A second time, runs stay what they are, and entries are known.
+    let again = import(vec![read(text)], &redactor(Mode::Deep), &options).unwrap();
+    assert_eq!((again.runs, again.entries), (done.runs, 0));
+    (folder, Stored::open(&store).unwrap())
+}
+
+/// A store answers like the lines that were imported into it.
+#[test]
+fn a_store_answers_like_the_lines_it_was_made_from() {
+    for text in [story(), runs()] {
+        let lines = archive(&text);
+        let (_folder, store) = stored(&text);
+        let all = Question::Runs { filter: RunFilter::default(), limit: 100, after: None };
+        let changes = Question::Changes { filter: ChangeFilter::default(), limit: 10, after: None };
+        let mut questions = vec![all, changes];
+        for head in lines.runs(&RunFilter::default(), 100, None).unwrap() {
+            let trace = head.trace;
+            questions.extend([
+                Question::Run(named(&trace)),
+                Question::Steps(named(&trace)),
+                Question::Steps(named(&format!("{trace}/1"))),
+                Question::Blame(named(&trace)),
+                Question::Diff { before: named(&trace), after: None, observed: false },
+                Question::Diff { before: named(&trace), after: None, observed: true },
+            ]);
+            if lines.run_before(&lines.by_trace(&trace).unwrap()[0]).unwrap().is_some() {
+                questions.push(Question::Compare { before: named(&trace), after: None });
+            }
+        }
+        for question in questions {
+            let here = print::value(&ask(&lines, &question)).to_string();
+            let there = print::value(&ask(&store, &question)).to_string();
+            assert_eq!(without_tags(&there), without_tags(&here), "{question:?}");
+        }
+    }
+}
+
+/// Import into a store and export gives the lines back.
+#[test]
+fn an_export_of_a_store_is_what_was_imported() {
+    let text = story();
+    let (_folder, store) = stored(&text);
+    let mut heads = store.runs(&RunFilter::default(), 100, None).unwrap();
+    heads.reverse();
+    let mut exported = String::new();
+    for head in &heads {
+        exported += &export::emissions(&store.load(head).unwrap(), Format::Json).concat();
+    }
+    let filter = ChangeFilter { newer_than: Some(0), ..ChangeFilter::default() };
+    for change in store.changes(&filter, 100, None).unwrap() {
+        exported += &export::entry(&change).unwrap();
+    }
+    let parsed = |text: &str| -> Vec<Value> {
+        let mut values: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        values.sort_by_key(|value| value.pointer("/meta/spanId").is_none());
+        values
+    };
+    let redacted = text.replace("aHVudGVyMg==", "**REDACTED**");
+    assert_eq!(parsed(&exported), parsed(&redacted));
+    let whole = ask(&store, &Question::Verify);
+    let Answer::Verify(whole) = whole else { panic!("{whole:?}") };
+    assert!(whole.whole);
+    assert_eq!(whole.sources[0].entries, 4);
+}
+
+/// Lines that sidecars printed in the recordings come back from a store, too.
+#[test]
+fn recorded_lines_come_back_from_a_store() {
+    let mut count = 0;
+    // What is no JSON object is kept as its size and hash, and what names no run is not kept.
+    let not_kept: [&str; 0] = [];
+    for (file, is_entry) in [("inspector.jsonl.gz", false), ("changelogs.jsonl.gz", true)] {
+        for case in recorded(file) {
+            let printed = lines(&case);
+            let (name, is_code) = (&case["name"], case["code"] == "OK");
+            if !is_code || printed.is_empty() {
+                continue;
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let options = ImportOptions {
+                store: folder.path().join("s.db").to_str().unwrap().to_owned(),
+                id: [7; 16],
+                cluster: String::new(),
+                source: "import".to_owned(),
+                now: now(),
+            };
+            let done = import(vec![read(&printed)], &redactor(Mode::Deep), &options).unwrap();
+            if done.emissions + done.entries == 0 {
+                continue;
+            }
+            let store = Stored::open(&options.store).unwrap();
+            let mut again = String::new();
+            if is_entry {
+                let change = store.change(1).unwrap().unwrap();
+                again += &export::entry(&change).unwrap();
+            } else {
+                for head in store.runs(&RunFilter::default(), 9, None).unwrap() {
+                    again += &export::emissions(&store.load(&head).unwrap(), Format::Json).concat();
+                }
+            }
+            if !not_kept.contains(&name.as_str().unwrap()) {
+                assert_eq!(again, printed, "{name}");
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
 }

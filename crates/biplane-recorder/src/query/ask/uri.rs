@@ -7,7 +7,7 @@ use super::super::record::Outcome;
 use super::{LIMIT, Named, Question};
 
 /// Where questions are asked.
-pub const PREFIX: &str = "/api/v1/";
+const PREFIX: &str = "/api/v1/";
 
 /// What needs no escape in a value.
 const ESCAPED: &AsciiSet =

@@ -156,7 +156,7 @@ impl Replay {
             step: step.name.clone(),
             index: usize::try_from(step.index).unwrap_or_default(),
             trace: run.head.trace.clone(),
-            deadline: deadline.at(),
+            deadline: deadline.at().map(Into::into),
             ..Call::default()
         };
         let answered = runtime.block_on(runners.named().run(&call, request));
