@@ -33,6 +33,8 @@ pub struct Options {
     pub cluster: String,
     /// The name of this recorder. No other recorder of a shared store may have it.
     pub source: String,
+    /// Runs that did not fail are counted and not kept.
+    pub failures_only: bool,
 }
 
 /// Whose pipeline ran.
@@ -244,7 +246,7 @@ impl Ledger {
 
     fn begin(&mut self, now: (i64, Instant)) -> Result<(), Error> {
         let store_id = self.store.id()?;
-        let Options { cluster, source } = self.options.clone();
+        let Options { cluster, source, .. } = self.options.clone();
         self.atomically(true, |ledger| {
             let of = |kind| {
                 let head = super::chain::genesis(&store_id, kind, &cluster, &source);
