@@ -5,5 +5,8 @@
 mod life_cycle;
 mod peers;
 mod planted;
+mod postgres;
+mod recording;
 mod recordings;
+mod store;
 mod world;
