@@ -28,7 +28,9 @@ use std::path::{Path, PathBuf};
 pub use chain::{Broken, Verified};
 pub use changes::ChangeRecord;
 pub use db::{Engine, Error};
-pub use ledger::{Applied, HalfRecord, Ledger, Options as LedgerOptions, Owner};
+pub use ledger::{
+    Applied, HalfRecord, Ledger, MOST_OPEN, Options as LedgerOptions, Owner, SILENCE,
+};
 pub use pack::hex;
 pub use retain::{Retention, Swept};
 pub use schema::VERSION;

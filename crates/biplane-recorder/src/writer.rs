@@ -40,11 +40,11 @@ const SHARE: u32 = 4;
 
 /// How the recorder is, for probes.
 #[derive(Debug, Default)]
-pub struct Health {
+pub(crate) struct Health {
     /// The writer runs.
-    pub alive: AtomicBool,
+    pub(crate) alive: AtomicBool,
     /// The last attempt to write succeeded.
-    pub writable: AtomicBool,
+    pub(crate) writable: AtomicBool,
 }
 
 /// Something that is due now and then.

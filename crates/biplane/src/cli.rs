@@ -25,6 +25,7 @@ use crate::commands::function::{self, Function};
 use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
+use crate::commands::recorder::RecorderCommand;
 use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::version::Version;
 use crate::config::{self, Config, ConfigError, Features};
@@ -71,6 +72,11 @@ Examples:
 
   # Which step set each field of a composed resource
   biplane inspector blame --store=recorder.db Store/north:bucket";
+const RECORDER_EXAMPLES: &str = "\
+Examples:
+  # Store what pipelines emit, as the sidecar of a control plane
+  biplane recorder serve --store=/data/recorder.db \\
+    --inspector-socket=/var/run/pipeline-inspector/socket";
 const OPERATION_EXAMPLES: &str = "\
 Examples:
   # What an Operation would do
@@ -115,6 +121,9 @@ enum Command {
     /// Work with Operations
     #[command(subcommand, after_help = OPERATION_EXAMPLES)]
     Operation(Operation),
+    /// Record what pipelines emit and what providers did
+    #[command(subcommand, after_help = RECORDER_EXAMPLES)]
+    Recorder(RecorderCommand),
     Render(Box<CompositionRender>),
     Version(Version),
     #[command(subcommand, hide = true)]
@@ -309,6 +318,7 @@ impl Command {
             Self::Function(function) => function.log(verbose),
             Self::Inspector(inspector) => inspector.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
+            Self::Recorder(recorder) => recorder.log(verbose),
             _ => Log::when_asked(verbose),
         }
     }
@@ -362,6 +372,7 @@ fn dispatch(
         Command::Function(function) => function.run(&environment.own),
         Command::Inspector(inspector) => inspector.run(environment, streams),
         Command::Internal(internal) => internal.run(streams),
+        Command::Recorder(recorder) => recorder.run(),
         Command::Man(man) => man.run(whole(&environment.own), streams),
         Command::Operation(Operation::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {

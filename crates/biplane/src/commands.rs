@@ -9,6 +9,7 @@ pub mod function;
 pub mod inspector;
 pub mod internal;
 pub mod man;
+pub mod recorder;
 pub mod render;
 mod records;
 mod sidecar;

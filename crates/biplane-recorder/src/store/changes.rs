@@ -17,7 +17,7 @@ use super::{HOUR, Store};
 
 /// The key of the id that a sender gives an entry, so that it is stored once however often it is
 /// sent.
-pub const ENTRY_ID: &str = "entryId";
+pub(super) const ENTRY_ID: &str = "entryId";
 
 /// The entry has a time of its own.
 pub(super) const HAS_TIME: i64 = 1;

@@ -185,7 +185,11 @@ impl Ledger {
         }
         self.count(started, pipeline, outcome, took, 1)?;
         run.started = started;
-        if !same {
+        if self.options.failures_only && matches!(outcome, Outcome::Ok | Outcome::Warning) {
+            for sql in ["DELETE FROM step WHERE run = $1", "DELETE FROM run WHERE id = $1"] {
+                self.store.db.execute(sql, &[run.id.into()])?;
+            }
+        } else if !same {
             self.write_changes(&run, outcome)?;
         }
         if self.last.len() >= MOST_OWNERS {

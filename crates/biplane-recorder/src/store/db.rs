@@ -47,7 +47,7 @@ pub enum Error {
 
 /// A value of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Param<'a> {
+pub(super) enum Param<'a> {
     /// Nothing.
     Null,
     /// A number.
@@ -102,7 +102,7 @@ impl<'a, T: Into<Param<'a>>> From<Option<T>> for Param<'a> {
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell {
+pub(super) enum Cell {
     /// Nothing.
     Null,
     /// A number.
@@ -115,7 +115,7 @@ pub enum Cell {
 
 /// A row of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row(pub(super) Vec<Cell>);
+pub(super) struct Row(pub(super) Vec<Cell>);
 
 impl Row {
     fn wrong<T>(&self, at: usize, expected: &str) -> Result<T, Error> {
@@ -123,7 +123,7 @@ impl Row {
     }
 
     /// A number.
-    pub fn int(&self, at: usize) -> Result<i64, Error> {
+    pub(super) fn int(&self, at: usize) -> Result<i64, Error> {
         match self.0.get(at) {
             Some(Cell::Int(value)) => Ok(*value),
             _ => self.wrong(at, "a number"),
@@ -131,7 +131,7 @@ impl Row {
     }
 
     /// A number, or nothing.
-    pub fn int_or(&self, at: usize) -> Result<Option<i64>, Error> {
+    pub(super) fn int_or(&self, at: usize) -> Result<Option<i64>, Error> {
         match self.0.get(at) {
             Some(Cell::Null) => Ok(None),
             _ => self.int(at).map(Some),
@@ -139,7 +139,7 @@ impl Row {
     }
 
     /// A text.
-    pub fn text(&self, at: usize) -> Result<String, Error> {
+    pub(super) fn text(&self, at: usize) -> Result<String, Error> {
         match self.0.get(at) {
             Some(Cell::Text(value)) => Ok(value.clone()),
             _ => self.wrong(at, "a text"),
@@ -147,7 +147,7 @@ impl Row {
     }
 
     /// A text, or nothing.
-    pub fn text_or(&self, at: usize) -> Result<Option<String>, Error> {
+    pub(super) fn text_or(&self, at: usize) -> Result<Option<String>, Error> {
         match self.0.get(at) {
             Some(Cell::Null) => Ok(None),
             _ => self.text(at).map(Some),
@@ -155,7 +155,7 @@ impl Row {
     }
 
     /// Bytes.
-    pub fn bytes(&self, at: usize) -> Result<Vec<u8>, Error> {
+    pub(super) fn bytes(&self, at: usize) -> Result<Vec<u8>, Error> {
         match self.0.get(at) {
             Some(Cell::Bytes(value)) => Ok(value.clone()),
             _ => self.wrong(at, "bytes"),
@@ -163,7 +163,7 @@ impl Row {
     }
 
     /// Bytes, or nothing.
-    pub fn bytes_or(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn bytes_or(&self, at: usize) -> Result<Option<Vec<u8>>, Error> {
         match self.0.get(at) {
             Some(Cell::Null) => Ok(None),
             _ => self.bytes(at).map(Some),

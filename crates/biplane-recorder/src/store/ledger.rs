@@ -33,6 +33,8 @@ pub struct Options {
     pub cluster: String,
     /// The name of this recorder. No other recorder of a shared store may have it.
     pub source: String,
+    /// Runs that did not fail are counted and not kept.
+    pub failures_only: bool,
 }
 
 /// Whose pipeline ran.
@@ -216,6 +218,8 @@ pub struct Ledger {
     pub(super) inspector: i64,
     pub(super) changelogs: i64,
     pub(super) shapes: BTreeMap<i64, Shape>,
+    /// Runs that are open in the store may be missing in memory.
+    forgotten: bool,
 }
 
 impl Ledger {
@@ -237,6 +241,7 @@ impl Ledger {
             inspector: 0,
             changelogs: 0,
             shapes: BTreeMap::new(),
+            forgotten: false,
         };
         ledger.begin(now)?;
         Ok(ledger)
@@ -244,7 +249,7 @@ impl Ledger {
 
     fn begin(&mut self, now: (i64, Instant)) -> Result<(), Error> {
         let store_id = self.store.id()?;
-        let Options { cluster, source } = self.options.clone();
+        let Options { cluster, source, .. } = self.options.clone();
         self.atomically(true, |ledger| {
             let of = |kind| {
                 let head = super::chain::genesis(&store_id, kind, &cluster, &source);
@@ -284,6 +289,25 @@ impl Ledger {
         self.last.clear();
         self.shapes.clear();
         self.store.cache.borrow_mut().clear();
+        self.forgotten = true;
+    }
+
+    /// Reads the runs again that are open.
+    fn recall(&mut self, now: Instant) -> Result<(), Error> {
+        if !self.forgotten {
+            return Ok(());
+        }
+        let sql = "SELECT trace FROM run WHERE open = 1 AND source = $1";
+        for row in self.store.db.query(sql, &[self.inspector.into()])? {
+            let trace = row.bytes(0)?;
+            if !self.open.contains_key(&trace)
+                && let Some(run) = self.load(&trace, now)?
+            {
+                self.open.insert(trace, run);
+            }
+        }
+        self.forgotten = false;
+        Ok(())
     }
 
     /// Does all of it or nothing.
@@ -304,6 +328,7 @@ impl Ledger {
     /// Stores halves of calls. All of them are stored, or an error says that none is.
     pub fn record(&mut self, halves: &[HalfRecord], now: Instant) -> Result<Applied, Error> {
         self.atomically(false, |ledger| {
+            ledger.recall(now)?;
             let mut applied = Applied::default();
             let mut answers = BTreeMap::new();
             for half in halves.iter().filter(|half| !half.is_request()) {
@@ -374,6 +399,9 @@ impl Ledger {
 
     /// Closes the runs that have been silent for long.
     pub fn close_silent(&mut self, now: Instant) -> Result<Applied, Error> {
+        if self.forgotten {
+            self.atomically(false, |ledger| ledger.recall(now))?;
+        }
         let silent: Vec<Vec<u8>> = self
             .open
             .iter()
@@ -385,6 +413,9 @@ impl Ledger {
 
     /// Closes all runs, as nothing more will come.
     pub fn close_all(&mut self) -> Result<Applied, Error> {
+        if self.forgotten {
+            self.atomically(false, |ledger| ledger.recall(Instant::now()))?;
+        }
         let all: Vec<Vec<u8>> = self.open.keys().cloned().collect();
         self.close_these(&all)
     }
