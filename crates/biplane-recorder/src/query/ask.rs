@@ -9,6 +9,9 @@ mod differences;
 mod find;
 mod uri;
 
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
 use jiff::Timestamp;
 
 use super::answer::{Answer, RunItem, RunList, StepItem, StepList, StepRef};
@@ -134,19 +137,49 @@ fn runs(
     let more = last.map(|head| mark(head.started.as_microsecond(), head.key));
     let since = if is_more { heads.last().map(|head| head.started) } else { filter.since };
     let losses = archive.losses(since, filter.until)?;
+    let mut loaded = Loaded { archive, runs: BTreeMap::new() };
     let mut items = Vec::with_capacity(heads.len());
     for head in &heads {
-        let run = archive.load(head)?;
-        let before = success_before(archive, head)?.map(|head| archive.load(&head)).transpose()?;
-        items.push(item(&run, before.as_ref()));
+        let before = success_before(archive, head)?;
+        let is_complete = !head.outcome.is_failure();
+        if head.same && is_complete {
+            // The payloads would say nothing new.
+            items.push(item(head, head.steps.len(), before.as_ref(), "nothing changed".to_owned()));
+            continue;
+        }
+        let run = loaded.get(head)?;
+        let changed = match &before {
+            Some(before) if is_complete => {
+                Some(details::changed(loaded.get(before)?.as_ref(), &run))
+            }
+            _ => None,
+        };
+        let summary = sentence::summary(&run, changed.as_deref());
+        // How long it took is only known together with the steps.
+        items.push(item(&run.head, run.last_calls().len(), before.as_ref(), summary));
     }
     Ok(RunList { runs: items, losses, more })
 }
 
+/// Runs that were loaded. The runs of a list are also those that others are compared with.
+struct Loaded<'a> {
+    archive: &'a dyn Archive,
+    runs: BTreeMap<i64, Rc<Run>>,
+}
+
+impl Loaded<'_> {
+    fn get(&mut self, head: &Head) -> Result<Rc<Run>, Error> {
+        if let Some(run) = self.runs.get(&head.key) {
+            return Ok(Rc::clone(run));
+        }
+        let run = Rc::new(self.archive.load(head)?);
+        self.runs.insert(head.key, Rc::clone(&run));
+        Ok(run)
+    }
+}
+
 /// What a list says of a run. `before` is the last run before it that got to its end.
-fn item(run: &Run, before: Option<&Run>) -> RunItem {
-    let head = &run.head;
-    let changed = before.map(|before| details::changed(before, run));
+fn item(head: &Head, reached: usize, before: Option<&Head>, summary: String) -> RunItem {
     RunItem {
         run: head.trace.clone(),
         owner: head.owner.clone(),
@@ -157,16 +190,23 @@ fn item(run: &Run, before: Option<&Run>) -> RunItem {
         open: head.open,
         same: head.same,
         pipeline: pipeline(whole_pipeline(head, before)),
-        reached: run.last_calls().len(),
-        summary: sentence::summary(run, changed.as_deref()),
+        reached,
+        summary,
     }
+}
+
+/// The same of a run that was loaded, as its last run before that got to its end was.
+fn item_of(run: &Run, before: Option<&Run>) -> RunItem {
+    let changed = before.map(|before| details::changed(before, run));
+    let summary = sentence::summary(run, changed.as_deref());
+    item(&run.head, run.last_calls().len(), before.map(|before| &before.head), summary)
 }
 
 /// The steps of a pipeline as far as they are known. What a failed run did not reach, the last run
 /// that got to its end tells.
-fn whole_pipeline<'a>(head: &'a Head, before: Option<&'a Run>) -> &'a [(i32, String, String)] {
+fn whole_pipeline<'a>(head: &'a Head, before: Option<&'a Head>) -> &'a [(i32, String, String)] {
     match before {
-        Some(before) if before.head.steps.starts_with(&head.steps) => &before.head.steps,
+        Some(before) if before.steps.starts_with(&head.steps) => &before.steps,
         _ => &head.steps,
     }
 }

@@ -36,6 +36,10 @@ impl Stored {
         let step = |step: rows::PipelineStepRow| {
             (i32::try_from(step.index).unwrap_or(i32::MAX), step.step, step.function)
         };
+        // The store knows the time from the first step to the last. That is less than all of it,
+        // unless the last step was measured.
+        let steps = self.0.steps(row.id)?;
+        let took = steps.iter().all(|step| took(step).is_some()).then_some(row.took);
         let api_version = match (row.owner.group.as_str(), row.version.as_str()) {
             ("", version) => version.to_owned(),
             (group, version) => format!("{group}/{version}"),
@@ -46,7 +50,7 @@ impl Stored {
             owner: object(&row.owner, api_version),
             composition: row.composition.clone().unwrap_or_default(),
             started: micros(row.started),
-            took: (row.took > 0).then_some(row.took),
+            took: took.filter(|took| *took > 0),
             outcome: outcome(row.outcome),
             open: row.open,
             same: row.same,
@@ -64,6 +68,7 @@ impl Stored {
     }
 
     fn step(&self, row: StepRow) -> Result<Step, Error> {
+        let took = took(&row);
         let exchange = row.exchange.map(|id| self.0.exchange(id)).transpose()?.flatten();
         let (request, response) = match exchange {
             Some(exchange) => (exchange.request, exchange.response),
@@ -77,8 +82,7 @@ impl Stored {
             function: row.function,
             span: row.span,
             started: Timestamp::from_nanosecond(nanos).unwrap_or_default(),
-            // Lines that were imported have no times of arrival.
-            took: row.took.filter(|took| *took > 0 || row.exact),
+            took,
             cached: row.cached,
             revision: row.revision,
             request: request.filter(|_| !row.no_request).and_then(payload),
@@ -107,6 +111,11 @@ impl Stored {
         record.trace = row.trace.clone().or(record.trace);
         Ok(record)
     }
+}
+
+/// How long a step took. Lines that were imported have no times of arrival.
+fn took(step: &StepRow) -> Option<i64> {
+    step.took.filter(|took| *took > 0 || step.exact)
 }
 
 /// What is not JSON is known by its size and hash alone.
@@ -201,12 +210,7 @@ impl Archive for Stored {
 
     fn load(&self, head: &Head) -> Result<Run, Error> {
         let steps = self.0.steps(head.key)?.into_iter().map(|row| self.step(row));
-        let mut run = Run { head: head.clone(), steps: steps.collect::<Result<_, _>>()? };
-        if run.steps.iter().any(|step| step.took.is_none()) {
-            // The store knows the time from the first step to the last, and that is less.
-            run.head.took = None;
-        }
-        Ok(run)
+        Ok(Run { head: head.clone(), steps: steps.collect::<Result<_, _>>()? })
     }
 
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error> {
@@ -347,17 +351,23 @@ pub fn import(
     let location = Location::parse(&options.store);
     let clock = Instant::now();
     let ledger_options =
-        LedgerOptions { cluster: options.cluster.clone(), source: options.source.clone() };
+        LedgerOptions {
+            cluster: options.cluster.clone(),
+            source: options.source.clone(),
+            failures_only: false,
+        };
     let now = options.now.as_microsecond();
     let mut ledger = Ledger::open(&location, &options.id, ledger_options, (now, clock))?;
     let mut done = Import::default();
     let mut traces = BTreeSet::new();
     let mut redacted: BTreeSet<String> = BTreeSet::new();
     let mut batch = Vec::new();
-    for (line, printed) in readings.into_iter().flat_map(|reading| {
+    let mut all = Vec::new();
+    for reading in readings {
         done.skipped.extend(reading.skipped.iter().map(ToString::to_string));
-        reading.printed
-    }).collect::<Vec<_>>() {
+        all.extend(reading.printed);
+    }
+    for (line, printed) in all {
         match printed {
             Printed::Emission(emission) => {
                 let span = emission.meta.as_ref().map(|meta| meta.span_id.clone());

@@ -1,13 +1,14 @@
 //! `recorder serve`: receives what pipelines emit and what providers did, and stores it.
 
+mod pages;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use biplane_console::{Log, signals};
-use biplane_function::metrics::{CONTENT_TYPE, Metrics};
-use biplane_function::server::{Page, PlainHttp};
+use biplane_function::metrics::Metrics;
 use biplane_proto::redact::Mode;
 use biplane_recorder::Format;
 use biplane_recorder::recorder::{Options, Print, Recorder};
@@ -67,7 +68,8 @@ pub struct Serve {
     /// The cluster that everything is about, if a store has several
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster: String,
-    /// Address of metrics (/metrics) and probes (/healthz, /readyz); empty for none
+    /// Address of questions (/api/v1), metrics (/metrics) and probes (/healthz, /readyz); empty for
+    /// none
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7654")]
     listen: String,
     /// How long runs are kept
@@ -253,7 +255,7 @@ impl Serve {
         if let Some(socket) = &changelogs {
             servers.push(serve::change_logs(Arc::clone(recorder), options(socket)).await?);
         }
-        let pages = pages(&self.listen, recorder, metrics).await?;
+        let pages = pages::serve(&self.listen, &self.store, recorder, metrics).await?;
         let shown = |socket: &Option<PathBuf>| {
             socket.as_ref().map(|socket| socket.display().to_string()).unwrap_or_default()
         };
@@ -291,27 +293,6 @@ async fn all(servers: Vec<Bound>, signal: &watch::Receiver<u8>) -> Result<(), Se
         server.await.map_err(|error| ServeError::Serve(error.to_string()))??;
     }
     Ok(())
-}
-
-async fn pages(
-    address: &str,
-    recorder: &Arc<Recorder>,
-    metrics: &Metrics,
-) -> Result<Option<PlainHttp>> {
-    if address.is_empty() {
-        return Ok(None);
-    }
-    let (recorder, metrics) = (Arc::clone(recorder), metrics.clone());
-    let page = move |path: &str| match path {
-        "/metrics" => Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() },
-        "/healthz" | "/readyz" => match recorder.is_healthy() {
-            Ok(()) => Page::text(200, "ok"),
-            Err(reason) => Page::text(500, format!("{reason}\n")),
-        },
-        _ => Page::text(404, "404 page not found\n"),
-    };
-    let served = PlainHttp::start(address, page).await;
-    served.map(Some).with_context(|| format!("cannot serve metrics and probes at {address}"))
 }
 
 #[cfg(test)]

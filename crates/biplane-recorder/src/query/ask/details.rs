@@ -15,7 +15,7 @@ use super::super::difference::NODES;
 use super::super::path::Path;
 use super::super::record::{Head, ObjectRef, Run};
 use super::super::{state, time};
-use super::{Found, PATIENCE, item, step_item, success_before, whole_pipeline};
+use super::{Found, PATIENCE, item_of, step_item, success_before, whole_pipeline};
 use crate::sentence;
 
 /// How many runs are looked at to say since when a field has its value.
@@ -43,7 +43,7 @@ pub(super) fn run(archive: &dyn Archive, head: &Head) -> Result<RunDetail, Error
         _ => None,
     };
     let context = sentence::Context {
-        pipeline: whole_pipeline(head, success.as_ref()),
+        pipeline: whole_pipeline(head, success.as_ref().map(|run| &run.head)),
         changed: success.as_ref().map(|_| slots.as_slice()),
         same_runs: same_runs(archive, head)?,
         before: before.as_ref().zip(compared.as_ref()).map(|(before, compared)| {
@@ -59,7 +59,7 @@ pub(super) fn run(archive: &dyn Archive, head: &Head) -> Result<RunDetail, Error
     }
     let changes = provider_changes(archive, head, &resources)?;
     Ok(RunDetail {
-        item: item(&run, success.as_ref()),
+        item: item_of(&run, success.as_ref()),
         sentence,
         run_before: before.map(|before| before.trace),
         steps: run.steps.iter().map(|step| step_item(step, false)).collect(),

@@ -8,7 +8,7 @@ use super::super::answer::{Compare, Diff, FieldItem, SlotItem};
 use super::super::archive::{Archive, Error};
 use super::super::record::{Run, Side, Step};
 use super::super::{compare as runs, difference, state};
-use super::{Found, Named, find, item, success_before};
+use super::{Found, Named, find, item_of, success_before};
 use crate::sentence;
 
 /// One side of a comparison.
@@ -110,6 +110,13 @@ fn view(archive: &dyn Archive, found: &Found, observed: bool) -> Result<View, Er
     if let Some(step) = found.step(&run)? {
         return Ok(of_step(found, step, Side::After));
     }
+    if !observed && found.head.outcome.is_failure() {
+        let trace = short(&run);
+        let reason = format!(
+            "run {trace} did not get to its end, so what it desired is not known; compare it with the run before"
+        );
+        return Err(Error::NotFound(reason));
+    }
     let state = if observed { run.observed() } else { run.desired() }.cloned();
     let label = short(&run);
     Ok(match &found.part {
@@ -175,13 +182,13 @@ pub(super) fn compare(
             format!("{inputs} {verb}: {}.", sentence::cause(first))
         }
     };
-    let item_of = |run: &Run| -> Result<_, Error> {
+    let listed = |run: &Run| -> Result<_, Error> {
         let before = success_before(archive, &run.head)?.map(|head| archive.load(&head));
-        Ok(item(run, before.transpose()?.as_ref()))
+        Ok(item_of(run, before.transpose()?.as_ref()))
     };
     Ok(Compare {
-        before: item_of(&was)?,
-        after: item_of(&is)?,
+        before: listed(&was)?,
+        after: listed(&is)?,
         sentence,
         differs: found.first.is_some(),
         steps: found.steps,

@@ -58,16 +58,19 @@ fn by_trace(archive: &dyn Archive, prefix: &str) -> Result<Head, Error> {
     }
 }
 
+/// How many runs are looked at to see that a name means one owner.
+const LATEST: usize = 10;
+
 fn of_owner(
     archive: &dyn Archive,
     filter: &RunFilter,
     back: usize,
     address: &str,
 ) -> Result<Head, Error> {
-    let latest = archive.runs(filter, 1, None)?.pop();
-    let mut head = latest.ok_or_else(|| Error::NotFound(format!("no run of {address} is kept")))?;
-    let other = archive.runs(filter, 10, None)?;
-    if let Some(other) = other.iter().find(|other| !is_same_name(other, &head)) {
+    let latest = archive.runs(filter, LATEST, None)?;
+    let none = || Error::NotFound(format!("no run of {address} is kept"));
+    let mut head = latest.first().ok_or_else(none)?.clone();
+    if let Some(other) = latest.iter().find(|other| !is_same_name(other, &head)) {
         let place = |head: &Head| match head.owner.namespace.as_str() {
             "" => format!("{}.{}", head.owner.kind, head.owner.group()),
             namespace => format!("namespace {namespace}"),
