@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use biplane_console::{Log, signals};
 use biplane_function::metrics::Metrics;
+use biplane_function::server::PlainHttp;
 use biplane_proto::redact::Mode;
 use biplane_recorder::Format;
 use biplane_recorder::recorder::{Options, Print, Recorder};
