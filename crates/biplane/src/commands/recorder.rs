@@ -293,6 +293,14 @@ async fn all(servers: Vec<Bound>, signal: &watch::Receiver<u8>) -> Result<(), Se
     Ok(())
 }
 
+/// The answer to a probe.
+fn probe(state: Result<(), &str>) -> Page {
+    match state {
+        Ok(()) => Page::text(200, "ok"),
+        Err(reason) => Page::text(500, format!("{reason}\n")),
+    }
+}
+
 async fn pages(
     address: &str,
     recorder: &Arc<Recorder>,
@@ -304,10 +312,8 @@ async fn pages(
     let (recorder, metrics) = (Arc::clone(recorder), metrics.clone());
     let page = move |path: &str| match path {
         "/metrics" => Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() },
-        "/healthz" | "/readyz" => match recorder.is_healthy() {
-            Ok(()) => Page::text(200, "ok"),
-            Err(reason) => Page::text(500, format!("{reason}\n")),
-        },
+        "/healthz" => probe(recorder.is_alive()),
+        "/readyz" => probe(recorder.is_ready()),
         _ => Page::text(404, "404 page not found\n"),
     };
     let served = PlainHttp::start(address, page).await;
