@@ -182,11 +182,19 @@ impl Recorder {
         self.live.subscribe()
     }
 
-    /// Whether it runs and can write.
-    pub fn is_healthy(&self) -> Result<(), &'static str> {
-        if !self.health.alive.load(Ordering::Relaxed) {
+    /// Whether it runs. A disk that is full is no reason to end it.
+    pub fn is_alive(&self) -> Result<(), &'static str> {
+        if self.health.alive.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
             Err("the writer does not run")
-        } else if !self.health.writable.load(Ordering::Relaxed) {
+        }
+    }
+
+    /// Whether it runs and can write.
+    pub fn is_ready(&self) -> Result<(), &'static str> {
+        self.is_alive()?;
+        if !self.health.writable.load(Ordering::Relaxed) {
             Err("the store cannot be written")
         } else {
             Ok(())

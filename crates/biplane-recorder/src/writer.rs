@@ -99,7 +99,8 @@ impl Writer {
         loop {
             let batch = self.inbox.next(IDLE);
             let idle = batch.is_empty();
-            if look.now(LOOK) {
+            let tick = look.now(LOOK);
+            if tick {
                 self.disk.look();
             }
             if !batch.changes.is_empty() {
@@ -118,7 +119,7 @@ impl Writer {
             if measure.now(MEASURE) {
                 self.measure();
             }
-            if look.0.is_some_and(|at| at.elapsed() < IDLE) || idle {
+            if tick || idle {
                 lost += self.write_losses();
                 let done = self.ledger.close_silent(Instant::now());
                 self.tell(done);
@@ -216,10 +217,10 @@ impl Writer {
     }
 
     fn write_halves(&mut self, halves: Vec<(HalfRecord, usize)>) {
-        let bytes = halves.iter().map(|(_, bytes)| *bytes as u64).sum();
-        let halves: Vec<HalfRecord> = halves.into_iter().map(|(half, _)| half).collect();
+        let (halves, sizes): (Vec<HalfRecord>, Vec<usize>) = halves.into_iter().unzip();
+        let (count, bytes) = (halves.len() as u64, sizes.iter().sum::<usize>() as u64);
         if self.disk.is_low() {
-            self.lose(Reason::DiskFull, halves.len() as u64, bytes);
+            self.lose(Reason::DiskFull, count, bytes);
             return;
         }
         let done = self.attempt(None, |ledger| ledger.record(&halves, Instant::now()));
@@ -227,18 +228,17 @@ impl Writer {
             Ok(applied) => self.tell(Ok(applied)),
             Err(Error::Full(_)) => {
                 self.disk.is_full();
-                self.lose(Reason::DiskFull, halves.len() as u64, bytes);
+                self.lose(Reason::DiskFull, count, bytes);
             }
-            Err(Error::Failed(_) | Error::Damaged(_)) if halves.len() > 1 => {
+            Err(Error::Failed(_) | Error::Damaged(_)) if count > 1 => {
                 // One of them must not take the others with it.
-                for half in halves {
-                    let bytes = bytes / 64;
-                    self.write_halves(vec![(half, bytes as usize)]);
+                for half in halves.into_iter().zip(sizes) {
+                    self.write_halves(vec![half]);
                 }
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot store an emission");
-                self.lose(Reason::StoreFailed, halves.len() as u64, bytes);
+                self.lose(Reason::StoreFailed, count, bytes);
             }
         }
     }
@@ -261,6 +261,7 @@ impl Writer {
             };
             if written {
                 count += emissions;
+                self.health.writable.store(true, Ordering::Relaxed);
             } else {
                 self.losses.add(reason, loss);
             }

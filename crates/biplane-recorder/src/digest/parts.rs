@@ -83,7 +83,8 @@ pub(super) fn results(value: Option<&Value>) -> (Vec<ResultOf>, bool) {
             target: target(map),
         })
         .collect();
-    let regular = value.is_some_and(|value| *value == results_value(&results));
+    let regular =
+        !results.is_empty() && value.is_some_and(|value| *value == results_value(&results));
     (results, regular)
 }
 
@@ -101,7 +102,8 @@ pub(super) fn conditions(value: Option<&Value>) -> (Vec<Condition>, bool) {
             target: target(map),
         })
         .collect();
-    let regular = value.is_some_and(|value| *value == conditions_value(&conditions));
+    let regular = !conditions.is_empty()
+        && value.is_some_and(|value| *value == conditions_value(&conditions));
     (conditions, regular)
 }
 

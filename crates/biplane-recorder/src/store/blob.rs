@@ -2,6 +2,8 @@
 
 use std::io::{Read as _, Write as _};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::digest::Hash;
 
 use super::Store;
@@ -49,6 +51,13 @@ fn decompress(data: &[u8], base: Option<&[u8]>, size: usize) -> std::io::Result<
     Ok(out)
 }
 
+/// The checksum of what is stored. Some bytes of compressed data mean nothing, and damage there would
+/// not be seen otherwise.
+fn sum(data: &[u8]) -> i64 {
+    let hash = Sha256::digest(data);
+    hash.iter().take(4).fold(0, |sum, byte| sum << 8 | i64::from(*byte))
+}
+
 /// A row of the table.
 struct Stored {
     base: Option<i64>,
@@ -57,7 +66,7 @@ struct Stored {
 }
 
 fn stored(db: &Db, id: i64) -> Result<Stored, Error> {
-    let sql = "SELECT base, size, data FROM blob WHERE id = $1";
+    let sql = "SELECT base, size, data, sum FROM blob WHERE id = $1";
     let Some(row) = db.first(sql, &[id.into()])? else {
         return Err(Error::Damaged(format!("blob {id} is missing")));
     };
@@ -65,7 +74,11 @@ fn stored(db: &Db, id: i64) -> Result<Stored, Error> {
     if !(0..=MOST_BYTES).contains(&size) {
         return Err(Error::Damaged(format!("blob {id} has {size} bytes")));
     }
-    Ok(Stored { base: row.int_or(0)?, size: size as usize, data: row.bytes(2)? })
+    let data = row.bytes(2)?;
+    if sum(&data) != row.int(3)? {
+        return Err(Error::Damaged(format!("blob {id} was altered")));
+    }
+    Ok(Stored { base: row.int_or(0)?, size: size as usize, data })
 }
 
 impl Store {
@@ -134,8 +147,8 @@ impl Store {
             // Whoever needs the one needs the other.
             self.stamp_blob(base, used, held)?;
         }
-        let sql = "INSERT INTO blob (hash, base, depth, size, used, held, data) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (hash) DO NOTHING RETURNING id";
+        let sql = "INSERT INTO blob (hash, base, depth, size, used, held, data, sum) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO NOTHING RETURNING id";
         let size = bytes.len() as i64;
         let params = [
             (&hash[..]).into(),
@@ -145,6 +158,7 @@ impl Store {
             used.into(),
             held.into(),
             (&data).into(),
+            sum(&data).into(),
         ];
         match self.db.number(sql, &params)? {
             Some(id) => {

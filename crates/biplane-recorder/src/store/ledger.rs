@@ -220,6 +220,8 @@ pub struct Ledger {
     pub(super) shapes: BTreeMap<i64, Shape>,
     /// Runs that are open in the store may be missing in memory.
     forgotten: bool,
+    /// When the runs of each owner were last counted.
+    pub(super) counted: i64,
 }
 
 impl Ledger {
@@ -242,6 +244,7 @@ impl Ledger {
             changelogs: 0,
             shapes: BTreeMap::new(),
             forgotten: false,
+            counted: 0,
         };
         ledger.begin(now)?;
         Ok(ledger)
@@ -595,7 +598,8 @@ impl Ledger {
         half: &HalfRecord,
         answer: Option<&HalfRecord>,
     ) -> Result<(), Error> {
-        let hour = half.received / HOUR;
+        // Retention goes by the time of the sender, whose clock may be ahead.
+        let hour = half.received.max(half.started).max(run.started) / HOUR;
         let place = (half.index, half.iteration);
         let known = run.steps.remove(&place);
         let new = known.is_none();

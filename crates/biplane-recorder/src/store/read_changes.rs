@@ -33,7 +33,11 @@ pub(super) fn change(row: &Row) -> Result<ChangeRow, Error> {
         at: row.int(3)?,
         received: row.int(4)?,
         operation: row.int(5)?,
-        failed: row.int(6)? != 0,
+        failed: match row.int(6)? {
+            0 => false,
+            1 => true,
+            other => return Err(Error::Damaged(format!("failed is {other}"))),
+        },
         cause: row.text(7)?,
         api_version: row.text(8)?,
         provider: row.text(9)?,

@@ -15,6 +15,9 @@ const CONTENT: i64 = 500;
 /// How many pages are given back to the disk after a slice.
 const PAGES: i64 = 64;
 
+/// The runs of each owner are counted this often.
+const COUNT_EVERY: i64 = HOUR / 6;
+
 /// The lock of the one recorder that removes content from a shared store.
 const SWEEP_LOCK: i64 = 0x6269_706c_0002;
 
@@ -176,14 +179,20 @@ impl Ledger {
             let sql = format!("SELECT id FROM run WHERE open = 0 ORDER BY started LIMIT {RUNS}");
             ids = self.ids(&sql, &[])?;
         }
-        if ids.is_empty() {
+        if ids.is_empty() && (now - self.counted).abs() >= COUNT_EVERY {
             ids = self.too_many(retention.per_owner)?;
+            if ids.is_empty() {
+                self.counted = now;
+            }
         }
         if ids.is_empty() {
             return Ok(0);
         }
+        let list: Vec<String> = ids.iter().map(i64::to_string).collect();
+        let sql = format!("SELECT DISTINCT owner FROM run WHERE id IN ({})", list.join(", "));
+        let owners = self.ids(&sql, &[])?;
         let removed = self.delete_runs(&ids)?;
-        self.forget_owners()?;
+        self.forget_owners(&owners)?;
         Ok(removed)
     }
 
@@ -218,13 +227,16 @@ impl Ledger {
         self.ids(&sql, &[owner.into(), first_kept.into()])
     }
 
-    /// An owner without runs goes whole, unless changes or other owners name it.
-    fn forget_owners(&mut self) -> Result<(), Error> {
-        let sql = "SELECT DISTINCT s.owner FROM slot s WHERE NOT EXISTS \
-            (SELECT 1 FROM run r WHERE r.owner = s.owner) LIMIT 20";
-        let owners = self.ids(sql, &[])?;
-        for owner in &owners {
+    /// An owner without runs goes whole. Its name stays: changes or other owners may name it.
+    fn forget_owners(&mut self, owners: &[i64]) -> Result<(), Error> {
+        let mut any = false;
+        for owner in owners {
             let params = [(*owner).into()];
+            let sql = "SELECT id FROM run WHERE owner = $1 LIMIT 1";
+            if self.store.db.number(sql, &params)?.is_some() {
+                continue;
+            }
+            any = true;
             for sql in [
                 "DELETE FROM version WHERE slot IN (SELECT id FROM slot WHERE owner = $1)",
                 "DELETE FROM field WHERE slot IN (SELECT id FROM slot WHERE owner = $1)",
@@ -236,7 +248,7 @@ impl Ledger {
                 self.store.db.execute(sql, &params)?;
             }
         }
-        if !owners.is_empty() {
+        if any {
             // They name slots that are gone.
             self.memos = super::intern::Memos::default();
             self.last.clear();
@@ -332,10 +344,7 @@ impl Ledger {
         if !old.is_empty() {
             return Ok(old.len() as u64);
         }
-        let sql = format!(
-            "SELECT id FROM exchange WHERE used < $1 AND NOT EXISTS \
-            (SELECT 1 FROM step WHERE step.exchange = exchange.id) ORDER BY used LIMIT {CONTENT}"
-        );
+        let sql = format!("SELECT id FROM exchange WHERE used < $1 ORDER BY used LIMIT {CONTENT}");
         let exchanges = self.ids_in(&sql, &[run.into()])?;
         if exchanges.0 > 0 {
             for table in ["result", "condition"] {

@@ -41,10 +41,11 @@ CREATE TABLE slot (id @ID@, owner @INT@ NOT NULL, name TEXT NOT NULL, object @IN
 CREATE INDEX slot_object ON slot (object);
 
 -- Bodies and states. `data` is as it is if it has `size` bytes, otherwise it is compressed, with
--- `base` as its prefix if there is one. `used` is the hour in which a run last needed it, `held`
+-- `base` as its prefix if there is one. `sum` is a checksum of `data`. `used` is the hour in which a run last needed it, `held`
 -- the one in which a change did.
 CREATE TABLE blob (id @ID@, hash @BYTES@ NOT NULL UNIQUE, base @INT@, depth @INT@ NOT NULL,
-    size @INT@ NOT NULL, used @INT@ NOT NULL, held @INT@ NOT NULL, data @BYTES@ NOT NULL);
+    size @INT@ NOT NULL, sum @INT@ NOT NULL, used @INT@ NOT NULL, held @INT@ NOT NULL,
+    data @BYTES@ NOT NULL);
 CREATE INDEX blob_used ON blob (used);
 
 -- The texts of results and errors.

@@ -21,6 +21,7 @@ pub(super) struct Sqlite(Connection);
 impl Sqlite {
     /// Opens a file to write, and makes it if there is none.
     pub(super) fn open(path: &Path, cache: usize) -> Result<Self, Error> {
+        private(path);
         let connection = Connection::open(path).map_err(failed)?;
         let db = Self::with(connection, cache)?;
         // A file that has tables keeps its own setting.
@@ -79,6 +80,12 @@ impl Sqlite {
     pub(super) fn batch(&self, sql: &str) -> Result<(), Error> {
         self.0.execute_batch(sql).map_err(failed)
     }
+}
+
+/// Makes a file that is not there, for nobody else to read. SQLite reports what does not work.
+fn private(path: &Path) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let _ = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
 }
 
 /// SQLite writes `?1` for what PostgreSQL writes `$1`. No statement has a `$` elsewhere.

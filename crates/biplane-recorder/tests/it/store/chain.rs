@@ -196,7 +196,7 @@ fn whichever_byte_of_an_entry_is_altered_it_is_named() {
         let value = raw.query_row(&sql, [], |row| row.get(0)).unwrap();
         alter("object", column, &key(object.clone()), value);
     }
-    for column in ["data", "size"] {
+    for column in ["data", "size", "sum"] {
         let sql = format!("SELECT {column} FROM blob WHERE {}", key(snapshot.clone()));
         let value = raw.query_row(&sql, [], |row| row.get(0)).unwrap();
         alter("blob", column, &key(snapshot.clone()), value);

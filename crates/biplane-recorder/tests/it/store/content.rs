@@ -174,6 +174,85 @@ on_both! {
     }
 }
 
+/// A message of random form: known fields with right and wrong content.
+fn random(next: &mut impl FnMut(usize) -> usize, depth: usize) -> Value {
+    const KEYS: [&str; 22] = [
+        "observed",
+        "desired",
+        "composite",
+        "resources",
+        "resource",
+        "ready",
+        "connectionDetails",
+        "requiredResources",
+        "extraResources",
+        "items",
+        "context",
+        "input",
+        "meta",
+        "tag",
+        "ttl",
+        "results",
+        "conditions",
+        "severity",
+        "message",
+        "type",
+        "status",
+        "kind",
+    ];
+    const TEXTS: [&str; 8] = [
+        "READY_TRUE",
+        "READY_UNSPECIFIED",
+        "SEVERITY_FATAL",
+        "60s",
+        "",
+        "KipSRURBQ1RFRCoq",
+        "STATUS_CONDITION_TRUE",
+        "Secret",
+    ];
+    match if depth == 0 { next(4) } else { next(9) } {
+        0 => Value::Null,
+        1 => TEXTS[next(TEXTS.len())].into(),
+        2 => json!(next(1000)),
+        3 => json!(next(1000) as f64 / 7.0),
+        4 => (0..next(3)).map(|_| random(next, depth - 1)).collect(),
+        _ => (0..next(5))
+            .map(|_| (KEYS[next(KEYS.len())].to_owned(), random(next, depth - 1)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    }
+}
+
+#[test]
+fn payloads_of_random_form_come_back() {
+    let mut world = World::in_a_file();
+    let redactor = redactor(Mode::Deep);
+    let mut state = 42_u64;
+    let mut next = |below: usize| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    let mut objects = 0;
+    for number in 0..400 {
+        let text = random(&mut next, 6).to_string();
+        let (request, response) =
+            stored(&mut world, &format!("t-{number}"), text.as_bytes(), text.as_bytes());
+        for (half, payload) in [(Half::Request, request), (Half::Response, response)] {
+            let expected = redactor.line_payload(half, text.as_bytes(), false).into_inner();
+            match payload {
+                Payload::Json(value) => {
+                    objects += 1;
+                    assert_eq!(printed(&value), printed(&expected), "{text}");
+                }
+                Payload::Empty => assert_eq!(expected, Value::Null),
+                Payload::Opaque { .. } => assert!(!expected.is_object()),
+            }
+        }
+    }
+    assert!(objects > 200, "{objects}");
+}
+
 #[test]
 fn a_store_that_is_not_there_and_one_of_a_newer_program_are_told() {
     let mut world = World::in_a_file();

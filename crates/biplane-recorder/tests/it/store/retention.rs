@@ -1,5 +1,7 @@
 //! Folding and retention remove what they should, and change no answer about what is kept.
 
+use std::collections::BTreeMap;
+
 use biplane_recorder::store::rows::{RunRow, Side};
 use biplane_recorder::store::{Retention, Store};
 use serde_json::json;
@@ -100,6 +102,41 @@ on_both! {
         assert_eq!(world.sweep(&forever(), NOON + 4 * HOUR), 0);
         world.restart();
         assert_eq!(all_answers(world), before);
+    }
+
+    /// What the versions of all slots say about a run is what its steps were given and answered.
+    fn the_state_at_every_run_is_what_the_run_had(world) {
+        history(world, 80, 60 * SECOND, 11);
+        let store = world.store();
+        let mut seen = 0;
+        for run in world.runs() {
+            let step = store.steps(run.id).unwrap().remove(0);
+            let exchange = store.exchange(step.exchange.unwrap()).unwrap().unwrap();
+            let (request, response) = (exchange.request.unwrap(), exchange.response.unwrap());
+            let mut sides = vec![(Side::Observed, &request.json().unwrap()["observed"])];
+            if !run.outcome.is_failure() {
+                sides.push((Side::Desired, &response.json().unwrap()["desired"]));
+            }
+            for (side, state) in sides {
+                let mut expected = BTreeMap::new();
+                if let Some(composite) = state.pointer("/composite/resource") {
+                    expected.insert(String::new(), composite.clone());
+                }
+                for (name, resource) in state["resources"].as_object().unwrap() {
+                    expected.insert(name.clone(), resource["resource"].clone());
+                }
+                let mut found = BTreeMap::new();
+                for slot in store.slots(run.owner.id).unwrap() {
+                    let version = store.version_at(slot.id, side, run.id).unwrap();
+                    if let Some(body) = version.and_then(|version| version.body) {
+                        found.insert(slot.name, store.body(body).unwrap());
+                    }
+                }
+                assert_eq!(found, expected, "{} {side:?}", run.trace);
+                seen += found.len();
+            }
+        }
+        assert!(seen > 200, "{seen}");
     }
 
     fn retention_changes_no_answer_about_what_is_kept(world) {

@@ -33,10 +33,8 @@ pub(super) async fn serve(
         async move {
             match asked.target.split('?').next().unwrap_or_default() {
                 "/metrics" => Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() },
-                "/healthz" | "/readyz" => match recorder.is_healthy() {
-                    Ok(()) => Page::text(200, "ok"),
-                    Err(reason) => Page::text(500, format!("{reason}\n")),
-                },
+                "/healthz" => probe(recorder.is_alive()),
+                "/readyz" => probe(recorder.is_ready()),
                 path if path.starts_with("/api/") => api.page(asked).await,
                 _ => Page::text(404, "404 page not found\n"),
             }
@@ -44,4 +42,12 @@ pub(super) async fn serve(
     };
     let served = PlainHttp::start_asking(address, page).await;
     served.map(Some).with_context(|| format!("cannot serve answers, metrics and probes at {address}"))
+}
+
+/// The answer to a probe.
+fn probe(state: Result<(), &str>) -> Page {
+    match state {
+        Ok(()) => Page::text(200, "ok"),
+        Err(reason) => Page::text(500, format!("{reason}\n")),
+    }
 }
