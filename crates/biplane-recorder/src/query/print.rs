@@ -71,7 +71,26 @@ pub fn print(answer: &Answer, options: Options) -> String {
 /// An answer as JSON.
 pub fn value(answer: &Answer) -> Value {
     // Answers have no maps with keys that are not text, so this cannot fail.
-    serde_json::to_value(answer).unwrap_or_default()
+    let mut value = serde_json::to_value(answer).unwrap_or_default();
+    whole_numbers(&mut value);
+    value
+}
+
+/// Writes numbers without a fraction as such. Numbers of payloads are all floating point.
+fn whole_numbers(value: &mut Value) {
+    /// All whole numbers up to here are exact.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            if let Some(float) = float.filter(|f| f.fract() == 0.0 && f.abs() < EXACT) {
+                *value = Value::from(float as i64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
 }
 
 fn names(answer: &Answer) -> Vec<String> {
