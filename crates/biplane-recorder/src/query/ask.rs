@@ -141,13 +141,13 @@ fn runs(
     let mut items = Vec::with_capacity(heads.len());
     for head in &heads {
         let before = success_before(archive, head)?;
-        let is_complete = !head.outcome.is_failure();
-        if head.same && is_complete {
+        if head.same && !head.open && !head.outcome.is_failure() {
             // The payloads would say nothing new.
             items.push(item(head, head.steps.len(), before.as_ref(), "nothing changed".to_owned()));
             continue;
         }
         let run = loaded.get(head)?;
+        let is_complete = !run.head.outcome.is_failure();
         let changed = match &before {
             Some(before) if is_complete => {
                 Some(details::changed(loaded.get(before)?.as_ref(), &run))
@@ -155,7 +155,7 @@ fn runs(
             _ => None,
         };
         let summary = sentence::summary(&run, changed.as_deref());
-        // How long it took is only known together with the steps.
+        // How a run that goes on looks so far is only known together with its steps.
         items.push(item(&run.head, run.last_calls().len(), before.as_ref(), summary));
     }
     Ok(RunList { runs: items, losses, more })

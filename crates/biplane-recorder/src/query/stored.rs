@@ -210,7 +210,19 @@ impl Archive for Stored {
 
     fn load(&self, head: &Head) -> Result<Run, Error> {
         let steps = self.0.steps(head.key)?.into_iter().map(|row| self.step(row));
-        Ok(Run { head: head.clone(), steps: steps.collect::<Result<_, _>>()? })
+        let steps = steps.collect::<Result<_, _>>()?;
+        if head.open {
+            // The store says how a run ended, and this one goes on.
+            let so_far = Run::of_steps(
+                head.trace.clone(),
+                head.owner.clone(),
+                head.composition.clone(),
+                steps,
+            );
+            let Head { outcome, took, .. } = so_far.head;
+            return Ok(Run { head: Head { outcome, took, ..head.clone() }, steps: so_far.steps });
+        }
+        Ok(Run { head: head.clone(), steps })
     }
 
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error> {

@@ -284,3 +284,20 @@ fn new_runs_and_changes_are_shown_as_they_arrive() {
     assert_eq!([followed.next(), followed.next(), followed.next()], ["2", "3", "4"]);
     assert_eq!([runs.next(), runs.next()].map(|trace| trace[..8].to_owned()), ["9822d93d", "6a3ac86e"]);
 }
+
+#[test]
+fn a_function_at_an_address_is_asked_again() {
+    let folder = Folder::new();
+    let from = format!("--from={}", folder.write("runs.jsonl", &recorded()));
+    let socket = folder.at("function.sock");
+    let path = socket.to_str().unwrap();
+    let address = format!("--address={path}");
+    let serve = ["function", "serve", "dummy", "--insecure", "--network=unix", "--metrics-address="];
+    let _server = Following::start(&[&serve[..], &[&address]].concat());
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        std::thread::yield_now();
+    }
+    let step = "Gauge.plain.insp.example.org/one/2";
+    let ran = run(&["inspector", "replay", step, &from, &format!("--address=unix://{path}")]);
+    assert!(ok(&ran).contains("The function answers the same as it did."), "{}", ran.stdout);
+}

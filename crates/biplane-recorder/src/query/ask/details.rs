@@ -32,6 +32,7 @@ pub(super) fn changed(before: &Run, run: &Run) -> Vec<SlotItem> {
 
 pub(super) fn run(archive: &dyn Archive, head: &Head) -> Result<RunDetail, Error> {
     let run = archive.load(head)?;
+    let head = &run.head;
     let before = archive.run_before(head)?;
     let success = success_before(archive, head)?.map(|head| archive.load(&head)).transpose()?;
     let none = Run::default();

@@ -110,7 +110,7 @@ fn view(archive: &dyn Archive, found: &Found, observed: bool) -> Result<View, Er
     if let Some(step) = found.step(&run)? {
         return Ok(of_step(found, step, Side::After));
     }
-    if !observed && found.head.outcome.is_failure() {
+    if !observed && run.head.outcome.is_failure() {
         let trace = short(&run);
         let reason = format!(
             "run {trace} did not get to its end, so what it desired is not known; compare it with the run before"

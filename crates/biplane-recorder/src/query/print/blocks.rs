@@ -98,7 +98,7 @@ fn runs(items: &[RunItem], wide: bool) -> Block {
             run.composition.clone(),
             format!("{}/{}", run.reached, run.pipeline.len().max(run.reached)),
             took(run.took_micros),
-            run.outcome.name().to_owned(),
+            if run.open { format!("{}, open", run.outcome.name()) } else { run.outcome.name().to_owned() },
         ];
         if wide {
             let functions: Vec<&str> =
