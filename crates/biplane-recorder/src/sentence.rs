@@ -213,7 +213,9 @@ pub fn changes(slots: &[SlotItem]) -> String {
             let fields = slot.own_fields().count();
             match (sign, fields) {
                 (Sign::Changed, 1..) => format!("{} ({})", slot.label(), counted(fields, "field")),
-                (Sign::Changed, 0) if slot.ready.is_some() => format!("{} (readiness)", slot.label()),
+                (Sign::Changed, 0) if slot.ready.is_some() => {
+                    format!("{} (readiness)", slot.label())
+                }
                 _ => slot.label().to_owned(),
             }
         };

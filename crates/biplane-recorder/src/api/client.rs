@@ -38,7 +38,7 @@ pub fn ask(server: &str, question: &Question) -> Result<Answer, Error> {
         Question::Steps(_) => read(value).map(Answer::Steps),
         Question::Diff { .. } => read(value).map(Answer::Diff),
         Question::Blame(_) => read(value).map(Answer::Blame),
-        Question::Compare { .. } => read(value).map(Answer::Compare),
+        Question::Compare { .. } => read(value).map(|compare| Answer::Compare(Box::new(compare))),
         Question::Changes { .. } => read(value).map(Answer::Changes),
         Question::Change(_) => read(value).map(|change| Answer::Change(Box::new(change))),
         Question::Verify => read(value).map(Answer::Verify),
@@ -52,7 +52,9 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
 
 /// Gets a page: the status and the body.
 fn get(server: &str, target: &str) -> Result<(u16, Vec<u8>), Error> {
-    let wrong = || Error::Usage(format!("expected a server such as http://127.0.0.1:7654 but got {server:?}"));
+    let wrong = || {
+        Error::Usage(format!("expected a server such as http://127.0.0.1:7654 but got {server:?}"))
+    };
     let host = server.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '\r', '\n', ' ']) {
         return Err(wrong());

@@ -55,7 +55,9 @@ pub enum Part {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AddressError {
     /// It has no form of an address.
-    #[error("expected a run such as 9822d93d, 9822d93d/2, 9822d93d:bucket, Store/north or Store/north@{{1}} but got {0:?}")]
+    #[error(
+        "expected a run such as 9822d93d, 9822d93d/2, 9822d93d:bucket, Store/north or Store/north@{{1}} but got {0:?}"
+    )]
     Form(String),
     /// The time is none.
     #[error(transparent)]
@@ -150,8 +152,7 @@ fn is_trace(text: &str) -> bool {
 
 /// Tells `9822d93d/compose` from `Store/north`: traces are hexadecimal, and steps have numbers.
 fn is_run_and_step(trace: &str, step: &str) -> bool {
-    let hexadecimal =
-        |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b) || b == b'-';
+    let hexadecimal = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b) || b == b'-';
     let is_like_a_trace = !trace.is_empty()
         && trace.bytes().all(hexadecimal)
         && trace.bytes().any(|b| b.is_ascii_digit());
@@ -229,7 +230,9 @@ mod tests {
         ] {
             assert_eq!(parse(text), Ok(want), "{text}");
         }
-        for text in ["", "/", ":x", "Store/", "/north", "Store/north@{x}", "Store/north@{1}x", "a b"] {
+        for text in
+            ["", "/", ":x", "Store/", "/north", "Store/north@{x}", "Store/north@{1}x", "a b"]
+        {
             assert_eq!(parse(text), Err(AddressError::Form(text.to_owned())), "{text}");
         }
         assert!(matches!(parse("Store/north@noon"), Err(AddressError::Time(_))));

@@ -22,7 +22,7 @@ pub enum Answer {
     /// Who set what.
     Blame(Blame),
     /// Two runs side by side.
-    Compare(Compare),
+    Compare(Box<Compare>),
     /// A list of changes.
     Changes(ChangeList),
     /// One change.
@@ -261,12 +261,9 @@ impl From<&Change> for FieldItem {
             What::Removed { value, from } => {
                 Self { change: Sign::Removed, before: Some(value), from, ..none }
             }
-            What::Changed { before, after } => Self {
-                change: Sign::Changed,
-                before: Some(before),
-                after: Some(after),
-                ..none
-            },
+            What::Changed { before, after } => {
+                Self { change: Sign::Changed, before: Some(before), after: Some(after), ..none }
+            }
             What::Moved { from, to } => {
                 Self { change: Sign::Moved, from: Some(from), to: Some(to), ..none }
             }

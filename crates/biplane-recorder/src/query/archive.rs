@@ -118,7 +118,11 @@ pub trait Archive {
     fn owners_of(&self, object: &ObjectRef) -> Result<Vec<(ObjectRef, String)>, Error>;
 
     /// Emissions that were lost in a time.
-    fn losses(&self, since: Option<Timestamp>, until: Option<Timestamp>) -> Result<Vec<Loss>, Error>;
+    fn losses(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<Vec<Loss>, Error>;
 
     /// Checks the chains of change log entries.
     fn verify(&self) -> Result<Vec<VerifyItem>, Error>;

@@ -107,7 +107,8 @@ pub fn answer(archive: &dyn Archive, question: &Question, now: Timestamp) -> Res
             details::blame(archive, &find(archive, named, now)?).map(Answer::Blame)
         }
         Question::Compare { before, after } => {
-            differences::compare(archive, before, after.as_deref(), now).map(Answer::Compare)
+            let compared = differences::compare(archive, before, after.as_deref(), now)?;
+            Ok(Answer::Compare(Box::new(compared)))
         }
         Question::Changes { filter, limit, after } => {
             changes::list(archive, filter, *limit, after.as_deref()).map(Answer::Changes)
@@ -256,7 +257,9 @@ fn steps(archive: &dyn Archive, found: &Found) -> Result<StepList, Error> {
 fn step_item(step: &Step, with_payloads: bool) -> StepItem {
     let mut nodes = NODES;
     let slots = match step.response {
-        Some(_) => state::compare(step.desired(Side::Before), step.desired(Side::After), &mut nodes),
+        Some(_) => {
+            state::compare(step.desired(Side::Before), step.desired(Side::After), &mut nodes)
+        }
         None => Vec::new(),
     };
     let count = |change| slots.iter().filter(|slot| slot.change == change).count();

@@ -62,7 +62,8 @@ fn cause(operation: i32, snapshot: &Value) -> Option<&'static str> {
     match operation {
         1 => {
             let annotations = metadata.get("annotations");
-            let succeeded = annotations.and_then(|a| a.get("crossplane.io/external-create-succeeded"));
+            let succeeded =
+                annotations.and_then(|a| a.get("crossplane.io/external-create-succeeded"));
             Some(if succeeded.is_some() { "recreate" } else { "create" })
         }
         2 => {
@@ -109,7 +110,11 @@ mod tests {
             (2, synced(3, 3, "False", "ReconcilePaused"), Some("resume")),
             (2, json!({"metadata": {"generation": 2}}), None),
             (1, json!({"metadata": {}}), Some("create")),
-            (1, json!({"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "t"}}}), Some("recreate")),
+            (
+                1,
+                json!({"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "t"}}}),
+                Some("recreate"),
+            ),
             (3, synced(2, 2, "True", ""), None),
         ] {
             assert_eq!(cause(operation, &snapshot), want, "{operation} {snapshot}");

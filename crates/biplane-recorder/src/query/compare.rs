@@ -259,7 +259,11 @@ mod tests {
     }
 
     fn verdicts(found: &Comparison) -> Vec<(&str, &str, &str)> {
-        found.steps.iter().map(|r| (r.step.name.as_str(), r.given.as_str(), r.answered.as_str())).collect()
+        found
+            .steps
+            .iter()
+            .map(|r| (r.step.name.as_str(), r.given.as_str(), r.answered.as_str()))
+            .collect()
     }
 
     #[test]
@@ -267,14 +271,25 @@ mod tests {
         let make = |size, version: &str| {
             let out = json!({"desired": {"resources": {"b": {"resource": {"size": size}}}}});
             run(vec![
-                step(0, "env", json!({"observed": xr(size, version), "meta": {"tag": version}}), json!({})),
+                step(
+                    0,
+                    "env",
+                    json!({"observed": xr(size, version), "meta": {"tag": version}}),
+                    json!({}),
+                ),
                 step(1, "compose", json!({"observed": xr(size, version)}), out),
             ])
         };
         let found = compare(&make(3, "1"), &make(5, "2"));
-        assert_eq!(verdicts(&found), [("env", "differs", "same"), ("compose", "differs", "differs")]);
+        assert_eq!(
+            verdicts(&found),
+            [("env", "differs", "same"), ("compose", "differs", "differs")]
+        );
         let first = found.first.unwrap();
-        assert_eq!((first.step.number, first.half.as_str(), first.part.as_str()), (1, "given", "observed"));
+        assert_eq!(
+            (first.step.number, first.half.as_str(), first.part.as_str()),
+            (1, "given", "observed")
+        );
         assert_eq!(first.field.unwrap().path, "spec.size");
         assert_eq!(found.inputs, 1);
         // Versions of objects are no difference.
@@ -284,8 +299,10 @@ mod tests {
 
     #[test]
     fn equal_input_with_different_output_begins_with_the_answer() {
-        let make = |answer: Value| run(vec![step(0, "roll", json!({"observed": xr(1, "1")}), answer)]);
-        let found = compare(&make(json!({"context": {"a": 1}})), &make(json!({"context": {"a": 2}})));
+        let make =
+            |answer: Value| run(vec![step(0, "roll", json!({"observed": xr(1, "1")}), answer)]);
+        let found =
+            compare(&make(json!({"context": {"a": 1}})), &make(json!({"context": {"a": 2}})));
         assert_eq!(verdicts(&found), [("roll", "same", "differs")]);
         let first = found.first.unwrap();
         assert_eq!((first.half.as_str(), first.part.as_str()), ("answered", "context"));

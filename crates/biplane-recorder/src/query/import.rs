@@ -151,9 +151,9 @@ fn block_of_text(half: Half, lines: &[&str]) -> Result<Printed, String> {
             has_payload = true;
             break;
         }
-        let label = LABELS.iter().find(|label| {
-            line.strip_prefix("  ").is_some_and(|rest| rest.starts_with(**label))
-        });
+        let label = LABELS
+            .iter()
+            .find(|label| line.strip_prefix("  ").is_some_and(|rest| rest.starts_with(**label)));
         match (label, fields.last_mut()) {
             (Some(label), _) => {
                 // Labels are padded to a column.
@@ -178,7 +178,8 @@ fn block_of_text(half: Half, lines: &[&str]) -> Result<Printed, String> {
     let context = match (field("XR:"), field("Operation:")) {
         (Some(xr), _) => {
             let (kind, name) = xr.rsplit_once(" (").ok_or("the line of the XR has no name")?;
-            let (api_version, kind) = kind.rsplit_once('/').ok_or("the line of the XR has no kind")?;
+            let (api_version, kind) =
+                kind.rsplit_once('/').ok_or("the line of the XR has no kind")?;
             Some(Context::CompositionMeta(CompositionMeta {
                 composition_name: text("Composition:"),
                 composite_resource_uid: text("XR UID:"),
@@ -195,7 +196,8 @@ fn block_of_text(half: Half, lines: &[&str]) -> Result<Printed, String> {
         (None, None) => None,
     };
     let step = field("Step:").ok_or("the block has no step")?;
-    let (step_name, step_index, iteration) = step_of(step).ok_or("the line of the step is not whole")?;
+    let (step_name, step_index, iteration) =
+        step_of(step).ok_or("the line of the step is not whole")?;
     let meta = StepMeta {
         timestamp: Some(time(field("Timestamp:").unwrap_or_default())?),
         trace_id: text("Trace ID:"),

@@ -45,9 +45,9 @@ impl Lines {
             let (owner, composition) = owners.remove(&trace).unwrap_or_default();
             archive.runs.push(Run::of_steps(trace, owner, composition, steps));
         }
-        archive.runs.sort_by(|a, b| {
-            (a.head.started, &a.head.trace).cmp(&(b.head.started, &b.head.trace))
-        });
+        archive
+            .runs
+            .sort_by(|a, b| (a.head.started, &a.head.trace).cmp(&(b.head.started, &b.head.trace)));
         archive.settle();
         archive
     }
@@ -82,7 +82,9 @@ impl Lines {
 fn take(steps: &mut Vec<Step>, emission: &Emission, redactor: &Redactor) {
     let Some(meta) = &emission.meta else { return };
     let is_same = |step: &Step| {
-        step.span == meta.span_id && step.index == meta.step_index && step.iteration == meta.iteration
+        step.span == meta.span_id
+            && step.index == meta.step_index
+            && step.iteration == meta.iteration
     };
     let at = match steps.iter().position(is_same) {
         Some(at) => at,
@@ -131,7 +133,13 @@ fn has_marker(value: &Value) -> bool {
 fn repeats(earlier: &Run, run: &Run) -> bool {
     let calls = |run: &Run| -> Vec<_> {
         let call = |step: &Step| {
-            (step.index, step.iteration, step.request.clone(), step.response.clone(), step.error.clone())
+            (
+                step.index,
+                step.iteration,
+                step.request.clone(),
+                step.response.clone(),
+                step.error.clone(),
+            )
         };
         run.steps.iter().map(call).collect()
     };
@@ -199,7 +207,9 @@ impl Archive for Lines {
             for (slot, value) in state::slots(run.observed()) {
                 let is_meant = !slot.is_empty()
                     && ObjectRef::of_object(state::body(value)).is_same(object)
-                    && !found.iter().any(|(owner, name)| owner.is_same(&run.head.owner) && name == slot);
+                    && !found
+                        .iter()
+                        .any(|(owner, name)| owner.is_same(&run.head.owner) && name == slot);
                 if is_meant {
                     found.push((run.head.owner.clone(), slot.to_owned()));
                 }

@@ -72,9 +72,7 @@ pub fn hyphenated(trace: &str) -> Option<String> {
     let bare = bare(trace);
     let is_id = bare.len() == 32 && bare.bytes().all(|b| b.is_ascii_hexdigit());
     let part = |from: usize, to: usize| bare.get(from..to).unwrap_or_default();
-    is_id.then(|| {
-        [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
-    })
+    is_id.then(|| [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-"))
 }
 
 /// The owner and the name of the composed resource, as the snapshot of a resource tells them.
@@ -84,9 +82,8 @@ pub fn owner_in_snapshot(entry: &Value) -> Option<(ObjectRef, String)> {
     let slot = annotations.get("crossplane.io/composition-resource-name")?.as_str()?;
     let owners = metadata.get("ownerReferences")?.as_array()?;
     let owner = owners.iter().find(|owner| owner.get("controller") == Some(&Value::Bool(true)))?;
-    let text = |field: &str| {
-        owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
+    let text =
+        |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let owner = ObjectRef {
         api_version: text("apiVersion"),
@@ -114,8 +111,9 @@ mod tests {
 
     #[test]
     fn a_change_belongs_to_the_run_that_decided_it() {
-        let versions: Vec<_> =
-            [("a", 10), ("b", 20), ("c", 30)].map(|(run, s)| Version { run: run.into(), at: at(s) }).into();
+        let versions: Vec<_> = [("a", 10), ("b", 20), ("c", 30)]
+            .map(|(run, s)| Version { run: run.into(), at: at(s) })
+            .into();
         for (second, cause, previous, want) in [
             (25, "spec-change", Some(15), Some((Certainty::Likely, "b"))),
             (25, "spec-change", None, Some((Certainty::Likely, "b"))),
@@ -158,7 +156,10 @@ mod tests {
             ],
         }}});
         let (owner, slot) = owner_in_snapshot(&entry).unwrap();
-        assert_eq!((owner.kind.as_str(), owner.name.as_str(), slot.as_str()), ("Store", "north", "bucket"));
+        assert_eq!(
+            (owner.kind.as_str(), owner.name.as_str(), slot.as_str()),
+            ("Store", "north", "bucket")
+        );
         assert_eq!(owner_in_snapshot(&json!({"snapshot": {}})), None);
     }
 }

@@ -33,8 +33,7 @@ fn spans(run: &Run) -> Vec<Value> {
             text("crossplane.span.id", &step.span),
         ];
         attributes.extend(step.cached.map(|cached| flag("crossplane.function.cached", cached)));
-        attributes
-            .extend(step.revision.as_ref().map(|r| text("crossplane.function.revision", r)));
+        attributes.extend(step.revision.as_ref().map(|r| text("crossplane.function.revision", r)));
         let events: Vec<Value> = step.results().iter().map(|result| json!({
             "timeUnixNano": ended.to_string(),
             "name": "result",
@@ -51,7 +50,7 @@ fn spans(run: &Run) -> Vec<Value> {
             "endTimeUnixNano": ended.to_string(),
             "attributes": attributes,
             "events": events,
-            "status": status(step.outcome(), message(step)),
+            "status": status(step.outcome(), &message(step)),
         }));
     }
     let owner = &head.owner;
@@ -76,7 +75,7 @@ fn spans(run: &Run) -> Vec<Value> {
         "startTimeUnixNano": start.to_string(),
         "endTimeUnixNano": end.to_string(),
         "attributes": attributes,
-        "status": status(head.outcome, failed),
+        "status": status(head.outcome, &failed),
     });
     std::iter::once(run).chain(below).collect()
 }
@@ -94,7 +93,7 @@ fn message(step: &Step) -> String {
     }
 }
 
-fn status(outcome: Outcome, message: String) -> Value {
+fn status(outcome: Outcome, message: &str) -> Value {
     match outcome {
         Outcome::Ok | Outcome::Warning => json!({"code": 1}),
         Outcome::Fatal | Outcome::Error => json!({"code": 2, "message": message}),
@@ -129,5 +128,5 @@ fn span_id(span: &str) -> String {
 }
 
 fn hex(bytes: &[u8], count: usize) -> String {
-    bytes.iter().take(count).map(|byte| format!("{byte:02x}")).collect()
+    crate::store::hex(bytes.get(..count).unwrap_or(bytes))
 }

@@ -38,9 +38,7 @@ impl Path {
         self.0.iter().try_fold(document, |value, segment| match segment {
             Segment::Field(name) => value.as_object()?.get(name),
             Segment::Index(index) => value.as_array()?.get(*index),
-            Segment::Item(key) => {
-                value.as_array()?.iter().find(|item| item_has_key(item, key))
-            }
+            Segment::Item(key) => value.as_array()?.iter().find(|item| item_has_key(item, key)),
         })
     }
 
@@ -113,8 +111,7 @@ impl fmt::Display for Path {
 }
 
 fn is_plain(name: &str) -> bool {
-    !name.is_empty()
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '$'))
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '$'))
 }
 
 #[cfg(test)]

@@ -38,9 +38,7 @@ impl FromStr for Format {
             "yaml" => Ok(Self::Yaml),
             "name" => Ok(Self::Name),
             "md" => Ok(Self::Markdown),
-            other => {
-                Err(format!("expected table, wide, json, yaml, name or md but got {other:?}"))
-            }
+            other => Err(format!("expected table, wide, json, yaml, name or md but got {other:?}")),
         }
     }
 }
@@ -62,7 +60,7 @@ pub fn print(answer: &Answer, options: Options) -> String {
             format!("{text}\n")
         }
         Format::Yaml => biplane_model::yaml::to_string(&value(answer)),
-        Format::Name => names(answer).into_iter().map(|name| format!("{name}\n")).collect(),
+        Format::Name => table::each_line(&names(answer)),
         Format::Table | Format::Wide => table::text(&blocks::of(answer, options)),
         Format::Markdown => table::markdown(&blocks::of(answer, options)),
     }

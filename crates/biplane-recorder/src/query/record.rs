@@ -49,9 +49,8 @@ impl ObjectRef {
 
     /// What the metadata of an object says.
     pub fn of_object(object: &Value) -> Self {
-        let text = |value: Option<&Value>| {
-            value.and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
+        let text =
+            |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
         let metadata = |field: &str| text(object.get("metadata").and_then(|m| m.get(field)));
         Self {
             api_version: text(object.get("apiVersion")),
@@ -297,17 +296,22 @@ impl Run {
     }
 
     /// Makes a run from its calls, in whichever order they are.
-    pub fn of_steps(trace: String, owner: ObjectRef, composition: String, steps: Vec<Step>) -> Self {
+    pub fn of_steps(
+        trace: String,
+        owner: ObjectRef,
+        composition: String,
+        steps: Vec<Step>,
+    ) -> Self {
         let mut steps = steps;
         steps.sort_by_key(|step| (step.index, step.iteration, step.started));
         let started = steps.iter().map(|step| step.started).min().unwrap_or_default();
         let end = |step: &Step| step.took.map(|took| step.started.as_microsecond() + took);
         let ends: Option<Vec<i64>> = steps.iter().map(end).collect();
-        let took = ends.and_then(|ends| ends.into_iter().max()).map(|e| e - started.as_microsecond());
+        let took =
+            ends.and_then(|ends| ends.into_iter().max()).map(|e| e - started.as_microsecond());
         let mut run = Self { head: Head::default(), steps };
         let calls = run.last_calls();
-        let reached =
-            calls.iter().map(|s| (s.index, s.name.clone(), s.function.clone())).collect();
+        let reached = calls.iter().map(|s| (s.index, s.name.clone(), s.function.clone())).collect();
         let outcome = outcome(&calls);
         run.head = Head {
             key: 0,
@@ -388,7 +392,10 @@ mod tests {
         let ok = || Some(json!({}));
         for (steps, want) in [
             (vec![step(0, ok(), None), step(1, ok(), None)], Outcome::Ok),
-            (vec![step(0, severity("SEVERITY_WARNING"), None), step(1, ok(), None)], Outcome::Warning),
+            (
+                vec![step(0, severity("SEVERITY_WARNING"), None), step(1, ok(), None)],
+                Outcome::Warning,
+            ),
             (vec![step(0, ok(), None), step(1, severity("SEVERITY_FATAL"), None)], Outcome::Fatal),
             (vec![step(0, ok(), None), step(1, None, Some("refused"))], Outcome::Error),
             (vec![step(0, ok(), None), step(1, None, None)], Outcome::Incomplete),
@@ -397,18 +404,20 @@ mod tests {
             (vec![step(1, severity("SEVERITY_FATAL"), None)], Outcome::Fatal),
             (vec![], Outcome::Incomplete),
         ] {
-            let run = Run::of_steps(String::new(), ObjectRef::default(), String::new(), steps.clone());
+            let run =
+                Run::of_steps(String::new(), ObjectRef::default(), String::new(), steps.clone());
             assert_eq!(run.head.outcome, want, "{steps:?}");
         }
     }
 
     #[test]
     fn steps_are_ordered_and_only_the_last_iteration_counts() {
-        let call = |index, iteration, response| Step {
-            iteration,
-            ..step(index, response, None)
-        };
-        let steps = vec![call(1, 0, Some(json!({"desired": {"n": 3}}))), call(0, 1, Some(json!({}))), call(0, 0, None)];
+        let call = |index, iteration, response| Step { iteration, ..step(index, response, None) };
+        let steps = vec![
+            call(1, 0, Some(json!({"desired": {"n": 3}}))),
+            call(0, 1, Some(json!({}))),
+            call(0, 0, None),
+        ];
         let run = Run::of_steps("t".into(), ObjectRef::default(), "c".into(), steps);
         let order: Vec<_> = run.steps.iter().map(|s| (s.index, s.iteration)).collect();
         assert_eq!(order, [(0, 0), (0, 1), (1, 0)]);

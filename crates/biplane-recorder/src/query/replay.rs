@@ -52,12 +52,8 @@ fn put(value: &mut Value, path: &[Segment], new: Value) -> bool {
 
 /// Compares a new answer with the recorded one.
 pub fn compare(run: &str, step: &Step, target: String, answer: Result<Value, String>) -> Replay {
-    let mut replay = Replay {
-        run: run.to_owned(),
-        step: step_ref(Some(step)),
-        target,
-        ..Replay::default()
-    };
+    let mut replay =
+        Replay { run: run.to_owned(), step: step_ref(Some(step)), target, ..Replay::default() };
     let response = match answer {
         Ok(response) => response,
         Err(error) => {
@@ -82,13 +78,16 @@ pub fn compare(run: &str, step: &Step, target: String, answer: Result<Value, Str
     replay.fields = rest_of_response(recorded, &response);
     replay.resources = items.into_iter().filter(SlotItem::differs).collect();
     replay.differs = !replay.resources.is_empty() || !replay.fields.is_empty();
-    replay.sentence = if !replay.differs {
-        "The function answers the same as it did.".to_owned()
-    } else if replay.resources.is_empty() {
-        let fields = sentence::counted(replay.fields.len(), "field");
-        format!("The function answers something else: {fields} beside what it desires.")
-    } else {
-        format!("The function answers something else. {}.", sentence::changes(&replay.resources))
+    replay.sentence = match (replay.differs, replay.resources.is_empty()) {
+        (false, _) => "The function answers the same as it did.".to_owned(),
+        (true, true) => {
+            let fields = sentence::counted(replay.fields.len(), "field");
+            format!("The function answers something else: {fields} beside what it desires.")
+        }
+        (true, false) => {
+            let changes = sentence::changes(&replay.resources);
+            format!("The function answers something else. {changes}.")
+        }
     };
     replay
 }
@@ -115,7 +114,10 @@ mod tests {
         let (given, missing) = supply(&mut request, &supplied);
         assert_eq!(given, ["list[name=n].v", secret]);
         assert_eq!(missing, ["credentials.c.credentialData.data.k"]);
-        assert_eq!(request["observed"]["resources"]["s"]["resource"]["data"], json!({"a": "YQ==", "b": "x"}));
+        assert_eq!(
+            request["observed"]["resources"]["s"]["resource"]["data"],
+            json!({"a": "YQ==", "b": "x"})
+        );
         assert_eq!(request["list"][0]["v"], json!(5));
     }
 
@@ -127,7 +129,9 @@ mod tests {
         // The tag and an absent context are no differences.
         let same = replayed(json!({"meta": {"tag": "u"}, "desired": recorded["desired"].clone()}));
         assert!(!same.differs, "{same:?}");
-        let other = replayed(json!({"desired": {"resources": {"a": {"resource": {"x": 2}}}}, "results": [{"severity": "SEVERITY_NORMAL"}]}));
+        let other = replayed(
+            json!({"desired": {"resources": {"a": {"resource": {"x": 2}}}}, "results": [{"severity": "SEVERITY_NORMAL"}]}),
+        );
         assert_eq!(other.sentence, "The function answers something else. Changed a (1 field).");
         assert_eq!(other.fields[0].path, "results");
         let failed = compare("r", &step, "here".into(), Err("refused".into()));

@@ -134,6 +134,7 @@ mod tests {
 
     #[test]
     fn states_are_compared_slot_by_slot() {
+        use SlotChange::{Added, Changed, Removed, Unchanged};
         let before = json!({
             "composite": {"resource": {"kind": "Store", "spec": {"size": 3}}},
             "resources": {
@@ -154,9 +155,13 @@ mod tests {
         let mut nodes = difference::NODES;
         let found = compare(Some(&before), Some(&after), &mut nodes);
         let summary: Vec<_> = found.iter().map(|s| (s.slot.as_str(), s.change)).collect();
-        use SlotChange::{Added, Changed, Removed, Unchanged};
-        let want =
-            [("", Changed), ("gone", Removed), ("kept", Changed), ("new", Added), ("same", Unchanged)];
+        let want = [
+            ("", Changed),
+            ("gone", Removed),
+            ("kept", Changed),
+            ("new", Added),
+            ("same", Unchanged),
+        ];
         assert_eq!(summary, want);
         assert_eq!(found[0].connection, [("user".to_owned(), true)]);
         assert_eq!(found[2].ready, Some(("false".to_owned(), "true".to_owned())));

@@ -92,7 +92,11 @@ impl Stored {
         })
     }
 
-    fn change_record(&self, row: &ChangeRow, sources: &[rows::SourceRow]) -> Result<ChangeRecord, Error> {
+    fn change_record(
+        &self,
+        row: &ChangeRow,
+        sources: &[rows::SourceRow],
+    ) -> Result<ChangeRecord, Error> {
         let entry = self.0.entry(row)?;
         let received = micros(row.received);
         let mut record = changes::record(&entry, received)
@@ -101,11 +105,8 @@ impl Stored {
         record.key = row.id;
         record.source = source.map(|source| source.name.clone()).unwrap_or_default();
         record.sequence = row.seq;
-        record.object.uid = if record.object.uid.is_empty() {
-            row.object.uid.clone()
-        } else {
-            record.object.uid
-        };
+        record.object.uid =
+            if record.object.uid.is_empty() { row.object.uid.clone() } else { record.object.uid };
         record.at = micros(row.at);
         record.cause = Some(row.cause.clone()).filter(|cause| !cause.is_empty()).or(record.cause);
         record.trace = row.trace.clone().or(record.trace);
@@ -362,12 +363,11 @@ pub fn import(
 ) -> Result<Import, Error> {
     let location = Location::parse(&options.store);
     let clock = Instant::now();
-    let ledger_options =
-        LedgerOptions {
-            cluster: options.cluster.clone(),
-            source: options.source.clone(),
-            failures_only: false,
-        };
+    let ledger_options = LedgerOptions {
+        cluster: options.cluster.clone(),
+        source: options.source.clone(),
+        failures_only: false,
+    };
     let now = options.now.as_microsecond();
     let mut ledger = Ledger::open(&location, &options.id, ledger_options, (now, clock))?;
     let mut done = Import::default();

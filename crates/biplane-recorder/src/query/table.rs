@@ -36,18 +36,22 @@ pub fn text(blocks: &[Block]) -> String {
 fn block_text(block: &Block) -> String {
     match block {
         Block::Heading(text) | Block::Text(text) => format!("{text}\n"),
-        Block::Difference(lines) => lines.iter().map(|line| format!("{line}\n")).collect(),
+        Block::Difference(lines) => each_line(lines),
         Block::Table { columns, rows } => aligned(columns, rows),
     }
+}
+
+/// Lines with their breaks.
+pub(super) fn each_line(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 /// Columns as wide as their widest cell, with three spaces between them. A column that is empty in
 /// all rows is left out.
 fn aligned(columns: &[&str], rows: &[Vec<String>]) -> String {
     let cell = |row: &[String], at: usize| row.get(at).cloned().unwrap_or_default();
-    let shown: Vec<usize> = (0..columns.len())
-        .filter(|at| rows.iter().any(|row| !cell(row, *at).is_empty()))
-        .collect();
+    let shown: Vec<usize> =
+        (0..columns.len()).filter(|at| rows.iter().any(|row| !cell(row, *at).is_empty())).collect();
     let header: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
     let all: Vec<&[String]> =
         std::iter::once(header.as_slice()).chain(rows.iter().map(Vec::as_slice)).collect();
@@ -77,7 +81,7 @@ fn block_markdown(block: &Block) -> String {
         Block::Heading(text) => format!("## {}\n", escaped(text)),
         Block::Text(text) => format!("{}\n", escaped(text)),
         Block::Difference(lines) => {
-            let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let lines = each_line(lines);
             // A fence that no line contains.
             let fence = "```";
             let fence = if lines.contains(fence) { "~~~~" } else { fence };
@@ -125,7 +129,8 @@ mod tests {
         let table = Block::table(&["ONE", "TWO", "THREE"], rows);
         assert_eq!(text(std::slice::from_ref(&table)), "ONE   THREE\na     long word\nä\n");
         let markdown = markdown(&[Block::Heading("H".into()), table]);
-        let want = "## H\n\n| ONE | TWO | THREE |\n|---|---|---|\n| a |  | long word |\n| ä |  |  |\n";
+        let want =
+            "## H\n\n| ONE | TWO | THREE |\n|---|---|---|\n| a |  | long word |\n| ä |  |  |\n";
         assert_eq!(markdown, want);
     }
 

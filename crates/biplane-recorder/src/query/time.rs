@@ -108,7 +108,11 @@ pub fn took(microseconds: i64) -> String {
 pub fn bytes(count: usize) -> String {
     let decimal = |unit: usize, name: &str| {
         let tenths = (count * 10 + unit / 2) / unit;
-        if tenths >= 100 { format!("{} {name}", tenths / 10) } else { format!("{}.{} {name}", tenths / 10, tenths % 10) }
+        if tenths >= 100 {
+            format!("{} {name}", tenths / 10)
+        } else {
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
     };
     match count {
         0..1024 => format!("{count} B"),

@@ -69,9 +69,21 @@ fn failures_are_told_with_their_step_and_cause() {
 
     let size = cause_of_size();
     for (before, inputs, want) in [
-        ((Outcome::Ok, Some(&size)), 1, "The run before succeeded; one input differs: observed composite spec.size 3 -> 5."),
-        ((Outcome::Ok, Some(&size)), 3, "The run before succeeded; 3 inputs differ, the first: observed composite spec.size 3 -> 5."),
-        ((Outcome::Ok, Some(&size)), 0, "The run before succeeded; no input differs: same input, different output."),
+        (
+            (Outcome::Ok, Some(&size)),
+            1,
+            "The run before succeeded; one input differs: observed composite spec.size 3 -> 5.",
+        ),
+        (
+            (Outcome::Ok, Some(&size)),
+            3,
+            "The run before succeeded; 3 inputs differ, the first: observed composite spec.size 3 -> 5.",
+        ),
+        (
+            (Outcome::Ok, Some(&size)),
+            0,
+            "The run before succeeded; no input differs: same input, different output.",
+        ),
         ((Outcome::Ok, None), 0, "The run before succeeded, and nothing differs."),
         ((Outcome::Fatal, None), 0, "The run before failed too."),
     ] {
@@ -122,7 +134,10 @@ fn successes_are_told_with_what_changed() {
     assert_eq!(summary(&all, Some(&slots)), "Changed bucket (2 fields), added role");
     let same = |same_runs| run(&all, &Context { same_runs, ..context.clone() });
     assert_eq!(same(1), "All 3 steps answered in 41 ms, with the same result as the run before.");
-    assert_eq!(same(14), "All 3 steps answered in 41 ms, with the same result as the 14 runs before.");
+    assert_eq!(
+        same(14),
+        "All 3 steps answered in 41 ms, with the same result as the 14 runs before."
+    );
     let none = Context { changed: Some(&[]), ..context.clone() };
     assert!(run(&all, &none).ends_with("The result is the same as before."));
     let many: Vec<_> = ["a", "b", "c", "d", "e"].map(|n| slot(n, Sign::Removed, 0)).into();

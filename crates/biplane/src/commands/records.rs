@@ -156,10 +156,12 @@ impl Times {
     /// The beginning and the end.
     pub(super) fn range(&self) -> Result<(Option<Timestamp>, Option<Timestamp>)> {
         let now = now();
-        let point = |text: &String| time::point(text, now).map_err(|error| usage(&error.to_string()));
+        let point =
+            |text: &String| time::point(text, now).map_err(|error| usage(&error.to_string()));
         let since = match &self.since {
             Some(text) => {
-                let wrong = || usage(&format!("expected a duration such as 1h or 7d but got {text:?}"));
+                let wrong =
+                    || usage(&format!("expected a duration such as 1h or 7d but got {text:?}"));
                 Some(time::back(text, now).ok_or_else(wrong)?)
             }
             None => self.since_time.as_ref().map(point).transpose()?,

@@ -31,8 +31,8 @@ fn ok(ran: &Ran) -> &str {
 
 /// The recordings of upstream's controller, as its sidecar prints them.
 fn recorded() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../biplane-recorder/tests/data/runs.jsonl.gz");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../biplane-recorder/tests/data/runs.jsonl.gz");
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
@@ -165,16 +165,32 @@ fn mistakes_are_told_with_their_exit_code() {
         (&["inspector", "runs"][..], 80, "name the records with --store, --server or --from"),
         (&["inspector", "run", "ffff", &from], 1, "no run begins with \"ffff\""),
         (&["inspector", "run", "Store/south", &from], 1, "no run of Store/south is kept"),
-        (&["inspector", "run", "Store/north@{9}", &from], 1, "only 4 runs of Store/north@{9} are kept"),
+        (
+            &["inspector", "run", "Store/north@{9}", &from],
+            1,
+            "only 4 runs of Store/north@{9} are kept",
+        ),
         (&["inspector", "run", "a b", &from], 80, "but got \"a b\""),
-        (&["inspector", "steps", "9822d93d/3", &from], 1, "has no step \"3\": it has 1 env, 2 compose"),
+        (
+            &["inspector", "steps", "9822d93d/3", &from],
+            1,
+            "has no step \"3\": it has 1 env, 2 compose",
+        ),
         (&["inspector", "diff", "9822d93d", &from], 1, "run 9822d93d did not get to its end"),
         (&["inspector", "blame", "9822d93d/2", &from], 80, "blame takes a run or a resource of it"),
         (&["inspector", "blame", "6a3ac86e:none", &from], 1, "desired a resource \"none\""),
         (&["inspector", "runs", &from, "--since=soon"], 80, "expected a duration such as 1h or 7d"),
-        (&["inspector", "runs", &from, "-o", "xml"], 80, "expected table, wide, json, yaml, name or md"),
+        (
+            &["inspector", "runs", &from, "-o", "xml"],
+            80,
+            "expected table, wide, json, yaml, name or md",
+        ),
         (&["inspector", "runs", "--store=/nowhere/recorder.db"], 1, "/nowhere/recorder.db"),
-        (&["inspector", "runs", "--server=ftp://x"], 80, "expected a server such as http://127.0.0.1:7654"),
+        (
+            &["inspector", "runs", "--server=ftp://x"],
+            80,
+            "expected a server such as http://127.0.0.1:7654",
+        ),
         (&["changelogs", "verify", &from], 80, "lines have no chain"),
         (&["changelogs", "show", "x", &from], 80, "expected the id of a change"),
         (&["inspector", "export", "--server=http://127.0.0.1:1"], 80, "use --store or --from"),
@@ -195,7 +211,13 @@ fn a_function_of_the_box_answers_what_it_answered_upstream() {
         let same = "The function answers the same as it did.";
         assert!(ok(&ran).contains(same), "{step} {}", ran.stdout);
     }
-    let ran = run(&["inspector", "replay", "Gauge.plain.insp.example.org/one/1", &from, "--function=auto-ready"]);
+    let ran = run(&[
+        "inspector",
+        "replay",
+        "Gauge.plain.insp.example.org/one/1",
+        &from,
+        "--function=auto-ready",
+    ]);
     assert_eq!(ran.exit, 3, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("The function answers something else."), "{}", ran.stdout);
     let ran = run(&["inspector", "replay", "Gauge.unreachable.insp.example.org/one", &from]);
@@ -221,9 +243,10 @@ fn redacted_values_are_named_and_supplied() {
     let credential = credential.unwrap_or_else(|| panic!("{redacted:?}"));
     // The same path as nested objects.
     let names: Vec<&str> = credential.split('.').collect();
-    let supply = names.iter().rev().fold("c2VjcmV0".to_owned(), |below, name| {
-        format!("{{{name}: {below}}}")
-    });
+    let supply = names
+        .iter()
+        .rev()
+        .fold("c2VjcmV0".to_owned(), |below, name| format!("{{{name}: {below}}}"));
     let file = folder.write("supply.yaml", &supply);
     let answer = replay(&[&format!("--supply={file}")]);
     assert_eq!(answer["supplied"], serde_json::json!([credential]));
@@ -276,13 +299,26 @@ fn new_runs_and_changes_are_shown_as_they_arrive() {
     import(&part(&emissions, 0, 12));
     import(&part(&changes, 0, 1));
     let mut runs = Following::start(&["inspector", "runs", "-w", &store, "-o", "name"]);
-    assert_eq!([runs.next(), runs.next()].map(|trace| trace[..8].to_owned()), ["5be31f72", "3c57320a"]);
-    let mut followed = Following::start(&["changelogs", "follow", &store, "-o", "name", "--since-time=2026-01-01"]);
+    assert_eq!(
+        [runs.next(), runs.next()].map(|trace| trace[..8].to_owned()),
+        ["5be31f72", "3c57320a"]
+    );
+    let mut followed = Following::start(&[
+        "changelogs",
+        "follow",
+        &store,
+        "-o",
+        "name",
+        "--since-time=2026-01-01",
+    ]);
     assert_eq!(followed.next(), "1");
     import(&part(&emissions, 12, 10));
     import(&part(&changes, 1, 3));
     assert_eq!([followed.next(), followed.next(), followed.next()], ["2", "3", "4"]);
-    assert_eq!([runs.next(), runs.next()].map(|trace| trace[..8].to_owned()), ["9822d93d", "6a3ac86e"]);
+    assert_eq!(
+        [runs.next(), runs.next()].map(|trace| trace[..8].to_owned()),
+        ["9822d93d", "6a3ac86e"]
+    );
 }
 
 #[test]
@@ -292,7 +328,8 @@ fn a_function_at_an_address_is_asked_again() {
     let socket = folder.at("function.sock");
     let path = socket.to_str().unwrap();
     let address = format!("--address={path}");
-    let serve = ["function", "serve", "dummy", "--insecure", "--network=unix", "--metrics-address="];
+    let serve =
+        ["function", "serve", "dummy", "--insecure", "--network=unix", "--metrics-address="];
     let _server = Following::start(&[&serve[..], &[&address]].concat());
     while std::os::unix::net::UnixStream::connect(&socket).is_err() {
         std::thread::yield_now();

@@ -47,14 +47,14 @@ pub(super) fn run(archive: &dyn Archive, head: &Head) -> Result<RunDetail, Error
         pipeline: whole_pipeline(head, success.as_ref().map(|run| &run.head)),
         changed: success.as_ref().map(|_| slots.as_slice()),
         same_runs: same_runs(archive, head)?,
-        before: before.as_ref().zip(compared.as_ref()).map(|(before, compared)| {
-            (before.outcome, compared.first.as_ref(), compared.inputs)
-        }),
+        before: before
+            .as_ref()
+            .zip(compared.as_ref())
+            .map(|(before, compared)| (before.outcome, compared.first.as_ref(), compared.inputs)),
     };
     let sentence = sentence::run(&run, &context);
     let blamed = blame::blame(&run);
-    let (mut resources, rest): (Vec<_>, Vec<_>) =
-        slots.into_iter().partition(|slot| slot.differs());
+    let (mut resources, rest): (Vec<_>, Vec<_>) = slots.into_iter().partition(SlotItem::differs);
     for slot in &mut resources {
         slot.step = stamped(&run, &blamed, slot);
     }
@@ -92,7 +92,8 @@ fn stamped(run: &Run, blamed: &[SlotBlame], slot: &SlotItem) -> Option<StepRef> 
     let blamed = blamed.iter().find(|blamed| blamed.slot == slot.resource)?;
     let field = slot.own_fields().next();
     let field = field.and_then(|field| {
-        let found = blamed.fields.iter().find(|(path, ..)| path.to_string().starts_with(&field.path));
+        let found =
+            blamed.fields.iter().find(|(path, ..)| path.to_string().starts_with(&field.path));
         found.map(|(_, _, stamp)| *stamp)
     });
     step_of(run, blamed.removed.or(field).or(blamed.created)?)
@@ -149,7 +150,8 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 fn conditions(run: &Run) -> Vec<Condition> {
     let mut found = Vec::new();
     for step in run.last_calls() {
-        let list = step.response.as_ref().and_then(|r| r.get("conditions")).and_then(Value::as_array);
+        let list =
+            step.response.as_ref().and_then(|r| r.get("conditions")).and_then(Value::as_array);
         for condition in list.into_iter().flatten() {
             found.push(Condition {
                 r#type: text(condition, "type").to_owned(),
@@ -229,7 +231,9 @@ pub(super) fn blame(archive: &dyn Archive, found: &Found) -> Result<Blame, Error
             }
         }
         Part::Step(_) => {
-            return Err(Error::Usage("blame takes a run or a resource of it, not a step".to_owned()));
+            return Err(Error::Usage(
+                "blame takes a run or a resource of it, not a step".to_owned(),
+            ));
         }
     }
     let ages = ages(archive, &found.head, &slots)?;
@@ -303,7 +307,7 @@ fn ages(archive: &dyn Archive, head: &Head, slots: &[SlotBlame]) -> Result<Vec<A
             if *is_open {
                 ages.slot = mark.clone();
             }
-            for path in paths.iter() {
+            for path in &*paths {
                 ages.fields.insert((*path).clone(), mark.clone());
             }
         }

@@ -32,7 +32,8 @@ pub(super) fn diff(
     let (was, is) = match after {
         Some(after) => {
             let address = after.to_owned();
-            let second = find(archive, &Named { address, namespace: before.namespace.clone() }, now)?;
+            let second =
+                find(archive, &Named { address, namespace: before.namespace.clone() }, now)?;
             (view(archive, &first, observed)?, view(archive, &second, observed)?)
         }
         None => alone(archive, &first, observed)?,
@@ -49,7 +50,8 @@ pub(super) fn diff(
         }
         (None, None) => state::compare(was.state.as_ref(), is.state.as_ref(), &mut nodes),
         _ => {
-            let reason = "a resource can only be compared with a resource: RUN:RESOURCE RUN:RESOURCE";
+            let reason =
+                "a resource can only be compared with a resource: RUN:RESOURCE RUN:RESOURCE";
             return Err(Error::Usage(reason.to_owned()));
         }
     };
@@ -90,7 +92,7 @@ pub(super) fn diff(
 fn alone(archive: &dyn Archive, found: &Found, observed: bool) -> Result<(View, View), Error> {
     if let Part::Step(_) = found.part {
         let run = archive.load(&found.head)?;
-        let Some(step) = found.step(&run)? else { return Ok(Default::default()) };
+        let Some(step) = found.step(&run)? else { return Ok((View::default(), View::default())) };
         if step.response.is_none() {
             let reason = format!("step {} of this run has no answer", step.index + 1);
             return Err(Error::NotFound(reason));
@@ -120,9 +122,12 @@ fn view(archive: &dyn Archive, found: &Found, observed: bool) -> Result<View, Er
     let state = if observed { run.observed() } else { run.desired() }.cloned();
     let label = short(&run);
     Ok(match &found.part {
-        Part::Slot(slot) => {
-            View { label: format!("{label}:{slot}"), state, context: None, slot: Some(slot.clone()) }
-        }
+        Part::Slot(slot) => View {
+            label: format!("{label}:{slot}"),
+            state,
+            context: None,
+            slot: Some(slot.clone()),
+        },
         _ => View { label, state, context: None, slot: None },
     })
 }
@@ -155,8 +160,7 @@ pub(super) fn compare(
     let first = find(archive, before, now)?.head;
     let (was, is) = match after {
         Some(after) => {
-            let named =
-                Named { address: after.to_owned(), namespace: before.namespace.clone() };
+            let named = Named { address: after.to_owned(), namespace: before.namespace.clone() };
             (first, find(archive, &named, now)?.head)
         }
         None => {

@@ -99,7 +99,8 @@ impl Found {
         let Part::Step(text) = &self.part else { return Ok(None) };
         let last = |is_meant: &dyn Fn(&Step) -> bool| run.steps.iter().rev().find(|s| is_meant(s));
         let numbered = |text: &str| text.parse::<i32>().ok().map(|number| number - 1);
-        let named = |step: &Step, text: &str| step.name == text || Some(step.index) == numbered(text);
+        let named =
+            |step: &Step, text: &str| step.name == text || Some(step.index) == numbered(text);
         let whole = last(&|step| named(step, text));
         let found = whole.or_else(|| {
             let (step_text, iteration) = text.rsplit_once('.')?;
@@ -113,7 +114,10 @@ impl Found {
                 .iter()
                 .map(|step| format!("{} {}", step.index + 1, step.name))
                 .collect();
-            Error::NotFound(format!("run {trace} has no step {text:?}: it has {}", known.join(", ")))
+            Error::NotFound(format!(
+                "run {trace} has no step {text:?}: it has {}",
+                known.join(", ")
+            ))
         };
         found.map(Some).ok_or_else(missing)
     }

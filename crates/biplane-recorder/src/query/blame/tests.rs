@@ -79,11 +79,8 @@ fn items_of_lists_keep_their_step_when_others_come_and_go() {
         bucket(&json!({"rules": items}))
     };
     let found = blame(&run(&[rules(&["a", "b"]), rules(&["c", "b", "a"])]));
-    let want = stamps(&[
-        ("rules[name=c].name", 1),
-        ("rules[name=b].name", 0),
-        ("rules[name=a].name", 0),
-    ]);
+    let want =
+        stamps(&[("rules[name=c].name", 1), ("rules[name=b].name", 0), ("rules[name=a].name", 0)]);
     assert_eq!(fields(&found[0]), want);
 
     let plain = |values: &[&str]| bucket(&json!({"list": values}));

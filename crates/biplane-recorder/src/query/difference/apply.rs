@@ -48,9 +48,8 @@ fn changed(value: Value, changes: &[Left<'_>]) -> Value {
 
 fn changed_list(list: Vec<Value>, changes: &[Left<'_>]) -> Vec<Value> {
     let mut items: Vec<Option<Value>> = list.into_iter().map(Some).collect();
-    let is_inside = |(path, what): &Left<'_>| {
-        !path.is_empty() || matches!(what, What::Changed { .. })
-    };
+    let is_inside =
+        |(path, what): &Left<'_>| !path.is_empty() || matches!(what, What::Changed { .. });
     for (segment, below) in by_first(changes) {
         let inside: Vec<Left<'_>> = below.into_iter().filter(is_inside).collect();
         if inside.is_empty() {

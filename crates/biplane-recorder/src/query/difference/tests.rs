@@ -21,7 +21,10 @@ fn lines(before: &Value, after: &Value) -> Vec<String> {
 #[test]
 fn objects_are_compared_by_field() {
     assert_eq!(
-        lines(&json!({"a": 1, "b": {"c": 1, "d": null}}), &json!({"b": {"c": 2, "e": [1]}, "f": 1})),
+        lines(
+            &json!({"a": 1, "b": {"c": 1, "d": null}}),
+            &json!({"b": {"c": 2, "e": [1]}, "f": 1})
+        ),
         ["- a 1", "~ b.c 1 -> 2", "- b.d null", "+ b.e [1]", "+ f 1"]
     );
     assert_eq!(lines(&json!({"a": {}}), &json!({"a": []})), ["~ a {} -> []"]);
@@ -47,7 +50,8 @@ fn lists_of_objects_are_compared_by_what_identifies_an_item() {
         ]
     );
     // The type is unique where the name is not.
-    let conditions = |ready: &str| json!([{"type": "Ready", "s": ready}, {"type": "Synced", "s": "T"}]);
+    let conditions =
+        |ready: &str| json!([{"type": "Ready", "s": ready}, {"type": "Synced", "s": "T"}]);
     assert_eq!(lines(&conditions("T"), &conditions("F")), ["~ [type=Ready].s \"T\" -> \"F\""]);
     let ports = |p: u16| json!([{"containerPort": 80, "protocol": "TCP", "x": p}, {"containerPort": 80, "protocol": "UDP"}]);
     assert_eq!(lines(&ports(1), &ports(2)), ["~ [containerPort=80,protocol=TCP].x 1 -> 2"]);
@@ -120,7 +124,8 @@ fn documents() -> impl Strategy<Value = Value> {
             }),
             // Lists whose items have names.
             prop::collection::vec((0..5_u8, inner), 0..5).prop_map(|items| {
-                let item = |(name, value): (u8, Value)| json!({"name": name.to_string(), "v": value});
+                let item =
+                    |(name, value): (u8, Value)| json!({"name": name.to_string(), "v": value});
                 items.into_iter().map(item).collect::<Vec<_>>().into()
             }),
         ]

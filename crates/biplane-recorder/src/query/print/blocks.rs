@@ -25,7 +25,8 @@ pub(super) fn of(answer: &Answer, options: Options) -> Vec<Block> {
                 blocks = vec![Block::Text("No run was found.".to_owned())];
             }
             let lost = list.losses.iter().map(|loss| {
-                let emissions = sentence::counted(usize::try_from(loss.emissions).unwrap_or(0), "emission");
+                let emissions =
+                    sentence::counted(usize::try_from(loss.emissions).unwrap_or(0), "emission");
                 let (from, reason) = (&loss.from, &loss.reason);
                 Block::Text(format!("{from}: {emissions} lost: {reason}"))
             });
@@ -77,7 +78,7 @@ fn id(trace: &str, wide: bool) -> String {
 
 /// A time to the second, as columns show it.
 fn when(text: &str) -> String {
-    text.parse().map(time::date).unwrap_or_else(|_| text.to_owned())
+    text.parse().map_or_else(|_| text.to_owned(), time::date)
 }
 
 fn object(object: &ObjectRef) -> String {
@@ -98,7 +99,11 @@ fn runs(items: &[RunItem], wide: bool) -> Block {
             run.composition.clone(),
             format!("{}/{}", run.reached, run.pipeline.len().max(run.reached)),
             took(run.took_micros),
-            if run.open { format!("{}, open", run.outcome.name()) } else { run.outcome.name().to_owned() },
+            if run.open {
+                format!("{}, open", run.outcome.name())
+            } else {
+                run.outcome.name().to_owned()
+            },
         ];
         if wide {
             let functions: Vec<&str> =
@@ -186,11 +191,7 @@ fn steps(items: &[StepItem], wide: bool) -> Block {
         let count = |sign: char, count: usize| {
             if count == 0 { String::new() } else { format!("{sign}{count}") }
         };
-        let counts = [
-            count('+', item.added),
-            count('~', item.changed),
-            count('-', item.removed),
-        ];
+        let counts = [count('+', item.added), count('~', item.changed), count('-', item.removed)];
         let counts: Vec<String> = counts.into_iter().filter(|count| !count.is_empty()).collect();
         let mut row = vec![
             item.step.label(),

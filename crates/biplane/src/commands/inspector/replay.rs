@@ -148,7 +148,13 @@ impl Replay {
         let functions = [function];
         let none = Runners::none(&streams.progress)?;
         let started = biplane_runtime::start(
-            &functions, &pipeline, &options, &Engine::BuiltIn, deadline, none, streams,
+            &functions,
+            &pipeline,
+            &options,
+            &Engine::BuiltIn,
+            deadline,
+            none,
+            streams,
         );
         let runners = runtime.block_on(started)?;
         let call = Call {

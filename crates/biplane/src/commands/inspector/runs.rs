@@ -88,8 +88,11 @@ impl Runs {
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
         let filter = self.filter()?;
         let records = self.source.open(streams)?;
-        let question =
-            Question::Runs { filter: filter.clone(), limit: self.limit, after: self.r#continue.clone() };
+        let question = Question::Runs {
+            filter: filter.clone(),
+            limit: self.limit,
+            after: self.r#continue.clone(),
+        };
         let answer = records.ask(&question)?;
         self.output.show(&answer, streams)?;
         match answer {
@@ -135,7 +138,8 @@ impl Runs {
         streams: &mut Streams<'_>,
     ) -> Result<()> {
         let mut shown: BTreeSet<String> = list.runs.iter().map(|run| run.run.clone()).collect();
-        let newest = |list: &RunList| list.runs.iter().filter_map(|run| run.started.parse().ok()).max();
+        let newest =
+            |list: &RunList| list.runs.iter().filter_map(|run| run.started.parse().ok()).max();
         let mut filter = RunFilter { since: newest(list).or(filter.since), ..filter };
         loop {
             std::thread::sleep(PERIOD);

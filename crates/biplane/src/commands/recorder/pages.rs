@@ -32,7 +32,9 @@ pub(super) async fn serve(
         let (api, recorder, metrics) = (api.clone(), Arc::clone(&recorder), metrics.clone());
         async move {
             match asked.target.split('?').next().unwrap_or_default() {
-                "/metrics" => Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() },
+                "/metrics" => {
+                    Page { status: 200, content_type: CONTENT_TYPE, body: metrics.text() }
+                }
                 "/healthz" => probe(recorder.is_alive()),
                 "/readyz" => probe(recorder.is_ready()),
                 path if path.starts_with("/api/") => api.page(asked).await,
@@ -41,7 +43,9 @@ pub(super) async fn serve(
         }
     };
     let served = PlainHttp::start_asking(address, page).await;
-    served.map(Some).with_context(|| format!("cannot serve answers, metrics and probes at {address}"))
+    served
+        .map(Some)
+        .with_context(|| format!("cannot serve answers, metrics and probes at {address}"))
 }
 
 /// The answer to a probe.
