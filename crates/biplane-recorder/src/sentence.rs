@@ -28,31 +28,28 @@ pub fn run(run: &Run, context: &Context<'_>) -> String {
     let total = context.pipeline.len().max(usize::try_from(last.index).unwrap_or(0) + 1);
     let mut sentences = Vec::new();
     let failed = calls.iter().find(|step| step.outcome().is_failure());
-    match failed {
-        Some(step) => {
-            sentences.push(format!("{} {}", place(step, total), failure(step)));
-            sentences.extend(not_reached(context.pipeline, last.index));
-            sentences.extend(context.before.and_then(|before| beside(&before)));
+    if let Some(step) = failed {
+        sentences.push(format!("{} {}", place(step, total), failure(step)));
+        sentences.extend(not_reached(context.pipeline, last.index));
+        sentences.extend(context.before.as_ref().map(beside));
+    } else {
+        let took = run.head.took.map(|took| format!(" in {}", time::took(took)));
+        let took = took.unwrap_or_default();
+        let steps = match calls.len() {
+            1 => "The only step".to_owned(),
+            2 => "Both steps".to_owned(),
+            count => format!("All {count} steps"),
+        };
+        let same = match context.same_runs {
+            0 => String::new(),
+            1 => ", with the same result as the run before".to_owned(),
+            count => format!(", with the same result as the {count} runs before"),
+        };
+        sentences.push(format!("{steps} answered{took}{same}."));
+        if same.is_empty() {
+            sentences.extend(context.changed.map(|changed| format!("{}.", changes(changed))));
         }
-        None => {
-            let took = run.head.took.map(|took| format!(" in {}", time::took(took)));
-            let took = took.unwrap_or_default();
-            let steps = match calls.len() {
-                1 => "The only step".to_owned(),
-                2 => "Both steps".to_owned(),
-                count => format!("All {count} steps"),
-            };
-            let same = match context.same_runs {
-                0 => String::new(),
-                1 => ", with the same result as the run before".to_owned(),
-                count => format!(", with the same result as the {count} runs before"),
-            };
-            sentences.push(format!("{steps} answered{took}{same}."));
-            if same.is_empty() {
-                sentences.extend(context.changed.map(|changed| format!("{}.", changes(changed))));
-            }
-            sentences.extend(warnings(&calls));
-        }
+        sentences.extend(warnings(&calls));
     }
     sentences.extend(lost(run));
     sentences.join(" ")
@@ -127,22 +124,22 @@ fn not_reached(pipeline: &[(i32, String, String)], last: i32) -> Option<String> 
 }
 
 /// What the run before says about a failure.
-fn beside((outcome, first, inputs): &(Outcome, Option<&Cause>, usize)) -> Option<String> {
+fn beside((outcome, first, inputs): &(Outcome, Option<&Cause>, usize)) -> String {
     if outcome.is_failure() {
-        return Some("The run before failed too.".to_owned());
+        return "The run before failed too.".to_owned();
     }
     let Some(first) = first else {
-        return Some("The run before succeeded, and nothing differs.".to_owned());
+        return "The run before succeeded, and nothing differs.".to_owned();
     };
-    if *inputs == 0 {
-        let words = "The run before succeeded; no input differs: same input, different output.";
-        return Some(words.to_owned());
-    }
     let which = match inputs {
+        0 => {
+            let words = "The run before succeeded; no input differs: same input, different output.";
+            return words.to_owned();
+        }
         1 => "one input differs".to_owned(),
         count => format!("{count} inputs differ, the first"),
     };
-    Some(format!("The run before succeeded; {which}: {}.", cause(first)))
+    format!("The run before succeeded; {which}: {}.", cause(first))
 }
 
 /// The first difference of two runs.

@@ -109,20 +109,18 @@ fn owner(kind: &str, rest: &str, now: Timestamp) -> Option<Result<Address, Addre
     }
     let (which, rest) = match rest.strip_prefix('@') {
         None => (Which::Back(0), rest),
-        Some(at) => match at.strip_prefix('{') {
-            Some(count) => {
+        Some(at) => {
+            if let Some(count) = at.strip_prefix('{') {
                 let (count, rest) = count.split_once('}')?;
                 (Which::Back(count.parse().ok()?), rest)
-            }
-            None => {
-                let end = end_of_time(at);
-                let (text, rest) = at.split_at(end);
+            } else {
+                let (text, rest) = at.split_at(end_of_time(at));
                 match time::point(text, now) {
                     Ok(time) => (Which::At(time), rest),
                     Err(error) => return Some(Err(error.into())),
                 }
             }
-        },
+        }
     };
     let part = match (rest.strip_prefix('/'), rest.strip_prefix(':')) {
         (Some(""), _) => return None,

@@ -86,22 +86,19 @@ fn take(steps: &mut Vec<Step>, emission: &Emission, redactor: &Redactor) {
             && step.index == meta.step_index
             && step.iteration == meta.iteration
     };
-    let at = match steps.iter().position(is_same) {
-        Some(at) => at,
-        None => {
-            let time = meta.timestamp.unwrap_or_default();
-            steps.push(Step {
-                index: meta.step_index,
-                iteration: meta.iteration,
-                name: meta.step_name.clone(),
-                function: meta.function_name.clone(),
-                span: meta.span_id.clone(),
-                started: Timestamp::new(time.seconds, time.nanos).unwrap_or_default(),
-                ..Step::default()
-            });
-            steps.len() - 1
-        }
-    };
+    let at = steps.iter().position(is_same).unwrap_or_else(|| {
+        let time = meta.timestamp.unwrap_or_default();
+        steps.push(Step {
+            index: meta.step_index,
+            iteration: meta.iteration,
+            name: meta.step_name.clone(),
+            function: meta.function_name.clone(),
+            span: meta.span_id.clone(),
+            started: Timestamp::new(time.seconds, time.nanos).unwrap_or_default(),
+            ..Step::default()
+        });
+        steps.len() - 1
+    });
     let Some(step) = steps.get_mut(at) else { return };
     let Emission { half, payload, error, details, .. } = emission;
     let was_redacted = step.request.as_ref().is_some_and(has_marker);

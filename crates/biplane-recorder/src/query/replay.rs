@@ -64,11 +64,11 @@ pub fn compare(run: &str, step: &Step, target: String, answer: Result<Value, Str
         }
     };
     let Some(recorded) = &step.response else {
-        replay.sentence = match &step.error {
-            Some(_) => "The function answers now. The recorded call failed.",
-            None => "The function answers now. No answer was recorded.",
-        }
-        .to_owned();
+        let recorded = match &step.error {
+            Some(_) => "The recorded call failed.",
+            None => "No answer was recorded.",
+        };
+        replay.sentence = format!("The function answers now. {recorded}");
         replay.differs = true;
         return replay;
     };

@@ -221,7 +221,7 @@ impl Archive for Stored {
                 steps,
             );
             let Head { outcome, took, .. } = so_far.head;
-            return Ok(Run { head: Head { outcome, took, ..head.clone() }, steps: so_far.steps });
+            return Ok(Run { head: Head { took, outcome, ..head.clone() }, steps: so_far.steps });
         }
         Ok(Run { head: head.clone(), steps })
     }

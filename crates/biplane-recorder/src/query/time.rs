@@ -48,13 +48,12 @@ pub fn back(text: &str, now: Timestamp) -> Option<Timestamp> {
         count.checked_mul(days)?.checked_mul(86_400)
     };
     let seconds = days('d', 1).or_else(|| days('w', 7));
-    let duration = match seconds {
-        Some(seconds) => SignedDuration::from_secs(seconds),
-        None => {
-            let duration: biplane_go::time::GoDuration = text.parse().ok()?;
-            let duration = std::time::Duration::try_from(duration).ok()?;
-            SignedDuration::try_from(duration).ok()?
-        }
+    let duration = if let Some(seconds) = seconds {
+        SignedDuration::from_secs(seconds)
+    } else {
+        let duration: biplane_go::time::GoDuration = text.parse().ok()?;
+        let duration = std::time::Duration::try_from(duration).ok()?;
+        SignedDuration::try_from(duration).ok()?
     };
     if duration.is_negative() {
         return None;

@@ -158,15 +158,12 @@ pub(super) fn compare(
     now: Timestamp,
 ) -> Result<Compare, Error> {
     let first = find(archive, before, now)?.head;
-    let (was, is) = match after {
-        Some(after) => {
-            let named = Named { address: after.to_owned(), namespace: before.namespace.clone() };
-            (first, find(archive, &named, now)?.head)
-        }
-        None => {
-            let none = || Error::NotFound(format!("no run before {} is kept", first.trace));
-            (archive.run_before(&first)?.ok_or_else(none)?, first)
-        }
+    let (was, is) = if let Some(after) = after {
+        let named = Named { address: after.to_owned(), namespace: before.namespace.clone() };
+        (first, find(archive, &named, now)?.head)
+    } else {
+        let none = || Error::NotFound(format!("no run before {} is kept", first.trace));
+        (archive.run_before(&first)?.ok_or_else(none)?, first)
     };
     let (was, is) = (archive.load(&was)?, archive.load(&is)?);
     let found = runs::compare(&was, &is);
