@@ -259,7 +259,7 @@ fn lost(run: &Run) -> Option<String> {
     let received: usize = run
         .steps
         .iter()
-        .map(|step| usize::from(step.request.is_some()) + usize::from(step.answered))
+        .map(|step| usize::from(step.asked) + usize::from(step.answered))
         .sum();
     let missing = all.checked_sub(received).filter(|missing| *missing > 0)?;
     // An answer that never came is said by the sentence about its step.

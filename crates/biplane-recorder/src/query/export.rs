@@ -21,8 +21,8 @@ pub fn emissions(run: &Run, format: Format) -> Vec<String> {
             let payload = as_kept(half, payload.cloned().unwrap_or_default());
             lines.extend(line::emission(format, half, Some(&meta), payload, error));
         };
-        if let Some(request) = &step.request {
-            print(Half::Request, Some(request), "");
+        if step.asked {
+            print(Half::Request, step.request.as_ref(), "");
         }
         if step.answered {
             let error = step.error.as_deref().unwrap_or_default();

@@ -105,7 +105,10 @@ fn take(steps: &mut Vec<Step>, emission: &Emission, redactor: &Redactor) {
     let payload = redactor.line_payload(*half, payload, was_redacted).into_inner();
     let payload = (!payload.is_null()).then_some(payload);
     match half {
-        Half::Request => step.request = payload,
+        Half::Request => {
+            step.request = payload;
+            step.asked = true;
+        }
         Half::Response => {
             step.response = payload;
             step.answered = true;

@@ -163,6 +163,8 @@ pub struct Step {
     pub request: Option<Value>,
     /// What it answered.
     pub response: Option<Value>,
+    /// Whether the first half was received.
+    pub asked: bool,
     /// Whether the second half was received, with an answer or an error.
     pub answered: bool,
     /// Why it could not be called.
@@ -304,7 +306,9 @@ impl Run {
     ) -> Self {
         let mut steps = steps;
         steps.sort_by_key(|step| (step.index, step.iteration, step.started));
-        let started = steps.iter().map(|step| step.started).min().unwrap_or_default();
+        // Runs are known by the microsecond.
+        let started = steps.iter().map(|step| step.started.as_microsecond()).min();
+        let started = Timestamp::from_microsecond(started.unwrap_or_default()).unwrap_or_default();
         let end = |step: &Step| step.took.map(|took| step.started.as_microsecond() + took);
         let ends: Option<Vec<i64>> = steps.iter().map(end).collect();
         let took =

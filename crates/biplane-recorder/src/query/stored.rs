@@ -87,6 +87,7 @@ impl Stored {
             revision: row.revision,
             request: request.filter(|_| !row.no_request).and_then(payload),
             response: response.and_then(payload),
+            asked: !row.no_request,
             answered: !row.no_answer,
             error: row.error.filter(|error| !error.is_empty()),
         })

@@ -14,6 +14,7 @@ fn step(index: i32, name: &str, response: Option<Value>) -> Step {
         started: "2026-11-16T14:03:07Z".parse().unwrap(),
         took: Some(41_000),
         request: Some(json!({})),
+        asked: true,
         answered: response.is_some(),
         response,
         ..Step::default()
@@ -154,7 +155,7 @@ fn what_was_lost_is_said() {
     let gap = of(vec![step(0, "env", ok()), step(2, "ready", ok())]);
     assert!(run(&gap, &Context::default()).ends_with("2 of 6 emissions of this run were lost."));
     let mut half = step(0, "env", ok());
-    half.request = None;
+    half.asked = false;
     let half = of(vec![half]);
     assert!(run(&half, &Context::default()).ends_with("1 of 2 emissions of this run was lost."));
     assert_eq!(run(&of(vec![]), &Context::default()), "No step of this run was recorded.");
