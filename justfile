@@ -37,9 +37,10 @@ torture *args:
 bench *args:
     cargo bench --workspace {{args}}
 
-# Measure what inspection adds to a function call.
+# Measure what inspection adds to a function call, and what recording costs.
 bench-recorder:
     cargo bench --package biplane-runner --bench inspected
+    cargo bench --package biplane-recorder --bench recorder
 
 # Measure the control plane on a real API server, alone on the machine: minutes.
 bench-controlplane xrs="1000" rest="180":

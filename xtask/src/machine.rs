@@ -2,7 +2,7 @@
 //! to get them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use anyhow::{Result, bail};
@@ -118,7 +118,29 @@ fn look(root: &Path) -> Vec<Need> {
             how: "install python3 and python3-venv of your distribution, or Python from \
                   https://www.python.org/downloads",
         },
+        Need {
+            what: "PostgreSQL (initdb, postgres)".into(),
+            found: postgresql(),
+            packages: &["postgresql"],
+            how: "install the package postgresql of your distribution",
+        },
     ]
+}
+
+/// The server programs of PostgreSQL are in a folder of their own in most distributions. The tests
+/// of the recorder look in the same places.
+fn postgresql() -> Found {
+    let mut folders = vec![PathBuf::new(), "/usr/local/pgsql/bin".into()];
+    for parent in ["/usr/lib/postgresql", "/usr/pgsql"] {
+        let versions = fs::read_dir(parent).into_iter().flatten().flatten();
+        folders.extend(versions.map(|version| version.path().join("bin")));
+    }
+    folders.sort();
+    let found = folders
+        .into_iter()
+        .rev()
+        .map(|folder| said(Command::new(folder.join("initdb")).arg("--version"), Version(0, 0)));
+    found.into_iter().find(|found| *found != Found::Missing).unwrap_or(Found::Missing)
 }
 
 /// Go builds functions with the Go SDK, and the API server if it does not exist yet.

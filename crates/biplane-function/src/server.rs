@@ -22,7 +22,7 @@ use accept::Admission;
 pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
 pub use listen::{ListenError, Listener, Network, ReplaceError};
-pub use plain_http::{Page, PlainHttp};
+pub use plain_http::{Asked, Page, PlainHttp};
 pub use words::Words;
 
 /// What one peer, and all of them together, may take of a server.

@@ -33,6 +33,15 @@ impl Output {
         Ok(Self(sender))
     }
 
+    /// Writes one or more whole lines some time later. Waits if many wait already. Not for
+    /// asynchronous code.
+    pub fn write_later(&self, text: String) {
+        let (written, _) = oneshot::channel();
+        if self.0.blocking_send(Block { text, written }).is_err() {
+            tracing::info!("cannot print an emission: the output has ended");
+        }
+    }
+
     /// Writes one or more whole lines, and returns when they are written. They are also written if
     /// the caller does not wait.
     pub async fn write(&self, text: String) -> io::Result<()> {

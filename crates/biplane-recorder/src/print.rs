@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use biplane_proto::changelogs::ChangeLogEntry;
-use biplane_proto::redact::{Half, Redactor};
+use biplane_proto::redact::{Half, Redacted, Redactor};
+use serde_json::Value;
 use tonic::{Status, async_trait};
 
 use crate::emission::Emission;
@@ -29,14 +30,10 @@ impl EmissionPrinter {
 
     /// What is printed of an emission.
     pub fn line(&self, emission: &Emission) -> Option<String> {
-        let Emission { half, meta, payload, error, .. } = emission;
-        let span = meta.as_ref().map(|meta| meta.span_id.as_str()).unwrap_or_default();
-        let spans = || self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
-        let request_is_redacted = *half == Half::Response && spans().take(span);
-        let payload = self.redactor.line_payload(*half, payload, request_is_redacted);
-        if *half == Half::Request && payload.is_redacted() {
-            spans().add(span);
-        }
+        let Emission { half, meta, error, .. } = emission;
+        let mut spans = self.redacted.lock().unwrap_or_else(PoisonError::into_inner);
+        let payload = spans.redacted(&self.redactor, emission);
+        drop(spans);
         line::emission(self.format, *half, meta.as_ref(), payload, error)
     }
 }
@@ -60,7 +57,7 @@ impl TakeEmission for EmissionPrinter {
 /// The calls whose request was redacted and whose response has not come yet. The response has the
 /// tag of the request.
 #[derive(Debug, Default)]
-struct Spans {
+pub(crate) struct Spans {
     known: BTreeSet<String>,
     oldest_first: VecDeque<String>,
 }
@@ -69,6 +66,18 @@ struct Spans {
 const MOST_SPANS: usize = 4096;
 
 impl Spans {
+    /// The payload of an emission without secrets.
+    pub(crate) fn redacted(&mut self, redactor: &Redactor, emission: &Emission) -> Redacted<Value> {
+        let Emission { half, meta, payload, .. } = emission;
+        let span = meta.as_ref().map(|meta| meta.span_id.as_str()).unwrap_or_default();
+        let request_is_redacted = *half == Half::Response && self.take(span);
+        let payload = redactor.line_payload(*half, payload, request_is_redacted);
+        if *half == Half::Request && payload.is_redacted() {
+            self.add(span);
+        }
+        payload
+    }
+
     fn add(&mut self, span: &str) {
         if self.known.insert(span.to_owned()) {
             self.oldest_first.push_back(span.to_owned());

@@ -26,6 +26,7 @@ use crate::commands::function::{self, Function};
 use crate::commands::inspector::Inspector;
 use crate::commands::internal::Internal;
 use crate::commands::man::Man;
+use crate::commands::recorder::RecorderCommand;
 use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::validate::Validate;
 use crate::commands::version::Version;
@@ -44,7 +45,10 @@ Examples:
 const CHANGE_LOGS_EXAMPLES: &str = "\
 Examples:
   # Print what a provider did, as its sidecar
-  biplane changelogs serve";
+  biplane changelogs serve
+
+  # What failed in the last hour, from a store
+  biplane changelogs list --store=recorder.db --failed --since=1h";
 const COMPOSITION_EXAMPLES: &str = "\
 Examples:
   # What a composite resource becomes
@@ -66,7 +70,18 @@ Examples:
 const INSPECTOR_EXAMPLES: &str = "\
 Examples:
   # Print what pipelines emit, as the sidecar of a control plane
-  biplane inspector serve";
+  biplane inspector serve
+
+  # Which runs failed in the last hour, from a store
+  biplane inspector runs --store=recorder.db --failed --since=1h
+
+  # Which step set each field of a composed resource
+  biplane inspector blame --store=recorder.db Store/north:bucket";
+const RECORDER_EXAMPLES: &str = "\
+Examples:
+  # Store what pipelines emit, as the sidecar of a control plane
+  biplane recorder serve --store=/data/recorder.db \\
+    --inspector-socket=/var/run/pipeline-inspector/socket";
 const OPERATION_EXAMPLES: &str = "\
 Examples:
   # What an Operation would do
@@ -119,6 +134,9 @@ enum Command {
     /// Work with Operations
     #[command(subcommand, after_help = OPERATION_EXAMPLES)]
     Operation(Operation),
+    /// Record what pipelines emit and what providers did
+    #[command(subcommand, after_help = RECORDER_EXAMPLES)]
+    Recorder(RecorderCommand),
     Render(Box<CompositionRender>),
     /// Work with resources
     #[command(subcommand, after_help = RESOURCE_EXAMPLES)]
@@ -328,6 +346,7 @@ impl Command {
             Self::Function(function) => function.log(verbose),
             Self::Inspector(inspector) => inspector.log(verbose),
             Self::Internal(internal) => internal.log(verbose),
+            Self::Recorder(recorder) => recorder.log(verbose),
             _ => Log::when_asked(verbose),
         }
     }
@@ -379,10 +398,11 @@ fn dispatch(
         | Command::Composition(Composition::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Xr(render)))
         | Command::Beta(Beta::Render(render)) => render.run(environment, streams),
-        Command::ChangeLogs(change_logs) => change_logs.run(),
+        Command::ChangeLogs(change_logs) => change_logs.run(streams),
         Command::Function(function) => function.run(&environment.own),
-        Command::Inspector(inspector) => inspector.run(),
+        Command::Inspector(inspector) => inspector.run(environment, streams),
         Command::Internal(internal) => internal.run(streams),
+        Command::Recorder(recorder) => recorder.run(),
         Command::Man(man) => man.run(whole(&environment.own), streams),
         Command::Operation(Operation::Render(render))
         | Command::Alpha(Alpha::Render(AlphaRender::Op(render))) => {

@@ -3,6 +3,9 @@
 /// The exit code of a usage error.
 pub const USAGE_ERROR: u8 = 80;
 
+/// The exit code of a comparison that found differences.
+pub const DIFFERENCES: u8 = 3;
+
 /// A failure that other programs recognise by its exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]

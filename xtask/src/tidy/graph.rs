@@ -80,6 +80,8 @@ const BANS: &[(&str, &[&str])] = &[
     ("openssl-sys", &[]),
     // It makes keys. Whatever else needs a key is ring's.
     ("rsa", &["biplane-controlplane"]),
+    ("rusqlite", &["biplane-recorder"]),
+    ("tokio-postgres", &["biplane-recorder"]),
     // Unmaintained, and does not read YAML like Go.
     ("serde_yaml", &[]),
 ];

@@ -1,4 +1,5 @@
-//! A small HTTP server for scrapes and probes: it reads the path of a request, answers and hangs up.
+//! A small HTTP server for scrapes, probes and questions: it reads the head of a request, answers
+//! and hangs up.
 
 use std::fmt;
 use std::io;
@@ -36,6 +37,15 @@ impl Page {
     }
 }
 
+/// What an answer may depend on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The path, with the query if there is one.
+    pub target: String,
+    /// The `Host` header. Empty if there is none.
+    pub host: String,
+}
+
 /// A server that runs until it is dropped.
 pub struct PlainHttp {
     address: String,
@@ -54,6 +64,18 @@ impl PlainHttp {
     pub async fn start(
         address: &str,
         page: impl Fn(&str) -> Page + Send + Sync + 'static,
+    ) -> Result<Self, ListenError> {
+        Self::start_asking(address, move |asked: Asked| {
+            let path = asked.target.split('?').next().unwrap_or_default();
+            std::future::ready(page(path))
+        })
+        .await
+    }
+
+    /// The same for pages that take a while, or that depend on more than the path.
+    pub async fn start_asking<F: Future<Output = Page> + Send>(
+        address: &str,
+        page: impl Fn(Asked) -> F + Send + Sync + 'static,
     ) -> Result<Self, ListenError> {
         let listener = bind_tcp(address).await?;
         let address = listener.local_addr()?.to_string();
@@ -86,9 +108,9 @@ impl Drop for PlainHttp {
     }
 }
 
-async fn answer(
+async fn answer<F: Future<Output = Page> + Send>(
     mut stream: TcpStream,
-    page: &(impl Fn(&str) -> Page + Send + Sync),
+    page: &(impl Fn(Asked) -> F + Send + Sync),
 ) -> io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -96,17 +118,23 @@ async fn answer(
             return Ok(());
         }
     }
-    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let mut words = line.split(' ');
+    let head = String::from_utf8_lossy(&request);
+    let mut lines = head.split("\r\n");
+    let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = target.split('?').next().unwrap_or_default();
+    let host = lines.find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
+    });
+    let asked = Asked { target: target.to_owned(), host: host.unwrap_or_default() };
     let Page { status, content_type, body } = match method {
-        "GET" | "HEAD" => page(path),
+        "GET" | "HEAD" => page(asked).await,
         _ => Page::text(405, "method not allowed\n"),
     };
     let reason = match status {
         200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
         _ => "Internal Server Error",

@@ -5,5 +5,9 @@
 mod life_cycle;
 mod peers;
 mod planted;
+mod postgres;
+mod queries;
+mod recording;
 mod recordings;
+mod store;
 mod world;

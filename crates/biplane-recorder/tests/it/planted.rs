@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::world::Sidecar;
 
 /// Where INS-Z1 passes values through, whatever they are.
-const PASSED_THROUGH: [&str; 6] =
+pub(crate) const PASSED_THROUGH: [&str; 6] =
     ["context", "input", "result", "condition", "error", "composite body"];
 
 /// Words that are recognised in any of the three forms, however they are cut.
@@ -66,7 +66,7 @@ fn wrapping(place: &str) -> Value {
     })
 }
 
-fn request() -> Value {
+pub(crate) fn request() -> Value {
     json!({
         "meta": {"tag": plant("tag")},
         "observed": {
@@ -88,7 +88,7 @@ fn request() -> Value {
     })
 }
 
-fn response() -> Value {
+pub(crate) fn response() -> Value {
     json!({
         "meta": {"tag": plant("tag")},
         "desired": {
@@ -102,8 +102,16 @@ fn response() -> Value {
     })
 }
 
+/// An entry with a snapshot that wraps Secrets.
+pub(crate) fn entry() -> biplane_proto::changelogs::ChangeLogEntry {
+    from_value(json!({
+        "kind": "Object", "snapshot": wrapping("snapshot"), "errorMessage": plant("error"),
+    }))
+    .unwrap()
+}
+
 /// The places of all secrets that are found in a text.
-fn found(printed: &str) -> Vec<String> {
+pub(crate) fn found(printed: &str) -> Vec<String> {
     // Base64 depends on where in a group of three bytes the words begin.
     let begins =
         [base64(""), BASE64_STANDARD.encode("xPLANTED in"), BASE64_STANDARD.encode("xxPLANTED in")];
@@ -173,10 +181,7 @@ async fn no_secret_is_printed_of_an_emission() {
 async fn no_secret_is_printed_of_a_snapshot() {
     let sidecar = Sidecar::change_logs(Mode::Deep).await;
     let mut client = ChangeLogServiceClient::new(sidecar.channel.clone());
-    let request: SendChangeLogRequest = from_value(json!({"entry": {
-        "kind": "Object", "snapshot": wrapping("snapshot"), "errorMessage": plant("error"),
-    }}))
-    .unwrap();
+    let request = SendChangeLogRequest { entry: Some(entry()) };
     client.send_change_log(request.clone()).await.unwrap();
     let printed = sidecar.printed.take();
     assert_eq!(found(&printed), ["error"], "{printed}");

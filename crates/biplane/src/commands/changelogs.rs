@@ -1,98 +1,42 @@
-//! `changelogs serve`: receives what providers did and prints it, as the sidecar of a provider.
+//! `changelogs`: receives what providers did, and answers questions about it.
 
-use std::path::PathBuf;
-use std::time::Duration;
+mod import;
+mod list;
+mod serve;
 
-use anyhow::{Result, anyhow};
-use biplane_console::Log;
-use biplane_proto::redact::Mode;
-use biplane_recorder::ChangePrinter;
-use biplane_recorder::serve::{self, CHANGE_LOGS_SOCKET, MAX_MESSAGE, Options, ServeError};
-use clap::{Args, Subcommand};
-
-use super::sidecar;
-use crate::values;
+use anyhow::Result;
+use biplane_console::{Log, Streams};
+use clap::Subcommand;
 
 /// Work with what providers did to the outside world
 #[derive(Debug, Subcommand)]
 pub enum ChangeLogs {
-    Serve(Serve),
-}
-
-const EXAMPLES: &str = "\
-Examples:
-  # As the sidecar of a provider that runs with --enable-changelogs
-  biplane changelogs serve
-
-  # At another socket, and exactly what the provider sends
-  biplane changelogs serve --socket=/tmp/changelogs.sock --redaction=none";
-
-/// Receive change log entries and print them
-///
-/// Serves Change Logs at a Unix socket. Each entry is one line of JSON on standard output, which has
-/// nothing else; logs go to standard error. Values of Secrets in snapshots are redacted.
-#[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Serve {
-    /// Emit debug logs in addition to info logs
-    #[arg(long, short)]
-    debug: bool,
-    /// Path to create a Unix domain socket for change logs gRPC; a socket that is there is replaced
-    #[arg(long, visible_alias = "socket", value_name = "PATH", default_value = CHANGE_LOGS_SOCKET,
-        value_parser = sidecar::socket)]
-    socket_path: PathBuf,
-    /// Maximum gRPC receive message size in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = MAX_MESSAGE, value_parser = sidecar::size)]
-    max_recv_msg_size: usize,
-    /// Graceful shutdown timeout
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
-    shutdown_timeout: Duration,
-    /// What is redacted: shipped, deep, clear or none
-    #[arg(long, value_name = "MODE", default_value_t = Mode::Deep)]
-    redaction: Mode,
+    Follow(list::Follow),
+    Import(import::Import),
+    List(list::List),
+    Serve(serve::Serve),
+    Show(list::Show),
+    Verify(list::Verify),
 }
 
 impl ChangeLogs {
     /// The log settings of the command.
     pub fn log(&self, verbose: bool) -> Log {
-        let Self::Serve(serve) = self;
-        sidecar::log(verbose || serve.debug)
-    }
-
-    /// Runs until the process is interrupted or terminated.
-    pub fn run(self) -> Result<()> {
-        let Self::Serve(serve) = self;
-        serve.run()
-    }
-}
-
-impl Serve {
-    fn run(self) -> Result<()> {
-        let printer = ChangePrinter::new(sidecar::redactor(self.redaction), sidecar::output()?);
-        let options = Options {
-            socket: self.socket_path,
-            max_message: self.max_recv_msg_size,
-            shutdown: self.shutdown_timeout,
-        };
-        let socket = options.socket.display().to_string();
-        let bound = || tracing::debug!(socket, "Change Logs listening");
-        sidecar::serve(printer, |printer| serve::change_logs(printer, options), bound, explain)
-    }
-}
-
-/// The words of the reference.
-fn explain(error: ServeError) -> anyhow::Error {
-    match error {
-        ServeError::Remove { socket, reason } => {
-            let socket = socket.display();
-            anyhow!("failed to remove any existing unix domain socket at {socket}: {reason}")
+        match self {
+            Self::Serve(serve) => serve.log(verbose),
+            _ => Log::when_asked(verbose),
         }
-        ServeError::Listen { socket, reason } => {
-            let socket = socket.display();
-            anyhow!(
-                "failed to listen to unix domain socket at {socket}: listen unix {socket}: {reason}"
-            )
+    }
+
+    /// Runs the command.
+    pub fn run(self, streams: &mut Streams<'_>) -> Result<()> {
+        match self {
+            Self::Follow(follow) => follow.run(streams),
+            Self::Import(import) => import.run(streams),
+            Self::List(list) => list.run(streams),
+            Self::Serve(serve) => serve.run(),
+            Self::Show(show) => show.run(streams),
+            Self::Verify(verify) => verify.run(streams),
         }
-        ServeError::Serve(reason) => anyhow!("failed to serve: {reason}"),
     }
 }

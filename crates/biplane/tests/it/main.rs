@@ -27,6 +27,7 @@ mod processes;
 mod program;
 mod progress;
 mod project;
+mod records;
 mod registry;
 mod resolving;
 mod secrets;

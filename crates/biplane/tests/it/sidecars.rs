@@ -261,3 +261,54 @@ fn sidecars_that_cannot_listen_say_why() {
         assert_eq!(run(arguments).exit, 80, "{arguments:?}");
     }
 }
+
+/// What a render emits is stored, with the change log entries of a provider beside it.
+#[test]
+fn a_recorder_stores_what_it_receives() {
+    use biplane_recorder::store::rows::{ChangeFilter, Outcome, RunFilter};
+    use biplane_recorder::store::{Location, Store};
+    let folder = Folder::new();
+    let store = folder.at("recorder.db").to_str().unwrap().to_owned();
+    let changes = folder.at("changes").to_str().unwrap().to_owned();
+    let arguments = [
+        "recorder",
+        "serve",
+        "--inspector-socket=SOCKET",
+        &format!("--changelogs-socket={changes}"),
+        &format!("--store={store}"),
+        "--listen=127.0.0.1:0",
+        "--source=test",
+        "--retain-for=36500d",
+        "--min-free=1",
+    ];
+    let sidecar = Sidecar::start(&arguments, &[]);
+    let ran = render(&[&format!("--inspect={}", sidecar.socket)], &Environment::default());
+    assert!(ran.stderr.contains("it broke"), "{}", ran.stderr);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let entry = ChangeLogEntry { name: "orders".into(), ..ChangeLogEntry::default() };
+        let connection = Endpoint::try_from(format!("unix://{changes}")).unwrap().connect().await;
+        let mut client = ChangeLogServiceClient::new(connection.unwrap());
+        client.send_change_log(SendChangeLogRequest { entry: Some(entry) }).await.unwrap();
+    });
+    let printed = sidecar.stop();
+    assert_eq!(printed.lines().count(), 5, "{printed}");
+    assert!(!printed.contains("UExBTlRFRA=="), "{printed}");
+
+    let store = Store::open_existing(&Location::parse(&store)).unwrap();
+    let runs = store.runs(&RunFilter::default(), 10, None).unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].outcome, runs[0].open), (Outcome::Fatal, false));
+    assert_eq!((runs[0].owner.kind.as_str(), runs[0].owner.name.as_str()), ("Store", "north"));
+    let steps = store.steps(runs[0].id).unwrap();
+    assert_eq!(
+        steps.iter().map(|step| step.step.as_str()).collect::<Vec<_>>(),
+        ["compose", "again"]
+    );
+    assert!(steps.iter().all(|step| step.exact));
+    let exchange = store.exchange(steps[0].exchange.unwrap()).unwrap().unwrap();
+    assert!(exchange.redactions > 0);
+    let changes = store.changes(&ChangeFilter::default(), 10, None).unwrap();
+    assert_eq!(changes[0].object.name, "orders");
+    assert_eq!(store.verify().unwrap()[0].broken, []);
+}

@@ -1,0 +1,175 @@
+//! Which step of a run set each field of what is desired, and which created or removed a resource.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::difference::{self, What};
+use super::path::{Path, Segment};
+use super::record::{Run, Side, Step};
+use super::state;
+
+/// Who set something: a step by its position in [`Run::last_calls`], or nobody of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stamp {
+    /// It was there before the first step.
+    Given,
+    /// Something between two steps: the one after it.
+    Between(usize),
+    /// A step.
+    Step(usize),
+}
+
+/// The history of a slot within a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlotBlame {
+    /// The name of the composed resource; empty for the composite resource.
+    pub slot: String,
+    /// Who created it in what is desired.
+    pub created: Option<Stamp>,
+    /// Who removed it from what is desired, if it is gone in the end.
+    pub removed: Option<Stamp>,
+    /// The body in the end, or the last one before it was removed.
+    pub body: Value,
+    /// Who last set each plain value of the body, in the order of the document.
+    pub fields: Vec<(Path, Value, Stamp)>,
+}
+
+/// The blame of every slot that any step desired.
+pub fn blame(run: &Run) -> Vec<SlotBlame> {
+    let mut slots: BTreeMap<String, Stamped> = BTreeMap::new();
+    let mut before_any = true;
+    for (at, step) in run.last_calls().into_iter().enumerate() {
+        if let Some(request) = &step.request {
+            let stamp = if before_any { Stamp::Given } else { Stamp::Between(at) };
+            see(&mut slots, request.get("desired"), stamp);
+        }
+        before_any = false;
+        if answers(step) {
+            see(&mut slots, step.desired(Side::After), Stamp::Step(at));
+        }
+    }
+    let slots = slots.into_iter().map(|(slot, stamped)| stamped.blame(slot));
+    slots.collect()
+}
+
+fn answers(step: &Step) -> bool {
+    step.response.is_some()
+}
+
+/// A slot as it was last seen, with a stamp for each plain value.
+#[derive(Default)]
+struct Stamped {
+    created: Option<Stamp>,
+    removed: Option<Stamp>,
+    body: Value,
+    stamps: BTreeMap<Path, Stamp>,
+}
+
+/// Takes a new state in. What differs from the last one gets the stamp.
+fn see(slots: &mut BTreeMap<String, Stamped>, state: Option<&Value>, stamp: Stamp) {
+    let present = state::slots(state);
+    for (name, slot) in slots.iter_mut() {
+        let is_gone = present.iter().all(|(other, _)| other != name);
+        if is_gone && slot.removed.is_none() {
+            slot.removed = Some(stamp);
+        }
+    }
+    for (name, value) in present {
+        let body = state::body(value);
+        match slots.get_mut(name) {
+            Some(slot) if slot.removed.is_none() => slot.update(body, stamp),
+            _ => {
+                let mut slot = Stamped { created: Some(stamp), ..Stamped::default() };
+                slot.update(body, stamp);
+                slots.insert(name.to_owned(), slot);
+            }
+        }
+    }
+}
+
+impl Stamped {
+    fn update(&mut self, body: &Value, stamp: Stamp) {
+        let stamps = std::mem::take(&mut self.stamps);
+        let changed = difference::difference(&self.body, body);
+        // A value keeps its stamp unless it, or something around it, was set anew.
+        let set: Vec<&Path> = changed
+            .changes
+            .iter()
+            .filter(|change| !matches!(change.what, What::Removed { .. } | What::Moved { .. }))
+            .map(|change| &change.path)
+            .collect();
+        for (path, value) in leaves(body) {
+            let was_set = set.iter().any(|set| path.0.starts_with(&set.0));
+            let before = if was_set { None } else { self.stamp_before(&stamps, &path, value) };
+            self.stamps.insert(path, before.unwrap_or(stamp));
+        }
+        self.body = body.clone();
+    }
+
+    /// The stamp that a value had. Plain items of a list may have had another position.
+    fn stamp_before(
+        &self,
+        stamps: &BTreeMap<Path, Stamp>,
+        path: &Path,
+        value: &Value,
+    ) -> Option<Stamp> {
+        if path.get(&self.body) == Some(value) {
+            return stamps.get(path).copied();
+        }
+        let (Segment::Index(_), parent) = path.0.split_last()? else { return None };
+        let was_here = |other: &Path| {
+            other.0.split_last().is_some_and(|(_, around)| around == parent)
+                && other.get(&self.body) == Some(value)
+        };
+        stamps.iter().find(|(other, _)| was_here(other)).map(|(_, stamp)| *stamp)
+    }
+
+    fn blame(self, slot: String) -> SlotBlame {
+        let Self { created, removed, body, stamps } = self;
+        let fields = leaves(&body)
+            .into_iter()
+            .map(|(path, value)| {
+                let stamp = stamps.get(&path).copied().unwrap_or(Stamp::Given);
+                (path, value.clone(), stamp)
+            })
+            .collect();
+        SlotBlame { slot, created, removed, body, fields }
+    }
+}
+
+/// The plain values of a document with their paths. Items of lists are named as differences name
+/// them. Empty lists and objects count as values.
+pub fn leaves(document: &Value) -> Vec<(Path, &Value)> {
+    let mut found = Vec::new();
+    collect(document, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect<'a>(value: &'a Value, path: &mut Vec<Segment>, found: &mut Vec<(Path, &'a Value)>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                path.push(Segment::Field(name.clone()));
+                collect(value, path, found);
+                path.pop();
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let keys = difference::keys_of(items);
+            for (index, item) in items.iter().enumerate() {
+                let key = keys.as_ref().and_then(|keys| keys.get(index));
+                path.push(match key {
+                    Some(key) => Segment::Item(key.clone()),
+                    None => Segment::Index(index),
+                });
+                collect(item, path, found);
+                path.pop();
+            }
+        }
+        value => found.push((Path(path.clone()), value)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

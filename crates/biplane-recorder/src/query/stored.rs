@@ -1,0 +1,455 @@
+//! A store as an archive, and import into a store.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use biplane_proto::redact::{Half, Redactor};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::answer::{Import, Loss, VerifyItem};
+use super::archive::{self, After, Archive, ChangeFilter, Error, RunFilter, split_kind};
+use super::changes;
+use super::import::{Printed, Reading};
+use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run, Step};
+use super::time;
+use crate::store::rows::{self, ChangeRow, Found, ObjectRow, Payload, RunRow, StepRow};
+use crate::store::{self, HalfRecord, Ledger, LedgerOptions, Location, Store};
+
+/// A store that is read.
+#[derive(Debug)]
+pub struct Stored(Store);
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl Stored {
+    /// Opens a store that exists: a file, or `postgres://…`.
+    pub fn open(location: &str) -> Result<Self, Error> {
+        Ok(Self(Store::open_existing(&Location::parse(location))?))
+    }
+
+    fn head(&self, row: &RunRow) -> Result<Head, Error> {
+        let step = |step: rows::PipelineStepRow| {
+            (i32::try_from(step.index).unwrap_or(i32::MAX), step.step, step.function)
+        };
+        // The store knows the time from the first step to the last. That is less than all of it,
+        // unless the last step was measured.
+        let steps = self.0.steps(row.id)?;
+        let took = steps.iter().all(|step| took(step).is_some()).then_some(row.took);
+        let api_version = match (row.owner.group.as_str(), row.version.as_str()) {
+            ("", version) => version.to_owned(),
+            (group, version) => format!("{group}/{version}"),
+        };
+        Ok(Head {
+            key: row.id,
+            trace: row.trace.clone(),
+            owner: object(&row.owner, api_version),
+            composition: row.composition.clone().unwrap_or_default(),
+            started: micros(row.started),
+            took: took.filter(|took| *took > 0),
+            outcome: outcome(row.outcome),
+            open: row.open,
+            same: row.same,
+            steps: self.0.pipeline(row.pipeline)?.into_iter().map(step).collect(),
+        })
+    }
+
+    fn heads(&self, rows: &[RunRow]) -> Result<Vec<Head>, Error> {
+        rows.iter().map(|row| self.head(row)).collect()
+    }
+
+    fn row(&self, head: &Head) -> Result<RunRow, Error> {
+        let gone = || Error::NotFound(format!("run {} is no longer kept", head.trace));
+        self.0.run_by_id(head.key)?.ok_or_else(gone)
+    }
+
+    fn step(&self, row: StepRow) -> Result<Step, Error> {
+        let took = took(&row);
+        let exchange = row.exchange.map(|id| self.0.exchange(id)).transpose()?.flatten();
+        let (request, response) = match exchange {
+            Some(exchange) => (exchange.request, exchange.response),
+            None => (None, None),
+        };
+        let nanos = i128::from(row.started) * 1000 + i128::from(row.nanos);
+        Ok(Step {
+            index: i32::try_from(row.index).unwrap_or(i32::MAX),
+            iteration: i32::try_from(row.iteration).unwrap_or(i32::MAX),
+            name: row.step,
+            function: row.function,
+            span: row.span,
+            started: Timestamp::from_nanosecond(nanos).unwrap_or_default(),
+            took,
+            cached: row.cached,
+            revision: row.revision,
+            request: request.filter(|_| !row.no_request).and_then(payload),
+            response: response.and_then(payload),
+            asked: !row.no_request,
+            answered: !row.no_answer,
+            error: row.error.filter(|error| !error.is_empty()),
+        })
+    }
+
+    fn change_record(
+        &self,
+        row: &ChangeRow,
+        sources: &[rows::SourceRow],
+    ) -> Result<ChangeRecord, Error> {
+        let entry = self.0.entry(row)?;
+        let received = micros(row.received);
+        let mut record = changes::record(&entry, received)
+            .ok_or_else(|| Error::Failed(format!("change {} has no JSON form", row.id)))?;
+        let source = sources.iter().find(|source| source.id == row.source);
+        record.key = row.id;
+        record.source = source.map(|source| source.name.clone()).unwrap_or_default();
+        record.sequence = row.seq;
+        record.object.uid =
+            if record.object.uid.is_empty() { row.object.uid.clone() } else { record.object.uid };
+        record.at = micros(row.at);
+        record.cause = Some(row.cause.clone()).filter(|cause| !cause.is_empty()).or(record.cause);
+        record.trace = row.trace.clone().or(record.trace);
+        Ok(record)
+    }
+}
+
+/// How long a step took. Lines that were imported have no times of arrival.
+fn took(step: &StepRow) -> Option<i64> {
+    step.took.filter(|took| *took > 0 || step.exact)
+}
+
+/// What is not JSON is known by its size and hash alone.
+fn payload(payload: Payload) -> Option<Value> {
+    match payload {
+        Payload::Empty => None,
+        Payload::Json(value) => Some(value),
+        Payload::Opaque { bytes, hash } => {
+            Some(format!("not JSON: {bytes} bytes, SHA-256 {hash}…").into())
+        }
+    }
+}
+
+fn micros(time: i64) -> Timestamp {
+    Timestamp::from_microsecond(time).unwrap_or_default()
+}
+
+fn outcome(outcome: rows::Outcome) -> Outcome {
+    match outcome {
+        rows::Outcome::Ok => Outcome::Ok,
+        rows::Outcome::Warning => Outcome::Warning,
+        rows::Outcome::Fatal => Outcome::Fatal,
+        rows::Outcome::Error => Outcome::Error,
+        rows::Outcome::Incomplete => Outcome::Incomplete,
+    }
+}
+
+fn row_outcome(outcome: Outcome) -> rows::Outcome {
+    match outcome {
+        Outcome::Ok => rows::Outcome::Ok,
+        Outcome::Warning => rows::Outcome::Warning,
+        Outcome::Fatal => rows::Outcome::Fatal,
+        Outcome::Error => rows::Outcome::Error,
+        Outcome::Incomplete => rows::Outcome::Incomplete,
+    }
+}
+
+fn object(row: &ObjectRow, api_version: String) -> ObjectRef {
+    ObjectRef {
+        api_version,
+        kind: row.kind.clone(),
+        namespace: row.namespace.clone(),
+        name: row.name.clone(),
+        uid: row.uid.clone(),
+    }
+}
+
+/// The kind and the group that a user typed.
+fn kind_and_group(typed: Option<&String>) -> (Option<String>, Option<String>) {
+    match typed.map(|typed| split_kind(typed)) {
+        None => (None, None),
+        Some((kind, group)) => (Some(kind.to_owned()), group.map(str::to_owned)),
+    }
+}
+
+fn after(after: Option<After>) -> Option<rows::After> {
+    after.map(|After { at, key }| rows::After { at, id: key })
+}
+
+impl Archive for Stored {
+    fn runs(
+        &self,
+        filter: &RunFilter,
+        limit: usize,
+        from: Option<After>,
+    ) -> Result<Vec<Head>, Error> {
+        let (kind, group) = kind_and_group(filter.kind.as_ref());
+        let filter = rows::RunFilter {
+            kind,
+            group,
+            name: filter.name.clone(),
+            namespace: filter.namespace.clone(),
+            composition: filter.composition.clone(),
+            function: filter.function.clone(),
+            outcomes: filter.outcomes.iter().copied().map(row_outcome).collect(),
+            labels: filter.labels.clone(),
+            since: filter.since.map(Timestamp::as_microsecond),
+            until: filter.until.map(Timestamp::as_microsecond),
+            changed: filter.changed,
+            ..rows::RunFilter::default()
+        };
+        self.heads(&self.0.runs(&filter, limit, after(from))?)
+    }
+
+    fn by_trace(&self, prefix: &str) -> Result<Vec<Head>, Error> {
+        match self.0.run(prefix)? {
+            Found::None => Ok(Vec::new()),
+            Found::One(row) => Ok(vec![self.head(&row)?]),
+            Found::Many(rows) => self.heads(&rows),
+        }
+    }
+
+    fn load(&self, head: &Head) -> Result<Run, Error> {
+        let steps = self.0.steps(head.key)?.into_iter().map(|row| self.step(row));
+        let steps = steps.collect::<Result<_, _>>()?;
+        if head.open {
+            // The store says how a run ended, and this one goes on.
+            let so_far = Run::of_steps(
+                head.trace.clone(),
+                head.owner.clone(),
+                head.composition.clone(),
+                steps,
+            );
+            let Head { outcome, took, .. } = so_far.head;
+            return Ok(Run { head: Head { took, outcome, ..head.clone() }, steps: so_far.steps });
+        }
+        Ok(Run { head: head.clone(), steps })
+    }
+
+    fn run_before(&self, head: &Head) -> Result<Option<Head>, Error> {
+        let before = self.0.run_before(&self.row(head)?)?;
+        before.as_ref().map(|row| self.head(row)).transpose()
+    }
+
+    fn changes(
+        &self,
+        filter: &ChangeFilter,
+        limit: usize,
+        from: Option<After>,
+    ) -> Result<Vec<ChangeRecord>, Error> {
+        let (kind, group) = kind_and_group(filter.kind.as_ref());
+        let operation = match filter.operation.as_deref() {
+            None => None,
+            Some("create") => Some(1),
+            Some("update") => Some(2),
+            Some("delete") => Some(3),
+            Some(other) => {
+                let wrong = |_| Error::Usage(format!("{other:?} is no operation"));
+                Some(other.parse().map_err(wrong)?)
+            }
+        };
+        let filter = rows::ChangeFilter {
+            kind,
+            group,
+            namespace: filter.namespace.clone(),
+            name: filter.name.clone(),
+            provider: filter.provider.clone(),
+            operation,
+            failed: filter.failed,
+            cause: filter.cause.clone(),
+            since: filter.since.map(Timestamp::as_microsecond),
+            until: filter.until.map(Timestamp::as_microsecond),
+            newer_than: filter.newer_than,
+            ..rows::ChangeFilter::default()
+        };
+        let sources = self.0.sources()?;
+        let rows = self.0.changes(&filter, limit, after(from))?;
+        rows.iter().map(|row| self.change_record(row, &sources)).collect()
+    }
+
+    fn change(&self, key: i64) -> Result<Option<ChangeRecord>, Error> {
+        let sources = self.0.sources()?;
+        self.0.change(key)?.map(|row| self.change_record(&row, &sources)).transpose()
+    }
+
+    fn owners_of(&self, wanted: &ObjectRef) -> Result<Vec<(ObjectRef, String)>, Error> {
+        let by_uid = match wanted.uid.as_str() {
+            "" => None,
+            uid => self.0.object_by_uid(uid)?,
+        };
+        let objects = match by_uid {
+            Some(object) => vec![object],
+            None => self.0.objects(
+                Some(&wanted.kind),
+                Some(wanted.group()),
+                Some(&wanted.namespace),
+                Some(&wanted.name),
+            )?,
+        };
+        let mut found = Vec::new();
+        for row in objects {
+            for slot in self.0.slots_of_object(row.id)? {
+                if slot.name.is_empty() {
+                    continue;
+                }
+                if let Some(owner) = self.0.object(slot.owner)? {
+                    // The version does not matter to find runs.
+                    let api_version = format!("{}/", owner.group);
+                    found.push((object(&owner, api_version), slot.name));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn losses(
+        &self,
+        since: Option<Timestamp>,
+        until: Option<Timestamp>,
+    ) -> Result<Vec<Loss>, Error> {
+        let since = since.map_or(i64::MIN, Timestamp::as_microsecond);
+        let until = until.map_or(i64::MAX, Timestamp::as_microsecond);
+        let loss = |row: rows::LossRow| Loss {
+            from: time::rfc3339(micros(row.at)),
+            until: time::rfc3339(micros(row.until)),
+            reason: row.reason,
+            emissions: row.emissions,
+        };
+        Ok(self.0.losses(since, until)?.into_iter().map(loss).collect())
+    }
+
+    fn verify(&self) -> Result<Vec<VerifyItem>, Error> {
+        let item = |verified: store::Verified| VerifyItem {
+            source: match verified.source.cluster.as_str() {
+                "" => verified.source.name.clone(),
+                cluster => format!("{cluster}/{}", verified.source.name),
+            },
+            entries: verified.entries,
+            removed: (verified.first - 1).max(0),
+            head: store::hex(&verified.source.head),
+            broken: verified
+                .broken
+                .iter()
+                .map(|broken| format!("entry {}: {}", broken.seq, broken.reason))
+                .collect(),
+        };
+        Ok(self.0.verify()?.into_iter().map(item).collect())
+    }
+}
+
+/// What an import is told.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// The store: a file, or `postgres://…`. It is made if there is none.
+    pub store: String,
+    /// The id of the store if it is made. It must be random.
+    pub id: [u8; 16],
+    /// The cluster that everything is about.
+    pub cluster: String,
+    /// The name under which it is stored.
+    pub source: String,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// How many emissions are stored at a time.
+const BATCH: usize = 64;
+
+/// Stores what sidecars printed. Runs keep their times; how long calls took is not in the lines.
+pub fn import(
+    readings: Vec<Reading>,
+    redactor: &Redactor,
+    options: &ImportOptions,
+) -> Result<Import, Error> {
+    let location = Location::parse(&options.store);
+    let clock = Instant::now();
+    let ledger_options = LedgerOptions {
+        cluster: options.cluster.clone(),
+        source: options.source.clone(),
+        failures_only: false,
+    };
+    let now = options.now.as_microsecond();
+    let mut ledger = Ledger::open(&location, &options.id, ledger_options, (now, clock))?;
+    let mut done = Import::default();
+    let mut traces = BTreeSet::new();
+    let mut redacted: BTreeSet<String> = BTreeSet::new();
+    let mut batch = Vec::new();
+    let mut all = Vec::new();
+    for reading in readings {
+        done.skipped.extend(reading.skipped.iter().map(ToString::to_string));
+        all.extend(reading.printed);
+    }
+    for (line, printed) in all {
+        match printed {
+            Printed::Emission(emission) => {
+                let span = emission.meta.as_ref().map(|meta| meta.span_id.clone());
+                let span = span.unwrap_or_default();
+                let was_redacted = redacted.contains(&span);
+                let payload = redactor.line_payload(emission.half, &emission.payload, was_redacted);
+                if emission.half == Half::Request && payload.is_redacted() {
+                    redacted.insert(span);
+                }
+                let received = emission
+                    .meta
+                    .as_ref()
+                    .and_then(|meta| meta.timestamp)
+                    .map_or(now, |time| time.seconds.saturating_mul(1_000_000));
+                match HalfRecord::new(&emission, payload, received, None) {
+                    Some(half) => {
+                        traces.insert(half.trace().to_owned());
+                        batch.push(half);
+                        done.emissions += 1;
+                    }
+                    None => done.skipped.push(format!("line {line}: it does not name its run")),
+                }
+                if batch.len() == BATCH {
+                    ledger.record(&batch, clock)?;
+                    batch.clear();
+                }
+            }
+            Printed::Entry(entry) => {
+                if let Some(reason) = take_entry(&mut ledger, *entry, redactor, now)? {
+                    done.skipped.push(format!("line {line}: {reason}"));
+                } else {
+                    done.entries += 1;
+                }
+            }
+        }
+    }
+    ledger.record(&batch, clock)?;
+    ledger.close_all()?;
+    done.runs = traces.len();
+    Ok(done)
+}
+
+/// Stores an entry, unless it is there already. Returns why it was not stored.
+fn take_entry(
+    ledger: &mut Ledger,
+    entry: biplane_proto::changelogs::ChangeLogEntry,
+    redactor: &Redactor,
+    now: i64,
+) -> Result<Option<String>, Error> {
+    let entry = redactor.entry(entry);
+    let at = entry.get().timestamp.map(|time| time.seconds.saturating_mul(1_000_000));
+    let filter = rows::ChangeFilter {
+        kind: Some(entry.get().kind.clone()),
+        name: Some(entry.get().name.clone()),
+        since: at,
+        until: at.map(|at| at.saturating_add(1)),
+        ..rows::ChangeFilter::default()
+    };
+    if at.is_some() {
+        for row in ledger.store().changes(&filter, archive::SAME_SECOND, None)? {
+            if ledger.store().entry(&row)? == *entry.get() {
+                return Ok(Some("it is in the store already".to_owned()));
+            }
+        }
+    }
+    let record = match store::ChangeRecord::new(entry, now) {
+        Ok(record) => record,
+        Err(error) => return Ok(Some(error.to_string())),
+    };
+    ledger.append(&[record])?;
+    Ok(None)
+}
