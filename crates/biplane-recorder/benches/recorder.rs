@@ -5,6 +5,7 @@
 //! measure it instead of a file.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::cast_possible_wrap, clippy::semicolon_if_nothing_returned)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

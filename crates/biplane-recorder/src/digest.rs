@@ -268,6 +268,7 @@ fn taken<T>(
     Some(part)
 }
 
+#[allow(clippy::unnecessary_wraps)] // a body may have any form, as other parts may not
 fn body(value: &Value) -> Option<Body> {
     Some(Body::new(value))
 }

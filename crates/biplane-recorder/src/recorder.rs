@@ -194,10 +194,10 @@ impl Recorder {
     /// Whether it runs and can write.
     pub fn is_ready(&self) -> Result<(), &'static str> {
         self.is_alive()?;
-        if !self.health.writable.load(Ordering::Relaxed) {
-            Err("the store cannot be written")
-        } else {
+        if self.health.writable.load(Ordering::Relaxed) {
             Ok(())
+        } else {
+            Err("the store cannot be written")
         }
     }
 
@@ -320,9 +320,10 @@ impl Digester {
                 self.spans.1.redacted(&print.redactor, emission)
             };
             let Emission { half, meta, error, .. } = emission;
-            match line::emission(print.format, *half, meta.as_ref(), printed, error) {
-                Some(line) => print.output.write_later(line),
-                None => tracing::debug!("cannot print an emission: its metadata has no JSON form"),
+            if let Some(line) = line::emission(print.format, *half, meta.as_ref(), printed, error) {
+                print.output.write_later(line);
+            } else {
+                tracing::debug!("cannot print an emission: its metadata has no JSON form");
             }
         }
         if !self.is_wanted(emission) {
@@ -330,15 +331,14 @@ impl Digester {
         }
         let bytes = emission.payload.len();
         let half = HalfRecord::new(emission, payload, waiting.received, Some(waiting.arrived));
-        match half {
-            Some(half) => self.inbox.put(half, bytes),
-            None => {
-                let reason = Reason::NoTrace;
-                self.metrics.lost.get_or_create(&LossLabels { reason: reason.label() }).inc();
-                let (at, bytes) = (waiting.received, bytes as u64);
-                self.losses.add(reason, Loss { at, until: at, emissions: 1, bytes });
-            }
+        if let Some(half) = half {
+            self.inbox.put(half, bytes);
+            return;
         }
+        let reason = Reason::NoTrace;
+        self.metrics.lost.get_or_create(&LossLabels { reason: reason.label() }).inc();
+        let (at, bytes) = (waiting.received, bytes as u64);
+        self.losses.add(reason, Loss { at, until: at, emissions: 1, bytes });
     }
 
     /// Whether runs of this kind or in this namespace are stored.

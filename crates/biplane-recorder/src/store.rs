@@ -12,6 +12,7 @@ mod db;
 mod fields;
 mod intern;
 mod ledger;
+mod link;
 mod pack;
 mod postgres;
 mod read;
@@ -20,6 +21,7 @@ mod read_objects;
 mod retain;
 pub mod rows;
 mod schema;
+mod sql;
 mod sqlite;
 
 use std::cell::RefCell;
@@ -27,13 +29,13 @@ use std::path::{Path, PathBuf};
 
 pub use chain::{Broken, Verified};
 pub use changes::ChangeRecord;
-pub use db::{Engine, Error};
 pub use ledger::{
     Applied, HalfRecord, Ledger, MOST_OPEN, Options as LedgerOptions, Owner, SILENCE,
 };
 pub use pack::hex;
 pub use retain::{Retention, Swept};
 pub use schema::VERSION;
+pub use sql::{Engine, Error};
 
 use blob::Cache;
 use db::Db;

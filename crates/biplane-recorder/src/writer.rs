@@ -86,6 +86,13 @@ impl std::fmt::Debug for Clock {
     }
 }
 
+/// Logs a failure that nothing can be done about.
+fn note(error: Option<Error>) {
+    if let Some(error) = error {
+        tracing::warn!(%error, "cannot write to the store");
+    }
+}
+
 impl Writer {
     /// Writes until nothing more comes.
     pub(crate) fn run(mut self) {
@@ -111,7 +118,7 @@ impl Writer {
             }
             for trace in batch.lost {
                 let done = self.ledger.lost_of(&trace, Instant::now());
-                self.note(done.err());
+                note(done.err());
             }
             if batch.closed {
                 break;
@@ -139,7 +146,7 @@ impl Writer {
                 let begun = Instant::now();
                 let done = self.ledger.sweep(&self.retention, (self.clock.0)());
                 more = done.as_ref().is_ok_and(crate::store::Swept::any);
-                self.note(done.err());
+                note(done.err());
                 swept_for = begun.elapsed();
                 swept_at = Some(Instant::now());
             }
@@ -148,19 +155,12 @@ impl Writer {
         health.alive.store(false, Ordering::Relaxed);
     }
 
-    /// Logs a failure that nothing can be done about.
-    fn note(&self, error: Option<Error>) {
-        if let Some(error) = error {
-            tracing::warn!(%error, "cannot write to the store");
-        }
-    }
-
     fn tell(&self, done: Result<Applied, Error>) {
         match done {
             // Nobody may listen.
             Ok(applied) if applied != Applied::default() => drop(self.live.send(applied)),
             Ok(_) => {}
-            Err(error) => self.note(Some(error)),
+            Err(error) => note(Some(error)),
         }
     }
 

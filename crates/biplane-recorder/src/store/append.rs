@@ -5,7 +5,7 @@ use crate::digest::{
     severity_number,
 };
 
-use super::db::Error;
+use super::db::{Error, int};
 use super::ledger::{HalfContent, HalfRecord, Ledger, OpenRun};
 use super::pack::{List, PackedState, RequestList, ResponseList};
 use super::rows::{Side, StateEntry};
@@ -97,12 +97,7 @@ impl Ledger {
         let function = request.or(response).map(|half| half.function.clone()).unwrap_or_default();
         let asked = match request {
             Some(half) => self.asked(run, half, hour)?,
-            None => self.asked_before(known)?.map(|(input, list, bytes, redactions)| Asked {
-                input,
-                list,
-                bytes,
-                redactions,
-            }),
+            None => self.asked_before(known)?,
         };
         let answer = response.and_then(|half| match &half.content {
             HalfContent::Response(content, error) => Some((half, content, error)),
@@ -207,7 +202,7 @@ impl Ledger {
                 VALUES ($1, $2, $3, $4, $5, $6)";
             let params = [
                 id.into(),
-                (ord as i64).into(),
+                ord.into(),
                 result.severity.into(),
                 message.into(),
                 reason.into(),
@@ -220,7 +215,7 @@ impl Ledger {
                 VALUES ($1, $2, $3, $4, $5, $6, $7)";
             let params = [
                 id.into(),
-                (ord as i64).into(),
+                ord.into(),
                 (&condition.kind).into(),
                 condition.status.into(),
                 (&condition.reason).into(),
@@ -230,6 +225,17 @@ impl Ledger {
             self.store.db.execute(sql, &params)?;
         }
         Ok(id)
+    }
+
+    /// The request of a step that came before.
+    fn asked_before(&self, exchange: Option<i64>) -> Result<Option<Asked>, Error> {
+        let Some(id) = exchange else { return Ok(None) };
+        let sql = "SELECT input, request, request_bytes, redactions FROM exchange WHERE id = $1";
+        let Some(row) = self.store.db.first(sql, &[id.into()])? else { return Ok(None) };
+        let Some(request) = row.bytes_or(1)? else { return Ok(None) };
+        let list = RequestList::unpack(&request)?;
+        let (bytes, redactions) = (row.int(2)?, row.int(3)?);
+        Ok(Some(Asked { input: row.bytes(0)?, list, bytes, redactions }))
     }
 
     /// Stores the parts of a request.
@@ -259,7 +265,7 @@ impl Ledger {
                     *id = self.put_state(run, half.index, state.as_ref(), side, hour)?;
                 }
                 for (at, (id, body)) in ids.iter_mut().skip(4).zip(bodies).enumerate() {
-                    let kind = BODIES + half.index * 16 + at as i64;
+                    let kind = BODIES + half.index * 16 + int(at);
                     *id = self.put_body(run, kind, &half.step, body.as_ref(), hour)?;
                 }
                 List::Blobs { ids, tag: parts.tag.clone() }
@@ -291,7 +297,7 @@ impl Ledger {
         for (at, (id, body)) in ids.iter_mut().skip(1).zip(bodies).enumerate() {
             // The context of an answer is a relative of that of the next request.
             let kind =
-                if at == 0 { BODIES + next * 16 } else { BODIES + half.index * 16 + 8 + at as i64 };
+                if at == 0 { BODIES + next * 16 } else { BODIES + half.index * 16 + 8 + int(at) };
             *id = self.put_body(run, kind, &half.step, body.as_ref(), hour)?;
         }
         Ok(List::Blobs { ids, tag: parts.tag.clone() })

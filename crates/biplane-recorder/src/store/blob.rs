@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use crate::digest::Hash;
 
 use super::Store;
-use super::db::{Db, Error};
+use super::db::{Db, Error, int};
 
 /// Up to this size nothing is gained.
 const SMALL: usize = 64;
@@ -149,7 +149,7 @@ impl Store {
         }
         let sql = "INSERT INTO blob (hash, base, depth, size, used, held, data, sum) \
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO NOTHING RETURNING id";
-        let size = bytes.len() as i64;
+        let size = int(bytes.len());
         let params = [
             (&hash[..]).into(),
             base.into(),

@@ -1,13 +1,12 @@
 //! The chain of hashes over the changes of a source. A change that was altered, added or removed
 //! later does not fit into it.
 
-use sha2::{Digest as _, Sha256};
-
 use biplane_proto::json;
 
 use super::Store;
 use super::changes::Derived;
 use super::db::Error;
+use super::link::{genesis, link};
 use super::read_changes::change;
 use super::rows::{ChangeRow, SourceRow};
 
@@ -16,28 +15,6 @@ const PAGE: i64 = 500;
 
 /// More than this need not be named.
 const MOST_BROKEN: usize = 100;
-
-/// The chain before the first change.
-pub(super) fn genesis(store: &[u8], kind: &str, cluster: &str, name: &str) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hasher.update(store);
-    for part in [kind, cluster, name] {
-        hasher.update(part.as_bytes());
-        hasher.update([0]);
-    }
-    hasher.finalize().into()
-}
-
-/// The hash of a change: over the one before, its number, the time and the line.
-pub(super) fn link(before: &[u8], seq: i64, received: i64, line: &str) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    hasher.update(b"biplane change v1\0");
-    hasher.update(before);
-    hasher.update(seq.to_be_bytes());
-    hasher.update(received.to_be_bytes());
-    hasher.update(Sha256::digest(line.as_bytes()));
-    hasher.finalize().into()
-}
 
 /// What does not fit into a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]

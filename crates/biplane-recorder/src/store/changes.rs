@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::digest::{Body, Identity};
 
-use super::chain;
 use super::db::{Engine, Error};
 use super::ledger::{Applied, Ledger};
+use super::link::link;
 use super::pack::unhex;
 use super::{HOUR, Store};
 
@@ -66,7 +66,7 @@ pub(super) struct Derived {
 
 impl Derived {
     pub(super) fn of(entry: &ChangeLogEntry, received: i64) -> Self {
-        let snapshot = entry.snapshot.as_ref().map(|snapshot| snapshot.object());
+        let snapshot = entry.snapshot.as_ref().map(biplane_proto::Struct::object);
         let text = |path: &[&str]| {
             snapshot
                 .map(|snapshot| snapshot.str_at(path))
@@ -141,8 +141,20 @@ fn cause_of_update(snapshot: &Object, generation: Option<i64>) -> Option<&'stati
     })
 }
 
+impl Ledger {
+    /// Stores change log entries, each with the hash of the one before. They are on the disk when
+    /// this returns.
+    pub fn append(&mut self, records: &[ChangeRecord]) -> Result<Applied, Error> {
+        self.atomically(true, |ledger| {
+            let mut applied = Applied::default();
+            append(ledger, records, &mut applied)?;
+            Ok(applied)
+        })
+    }
+}
+
 /// Stores entries at the end of the chain.
-pub(super) fn append(
+fn append(
     ledger: &mut Ledger,
     records: &[ChangeRecord],
     applied: &mut Applied,
@@ -166,7 +178,7 @@ pub(super) fn append(
             }
         }
         seq += 1;
-        head = chain::link(&head, seq, record.received, &record.line).to_vec();
+        head = link(&head, seq, record.received, &record.line).to_vec();
         let id = insert(ledger, record, &derived, (source, seq), &head)?;
         last = last.max(record.received);
         applied.changes.push((id, source, seq));
@@ -187,8 +199,7 @@ fn insert(
     let entry = &record.entry;
     let hour = record.received / HOUR;
     let cluster = ledger.options.cluster.clone();
-    let object =
-        ledger.store.object_id(&mut ledger.memos, &cluster, &derived.identity, record.received)?;
+    let object = ledger.store.object_id(&cluster, &derived.identity, record.received)?;
     let snapshot = match &entry.snapshot {
         Some(snapshot) => Some(put_snapshot(&ledger.store, object, snapshot.object(), hour)?),
         None => None,

@@ -1,10 +1,10 @@
 //! Decides when a run has ended and how, and stores what it changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::digest::{Identity, links};
 
-use super::db::Error;
+use super::db::{Error, int};
 use super::fields;
 use super::intern::Shape;
 use super::ledger::{LastRun, Ledger, OpenRun};
@@ -46,15 +46,13 @@ impl Ledger {
             return false;
         }
         let seen = run.steps.keys().map(|(index, _)| index + 1).max().unwrap_or_default();
-        if run.steps.keys().map(|(index, _)| index).collect::<std::collections::BTreeSet<_>>().len()
-            as i64
-            != seen
-        {
+        let indexes: BTreeSet<&i64> = run.steps.keys().map(|(index, _)| index).collect();
+        if int(indexes.len()) != seen {
             return false;
         }
         match self.last_of(run.owner, run.id) {
             Ok(Some(last)) => match self.shape_of(last.pipeline) {
-                Ok(shape) => shape.steps.len() as i64 <= seen,
+                Ok(shape) => int(shape.steps.len()) <= seen,
                 Err(_) => false,
             },
             // It will end all the same, only later.
@@ -110,7 +108,7 @@ impl Ledger {
         let seen = run.steps.keys().map(|(index, _)| *index as usize + 1).max().unwrap_or_default();
         let has = |flag: i64| run.steps.values().any(|step| step.flags.has(flag));
         let missing = (0..seen).any(|index| {
-            let index = index as i64;
+            let index = int(index);
             run.steps.range((index, 0)..(index + 1, 0)).next().is_none()
         });
         run.flags.no_answer = has(StepFlags::NO_ANSWER);
@@ -123,7 +121,7 @@ impl Ledger {
         };
         let mut shape = run.shape.clone();
         for index in 0..seen {
-            let at = index as i64;
+            let at = int(index);
             let step = run.steps.range((at, 0)..(at + 1, 0)).next();
             let of_known = || known.as_ref().and_then(|known| known.steps.get(index).cloned());
             let step = step.map(|(_, step)| (step.name.clone(), step.function.clone()));
@@ -311,9 +309,9 @@ impl Ledger {
                 };
                 let wanted = match wanted {
                     Some(wanted) => fields::paths(&self.store.body(wanted)?),
-                    None => BTreeMap::new(),
+                    None => BTreeSet::new(),
                 };
-                fields.retain(|field| wanted.contains_key(&field.path));
+                fields.retain(|field| wanted.contains(&field.path));
             }
             for field in fields {
                 let path = self.store.word(&mut self.memos, &field.path)?;
@@ -368,20 +366,14 @@ impl Ledger {
     ) -> Result<(), Error> {
         let cluster = self.options.cluster.clone();
         let object = if name.is_empty() {
-            self.store.set_links(
-                &mut self.memos,
-                &cluster,
-                run.owner,
-                &links(body),
-                run.started,
-            )?;
+            self.store.set_links(&cluster, run.owner, &links(body), run.started)?;
             run.owner
         } else {
             let identity = Identity::of(body);
             if identity.name.is_empty() {
                 return Ok(());
             }
-            let object = self.store.object_id(&mut self.memos, &cluster, &identity, run.started)?;
+            let object = self.store.object_id(&cluster, &identity, run.started)?;
             let sql = "UPDATE object SET parent = $2 WHERE id = $1";
             self.store.db.execute(sql, &[object.into(), run.owner.into()])?;
             object
@@ -398,7 +390,7 @@ impl Ledger {
             if identity.name.is_empty() {
                 continue;
             }
-            let object = self.store.object_id(&mut self.memos, &cluster, &identity, run.started)?;
+            let object = self.store.object_id(&cluster, &identity, run.started)?;
             let step = self.store.word(&mut self.memos, step)?;
             let name = self.store.word(&mut self.memos, &entry.name)?;
             let sql = "INSERT INTO need (owner, step, name, object, run) \

@@ -1,6 +1,6 @@
 //! Which fields differ between two bodies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use biplane_model::fieldpath::{self, Segment};
 use serde_json::Value;
@@ -86,15 +86,14 @@ fn short(value: &Value) -> String {
     text
 }
 
-/// The paths of all values in a body, without their positions in lists, to tell whether another
-/// body also has them.
-pub(super) fn paths(body: &Value) -> BTreeMap<String, ()> {
-    let mut found = BTreeMap::new();
+/// The paths of all values in a body, to tell whether another body also has them.
+pub(super) fn paths(body: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
     collect(body, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect(value: &Value, path: &mut Vec<Segment>, found: &mut BTreeMap<String, ()>) {
+fn collect(value: &Value, path: &mut Vec<Segment>, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (key, value) in map {
@@ -111,7 +110,7 @@ fn collect(value: &Value, path: &mut Vec<Segment>, found: &mut BTreeMap<String, 
             }
         }
         _ => {
-            found.insert(fieldpath::print(path), ());
+            found.insert(fieldpath::print(path));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::digest::{Composite, Hash, Hasher, Identity};
 
 use super::Store;
-use super::db::Error;
+use super::db::{Error, Param};
 
 /// Forgets everything when it has this many entries, rather than to keep track of their age.
 const MOST: usize = 64 * 1024;
@@ -44,8 +44,6 @@ pub(super) struct Memos {
     /// Keys and the hour in which they were last needed.
     pub(super) blobs: Memo<Hash, (i64, i64)>,
     pub(super) exchanges: Memo<Hash, (i64, i64)>,
-    /// The last hour in which an object was seen.
-    pub(super) seen: Memo<i64, i64>,
     /// The last blob in a place.
     pub(super) last: Memo<(i64, i64, String), i64>,
     /// The first blob in a place, of whichever owner.
@@ -85,18 +83,27 @@ impl Store {
             return Ok(id);
         }
         let find = "SELECT id FROM word WHERE text = $1";
-        let id = match self.db.number(find, &[text.into()])? {
-            Some(id) => id,
-            None => {
-                let sql = "INSERT INTO word (text) VALUES ($1) ON CONFLICT (text) DO NOTHING RETURNING id";
-                match self.db.number(sql, &[text.into()])? {
-                    Some(id) => id,
-                    None => self.must(self.db.number(find, &[text.into()])?, "a word")?,
-                }
-            }
-        };
+        let make = "INSERT INTO word (text) VALUES ($1) ON CONFLICT (text) DO NOTHING RETURNING id";
+        let id = self.found_or_made(find, make, &[text.into()], "a word")?;
         memos.words.put(text.to_owned(), id);
         Ok(id)
+    }
+
+    /// The key of a row that is looked up, and made if it is not there.
+    fn found_or_made(
+        &self,
+        find: &str,
+        make: &str,
+        params: &[Param<'_>],
+        what: &str,
+    ) -> Result<i64, Error> {
+        if let Some(id) = self.db.number(find, params)? {
+            return Ok(id);
+        }
+        if let Some(id) = self.db.number(make, params)? {
+            return Ok(id);
+        }
+        self.must(self.db.number(find, params)?, what)
     }
 
     /// What another recorder was faster to insert must be there.
@@ -106,32 +113,24 @@ impl Store {
     }
 
     /// The key of an object. Its uid and the hour in which it was seen are kept up to date.
-    pub(super) fn object_id(
-        &self,
-        memos: &mut Memos,
-        cluster: &str,
-        of: &Identity,
-        at: i64,
-    ) -> Result<i64, Error> {
+    pub(super) fn object_id(&self, cluster: &str, of: &Identity, at: i64) -> Result<i64, Error> {
         let key = [cluster, of.group(), &of.kind, &of.namespace, &of.name];
         let params = key.map(Into::into);
         let find = "SELECT id, uid, last_seen FROM object WHERE cluster = $1 AND grp = $2 \
             AND kind = $3 AND namespace = $4 AND name = $5";
-        let found = match self.db.first(find, &params)? {
-            Some(row) => row,
-            None => {
-                let sql = "INSERT INTO object (cluster, grp, kind, namespace, name, uid, \
-                    first_seen, last_seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
-                    ON CONFLICT (cluster, grp, kind, namespace, name) DO NOTHING RETURNING id";
-                let mut all = params.to_vec();
-                all.extend([(&of.uid).into(), at.into()]);
-                if let Some(id) = self.db.number(sql, &all)? {
-                    memos.seen.put(id, at / super::HOUR);
-                    return Ok(id);
-                }
-                self.must(self.db.first(find, &params)?, "an object")?
+        let mut found = self.db.first(find, &params)?;
+        if found.is_none() {
+            let sql = "INSERT INTO object (cluster, grp, kind, namespace, name, uid, first_seen, \
+                last_seen) VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
+                ON CONFLICT (cluster, grp, kind, namespace, name) DO NOTHING RETURNING id";
+            let mut all = params.to_vec();
+            all.extend([(&of.uid).into(), at.into()]);
+            if let Some(id) = self.db.number(sql, &all)? {
+                return Ok(id);
             }
-        };
+            found = self.db.first(find, &params)?;
+        }
+        let found = self.must(found, "an object")?;
         let id = found.int(0)?;
         let other_uid = !of.uid.is_empty() && found.text(1)? != of.uid;
         if other_uid || found.int(2)? / super::HOUR < at / super::HOUR {
@@ -148,19 +147,10 @@ impl Store {
         if let Some(id) = memos.slots.get(&key) {
             return Ok(id);
         }
-        let params = [owner.into(), name.into()];
         let find = "SELECT id FROM slot WHERE owner = $1 AND name = $2";
-        let id = match self.db.number(find, &params)? {
-            Some(id) => id,
-            None => {
-                let sql = "INSERT INTO slot (owner, name) VALUES ($1, $2) \
-                    ON CONFLICT (owner, name) DO NOTHING RETURNING id";
-                match self.db.number(sql, &params)? {
-                    Some(id) => id,
-                    None => self.must(self.db.number(find, &params)?, "a slot")?,
-                }
-            }
-        };
+        let make = "INSERT INTO slot (owner, name) VALUES ($1, $2) \
+            ON CONFLICT (owner, name) DO NOTHING RETURNING id";
+        let id = self.found_or_made(find, make, &[owner.into(), name.into()], "a slot")?;
         memos.slots.put(key, id);
         Ok(id)
     }
@@ -206,7 +196,7 @@ impl Store {
             (&shape.group).into(),
             (&shape.version).into(),
             (&shape.kind).into(),
-            (shape.steps.len() as i64).into(),
+            shape.steps.len().into(),
         ];
         let Some(id) = self.db.number(sql, &params)? else {
             return self.must(self.db.number(find, &[(&hash).into()])?, "a pipeline");
@@ -215,7 +205,7 @@ impl Store {
             let (step, function) = (self.word(memos, step)?, self.word(memos, function)?);
             let sql = "INSERT INTO pipeline_step (pipeline, idx, step, function) \
                 VALUES ($1, $2, $3, $4) ON CONFLICT (pipeline, idx) DO NOTHING";
-            let params = [id.into(), (index as i64).into(), step.into(), function.into()];
+            let params = [id.into(), index.into(), step.into(), function.into()];
             self.db.execute(sql, &params)?;
         }
         Ok(id)
@@ -264,7 +254,6 @@ impl Store {
     /// Keeps what links a composite resource to others.
     pub(super) fn set_links(
         &self,
-        memos: &mut Memos,
         cluster: &str,
         object: i64,
         links: &Composite,
@@ -272,11 +261,11 @@ impl Store {
     ) -> Result<(), Error> {
         let mut parent = None;
         if let Some(of) = &links.parent {
-            parent = Some(self.object_id(memos, cluster, of, at)?);
+            parent = Some(self.object_id(cluster, of, at)?);
         }
         let mut claim = None;
         if let Some(of) = &links.claim {
-            claim = Some(self.object_id(memos, cluster, of, at)?);
+            claim = Some(self.object_id(cluster, of, at)?);
         }
         let sql = "UPDATE object SET parent = $2, claim = $3 WHERE id = $1";
         self.db.execute(sql, &[object.into(), parent.into(), claim.into()])?;

@@ -12,10 +12,9 @@ use serde_json::Value;
 use crate::digest::{self, Content, Identity, Request, Response};
 use crate::emission::{Dialect, Emission};
 
-use super::changes::{self, ChangeRecord};
-use super::db::Error;
+use super::db::{Error, int};
 use super::intern::{Memos, Shape};
-use super::pack::{RequestList, pack_id, unpack_id};
+use super::pack::{pack_id, unpack_id};
 use super::read::StepFlags;
 use super::rows::{Outcome, RunFlags};
 use super::{HOUR, Location, Store};
@@ -89,7 +88,7 @@ impl HalfRecord {
         arrived: Option<Instant>,
     ) -> Option<Self> {
         let meta = emission.meta.as_ref().filter(|meta| !meta.trace_id.is_empty())?;
-        let redactions = payload.paths().len() as i64;
+        let redactions = int(payload.paths().len());
         let content = match emission.half {
             Half::Request => HalfContent::Request(digest::request(&emission.payload, payload)),
             Half::Response => HalfContent::Response(
@@ -118,7 +117,8 @@ impl HalfRecord {
             None => Owner::Nobody,
         };
         let time = meta.timestamp.unwrap_or_default();
-        let micros = time.seconds.checked_mul(1_000_000)?.checked_add(time.nanos as i64 / 1000)?;
+        let micros =
+            time.seconds.checked_mul(1_000_000)?.checked_add(i64::from(time.nanos) / 1000)?;
         Some(Self {
             trace: meta.trace_id.clone(),
             span: meta.span_id.clone(),
@@ -132,7 +132,7 @@ impl HalfRecord {
             received,
             arrived,
             content,
-            bytes: emission.payload.len() as i64,
+            bytes: int(emission.payload.len()),
             redactions,
             took: emission.details.took.and_then(|took| i64::try_from(took.as_micros()).ok()),
             cached: emission.details.cached,
@@ -255,7 +255,7 @@ impl Ledger {
         let Options { cluster, source, .. } = self.options.clone();
         self.atomically(true, |ledger| {
             let of = |kind| {
-                let head = super::chain::genesis(&store_id, kind, &cluster, &source);
+                let head = super::link::genesis(&store_id, kind, &cluster, &source);
                 ledger.store.source_id((kind, &cluster, &source), &head, now.0)
             };
             (ledger.inspector, ledger.changelogs) = (of("inspector")?, of("changelogs")?);
@@ -350,16 +350,6 @@ impl Ledger {
         })
     }
 
-    /// Stores change log entries, each with the hash of the one before. They are on the disk when
-    /// this returns.
-    pub fn append(&mut self, records: &[ChangeRecord]) -> Result<Applied, Error> {
-        self.atomically(true, |ledger| {
-            let mut applied = Applied::default();
-            changes::append(ledger, records, &mut applied)?;
-            Ok(applied)
-        })
-    }
-
     /// Stores what was lost.
     pub fn lose(
         &mut self,
@@ -377,8 +367,8 @@ impl Ledger {
                 until.into(),
                 source.into(),
                 reason.into(),
-                (emissions as i64).into(),
-                (bytes as i64).into(),
+                emissions.into(),
+                bytes.into(),
             ];
             ledger.store.db.execute(sql, &params).map(drop)
         })
@@ -449,16 +439,16 @@ impl Ledger {
         applied: &mut Applied,
     ) -> Result<(), Error> {
         let key = pack_id(&half.trace);
-        let mut run = match self.open.remove(&key) {
-            Some(run) => run,
-            None => match self.load(&key, now)? {
-                Some(run) => run,
-                None => {
-                    let run = self.start(half, &key, now)?;
-                    applied.runs.push(run.id);
-                    run
-                }
-            },
+        let known = match self.open.remove(&key) {
+            Some(run) => Some(run),
+            None => self.load(&key, now)?,
+        };
+        let mut run = if let Some(run) = known {
+            run
+        } else {
+            let run = self.start(half, &key, now)?;
+            applied.runs.push(run.id);
+            run
         };
         run.heard = now;
         self.step(&mut run, half, answer)?;
@@ -493,7 +483,7 @@ impl Ledger {
             Owner::Nobody => (Identity::default(), None),
         };
         let cluster = self.options.cluster.clone();
-        let owner = self.store.object_id(&mut self.memos, &cluster, &identity, half.received)?;
+        let owner = self.store.object_id(&cluster, &identity, half.received)?;
         let before: Vec<Vec<u8>> = self
             .open
             .iter()
@@ -689,19 +679,6 @@ impl Ledger {
             ON CONFLICT (run, idx, iteration) DO UPDATE SET exchange = excluded.exchange, \
             took = excluded.took, flags = excluded.flags, span = excluded.span";
         self.store.db.execute(sql, &params).map(drop)
-    }
-
-    /// The request of a step that came before.
-    pub(super) fn asked_before(
-        &self,
-        exchange: Option<i64>,
-    ) -> Result<Option<(Vec<u8>, RequestList, i64, i64)>, Error> {
-        let Some(id) = exchange else { return Ok(None) };
-        let sql = "SELECT input, request, request_bytes, redactions FROM exchange WHERE id = $1";
-        let Some(row) = self.store.db.first(sql, &[id.into()])? else { return Ok(None) };
-        let Some(request) = row.bytes_or(1)? else { return Ok(None) };
-        let list = RequestList::unpack(&request)?;
-        Ok(Some((row.bytes(0)?, list, row.int(2)?, row.int(3)?)))
     }
 
     /// The traces of runs to which more may come.

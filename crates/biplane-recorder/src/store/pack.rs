@@ -129,7 +129,7 @@ pub(super) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
         b'a'..=b'f' => Some(byte - b'a' + 10),
         _ => None,
     };
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     digits.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
@@ -292,7 +292,9 @@ impl PackedState {
             }
             if let Some(keys) = &entry.connection_keys {
                 out.number(keys.len() as u64);
-                keys.iter().for_each(|key| out.bytes(key.as_bytes()));
+                for key in keys {
+                    out.bytes(key.as_bytes());
+                }
             }
             if let Some(body) = entry.body {
                 out.number(body.unsigned_abs());

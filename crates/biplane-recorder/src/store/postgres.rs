@@ -13,7 +13,7 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Client, Config, Statement};
 
-use super::db::{Cell, Error, Param, Row};
+use super::sql::{Cell, Error, Param, Row};
 
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -149,7 +149,7 @@ impl Ledger {
             first.0.into(),
             last.0.into(),
             slowest.0.into(),
-            (ids.len() as i64).into(),
+            ids.len().into(),
             took.into(),
         ];
         self.store.db.execute(sql, &params)?;
@@ -284,8 +284,7 @@ impl Ledger {
                 let count = ledger.store.db.execute(sql, &[source.into(), seq.into()])?;
                 let sql = "INSERT INTO checkpoint (source, seq, hash, removed, at, reason) \
                     VALUES ($1, $2, $3, $4, $5, 'age') ON CONFLICT (source, seq) DO NOTHING";
-                let params =
-                    [source.into(), seq.into(), (&hash).into(), (count as i64).into(), now.into()];
+                let params = [source.into(), seq.into(), (&hash).into(), count.into(), now.into()];
                 ledger.store.db.execute(sql, &params)?;
                 Ok(count)
             })?;

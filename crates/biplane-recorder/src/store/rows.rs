@@ -121,6 +121,7 @@ pub struct RunRow {
 }
 
 /// What is known to be missing of a run.
+#[allow(clippy::struct_excessive_bools)] // each says something else
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunFlags {
     /// A step between others is missing.
@@ -159,6 +160,7 @@ pub struct PipelineStepRow {
 }
 
 /// A step that was reached. With iterations, each is a row.
+#[allow(clippy::struct_excessive_bools)] // each says something else
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepRow {
     /// The run.

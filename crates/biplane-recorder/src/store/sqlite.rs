@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
-use super::db::{Cell, Error, Param, Row};
+use super::sql::{Cell, Error, Param, Row};
 
 /// How long a statement waits for another program that writes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -123,6 +123,7 @@ impl ToSql for Param<'_> {
 /// Writing and growing a file fail in these ways when the disk is full.
 const NO_ROOM: [i32; 2] = [rusqlite::ffi::SQLITE_IOERR_WRITE, rusqlite::ffi::SQLITE_IOERR_SHMSIZE];
 
+#[allow(clippy::needless_pass_by_value)] // `map_err` hands it over
 fn failed(error: rusqlite::Error) -> Error {
     let text = error.to_string();
     match error.sqlite_error() {

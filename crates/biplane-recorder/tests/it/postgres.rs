@@ -72,6 +72,7 @@ fn server() -> &'static Server {
         }
         // An interrupt of the tests is not for the server.
         command.process_group(0);
+        #[allow(clippy::zombie_processes)] // it ends after this process
         let mut child = command.spawn().unwrap();
         let alive = child.stdin.take().unwrap();
         let mut said = String::new();

@@ -14,7 +14,7 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
-use crate::store::db::Error;
+use crate::store::sql::Error;
 
 /// Where distributions keep the certificates that they trust.
 const SYSTEM_ROOTS: [&str; 2] =

@@ -129,7 +129,7 @@ fn whichever_byte_of_an_entry_is_altered_it_is_named() {
     let raw = rusqlite::Connection::open(world.location.file().unwrap()).unwrap();
     let query = "SELECT * FROM change WHERE seq = 2";
     let mut statement = raw.prepare(query).unwrap();
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let row: BTreeMap<String, rusqlite::types::Value> = statement
         .query_row([], |row| {
             Ok(columns

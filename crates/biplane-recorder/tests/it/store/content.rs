@@ -311,7 +311,7 @@ fn everything(world: &World) -> String {
                 match value {
                     rusqlite::types::Value::Text(text) => all.push_str(&text),
                     rusqlite::types::Value::Blob(bytes) => {
-                        all.push_str(&String::from_utf8_lossy(&bytes))
+                        all.push_str(&String::from_utf8_lossy(&bytes));
                     }
                     _ => {}
                 }

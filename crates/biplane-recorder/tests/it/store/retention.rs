@@ -1,6 +1,7 @@
 //! Folding and retention remove what they should, and change no answer about what is kept.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use biplane_recorder::store::rows::{RunRow, Side};
 use biplane_recorder::store::{Retention, Store};
@@ -13,21 +14,22 @@ fn answers(store: &Store, run: &RunRow) -> String {
     let mut answer = format!("{run:?}\n");
     for step in store.steps(run.id).unwrap() {
         let exchange = store.exchange(step.exchange.unwrap()).unwrap().unwrap();
-        answer.push_str(&format!(
+        let _ = write!(
+            answer,
             "{step:?}\n{:?} {:?} {:?}\n",
             exchange.request, exchange.response, exchange.results
-        ));
+        );
     }
     for slot in store.slots(run.owner.id).unwrap() {
         for side in [Side::Observed, Side::Desired] {
             let version = store.version_at(slot.id, side, run.id).unwrap();
             let body =
                 version.and_then(|version| version.body).map(|body| store.body(body).unwrap());
-            answer.push_str(&format!("{} {side:?} {body:?}\n", slot.name));
+            let _ = writeln!(answer, "{} {side:?} {body:?}", slot.name);
         }
     }
     for field in store.fields_of_run(run.id).unwrap() {
-        answer.push_str(&format!("{field:?}\n"));
+        let _ = writeln!(answer, "{field:?}");
     }
     answer
 }
@@ -64,7 +66,7 @@ fn history(world: &mut World, runs: i64, every: i64, seed: u64) {
         let mut call = Call::new(&format!("t-{seed}-{number:05}"), 0, request, answer)
             .of(&name)
             .at(NOON + number * every);
-        call.took = 1000 + random(500) as i64;
+        call.took = 1000 + i64::try_from(random(500)).unwrap();
         world.record(&[call]);
     }
     world.ledger.close_all().unwrap();

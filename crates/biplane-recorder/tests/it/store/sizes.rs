@@ -179,7 +179,7 @@ fn composite_resources_at_rest_take_little_after_folding() {
     }
     world.ledger.close_all().unwrap();
     world.sweep(&forever(), NOON + 10 * HOUR);
-    let runs = world.runs().len() as i64;
+    let runs = i64::try_from(world.runs().len()).unwrap();
     assert!(runs <= HOURS * 3 * OWNERS + OWNERS, "{runs}");
     let per_run = size_of_runs(&world) / runs as u64;
     let content =
