@@ -15,7 +15,6 @@ pub mod print;
 pub mod query;
 pub mod receive;
 pub mod recorder;
-pub mod sentence;
 pub mod serve;
 pub mod store;
 mod writer;

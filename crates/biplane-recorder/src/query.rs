@@ -21,6 +21,7 @@ pub mod path;
 pub mod print;
 pub mod record;
 pub mod replay;
+pub mod sentence;
 pub mod state;
 pub mod stored;
 pub mod table;

@@ -143,5 +143,13 @@ pub fn split_kind(typed: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// A kind as users type it, with its group.
+pub fn kind_and_group(object: &ObjectRef) -> String {
+    match object.group() {
+        "" => object.kind.clone(),
+        group => format!("{}.{group}", object.kind),
+    }
+}
+
 /// How many changes of one resource in one second are looked at.
 pub(super) const SAME_SECOND: usize = 100;

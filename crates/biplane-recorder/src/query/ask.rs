@@ -21,7 +21,7 @@ use super::difference::NODES;
 use super::record::{Head, Run, Side, Step};
 use super::state::{self, SlotChange};
 use super::time;
-use crate::sentence;
+use crate::query::sentence;
 
 pub use self::changes::{change_items, linked};
 pub use self::find::{Found, find};

@@ -386,8 +386,8 @@ mod tests {
         Step { index, response, error: error.map(str::to_owned), answered, ..Step::default() }
     }
 
-    fn severity(name: &str) -> Option<Value> {
-        Some(json!({"results": [{"severity": name, "message": "m"}]}))
+    fn severity(name: &str) -> Value {
+        json!({"results": [{"severity": name, "message": "m"}]})
     }
 
     /// INS-N3
@@ -397,15 +397,18 @@ mod tests {
         for (steps, want) in [
             (vec![step(0, ok(), None), step(1, ok(), None)], Outcome::Ok),
             (
-                vec![step(0, severity("SEVERITY_WARNING"), None), step(1, ok(), None)],
+                vec![step(0, Some(severity("SEVERITY_WARNING")), None), step(1, ok(), None)],
                 Outcome::Warning,
             ),
-            (vec![step(0, ok(), None), step(1, severity("SEVERITY_FATAL"), None)], Outcome::Fatal),
+            (
+                vec![step(0, ok(), None), step(1, Some(severity("SEVERITY_FATAL")), None)],
+                Outcome::Fatal,
+            ),
             (vec![step(0, ok(), None), step(1, None, Some("refused"))], Outcome::Error),
             (vec![step(0, ok(), None), step(1, None, None)], Outcome::Incomplete),
             (vec![step(0, None, None), step(1, ok(), None)], Outcome::Incomplete),
             (vec![step(0, ok(), None), step(2, ok(), None)], Outcome::Incomplete),
-            (vec![step(1, severity("SEVERITY_FATAL"), None)], Outcome::Fatal),
+            (vec![step(1, Some(severity("SEVERITY_FATAL")), None)], Outcome::Fatal),
             (vec![], Outcome::Incomplete),
         ] {
             let run =

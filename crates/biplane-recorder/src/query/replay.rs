@@ -9,7 +9,7 @@ use super::difference::{NODES, is_redacted};
 use super::path::{Path, Segment};
 use super::record::{Side, Step};
 use super::state;
-use crate::sentence;
+use crate::query::sentence;
 
 /// The paths of redacted values.
 pub fn redacted(message: &Value) -> Vec<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use biplane_proto::inspector::shipped::StepMeta;
 use biplane_proto::redact::{Half, Redactor};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -383,6 +384,11 @@ pub fn import(
     for (line, printed) in all {
         match printed {
             Printed::Emission(emission) => {
+                let is_numbered = |meta: &StepMeta| meta.step_index >= 0 && meta.iteration >= 0;
+                if !emission.meta.as_ref().is_none_or(is_numbered) {
+                    done.skipped.push(format!("line {line}: its step has a negative number"));
+                    continue;
+                }
                 let span = emission.meta.as_ref().map(|meta| meta.span_id.clone());
                 let span = span.unwrap_or_default();
                 let was_redacted = redacted.contains(&span);

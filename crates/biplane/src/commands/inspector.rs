@@ -13,7 +13,7 @@ use clap::Subcommand;
 
 use crate::environment::Environment;
 
-pub(super) use self::import::Files;
+pub(super) use self::import::ImportFlags;
 pub(super) use self::runs::PERIOD;
 
 /// Work with what pipelines emit

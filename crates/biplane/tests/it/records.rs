@@ -290,7 +290,7 @@ fn new_runs_and_changes_are_shown_as_they_arrive() {
     let emissions = std::fs::read_to_string(emissions()).unwrap();
     let changes = std::fs::read_to_string(changes()).unwrap();
     let part = |text: &str, skip: usize, take: usize| -> String {
-        text.lines().skip(skip).take(take).map(|line| format!("{line}\n")).collect()
+        text.lines().skip(skip).take(take).flat_map(|line| [line, "\n"]).collect()
     };
     let import = |text: &str| {
         let ran = run_with(&["inspector", "import", "-", &store], text);

@@ -1,11 +1,10 @@
 //! What providers did, and which runs it belongs to.
 
 use super::super::answer::{ChangeDetail, ChangeItem, ChangeList, Link};
-use super::super::archive::{Archive, ChangeFilter, Error, RunFilter};
+use super::super::archive::{Archive, ChangeFilter, Error, RunFilter, kind_and_group};
 use super::super::links::{self, Certainty, Version};
 use super::super::record::{ChangeRecord, ObjectRef};
 use super::super::{state, time};
-use super::details::kind_and_group;
 use super::{MOST, cursor, mark};
 
 /// How many runs are looked at to find the one that decided something.

@@ -8,7 +8,7 @@ use super::super::address::Part;
 use super::super::answer::{
     Blame, BlameField, BlameItem, Condition, Need, RunDetail, Since, SlotItem, StepRef,
 };
-use super::super::archive::{Archive, ChangeFilter, Error};
+use super::super::archive::{Archive, ChangeFilter, Error, kind_and_group};
 use super::super::blame::{self, SlotBlame, Stamp};
 use super::super::compare::{self, step_ref};
 use super::super::difference::NODES;
@@ -16,7 +16,7 @@ use super::super::path::Path;
 use super::super::record::{Head, ObjectRef, Run};
 use super::super::{state, time};
 use super::{Found, PATIENCE, item_of, step_item, success_before, whole_pipeline};
-use crate::sentence;
+use crate::query::sentence;
 
 /// How many runs are looked at to say since when a field has its value.
 const HISTORY: usize = 200;
@@ -133,14 +133,6 @@ fn provider_changes(
 /// Entries of change logs are known by the second.
 fn whole_second(time: jiff::Timestamp) -> jiff::Timestamp {
     jiff::Timestamp::from_second(time.as_second()).unwrap_or(time)
-}
-
-/// A kind as users type it, with its group.
-pub(super) fn kind_and_group(object: &ObjectRef) -> String {
-    match object.group() {
-        "" => object.kind.clone(),
-        group => format!("{}.{group}", object.kind),
-    }
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -9,7 +9,7 @@ use super::super::archive::{Archive, Error};
 use super::super::record::{Run, Side, Step};
 use super::super::{compare as runs, difference, state};
 use super::{Found, Named, find, item_of, success_before};
-use crate::sentence;
+use crate::query::sentence;
 
 /// One side of a comparison.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use super::super::record::ObjectRef;
 use super::super::table::Block;
 use super::super::time;
 use super::{Format, Options};
-use crate::sentence::{self, short};
+use crate::query::sentence::{self, short};
 
 /// The most lines that an added or removed value takes.
 const LINES: usize = 40;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use biplane_console::Streams;
 use clap::Args;
 
-use crate::commands::inspector::Files;
+use crate::commands::inspector::ImportFlags;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,11 +20,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Import {
     #[command(flatten)]
-    files: Files,
+    flags: ImportFlags,
 }
 
 impl Import {
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        self.files.run(streams)
+        self.flags.run(streams)
     }
 }

@@ -27,18 +27,18 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct Import {
     #[command(flatten)]
-    files: Files,
+    flags: ImportFlags,
 }
 
 impl Import {
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        self.files.run(streams)
+        self.flags.run(streams)
     }
 }
 
 /// What is imported, and where to.
 #[derive(Debug, Args)]
-pub(in crate::commands) struct Files {
+pub(in crate::commands) struct ImportFlags {
     /// The files; - is standard input
     #[arg(value_name = "FILE", required = true, value_parser = values::path)]
     files: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub(in crate::commands) struct Files {
     output: Output,
 }
 
-impl Files {
+impl ImportFlags {
     /// Stores what was printed, of either sidecar.
     pub(in crate::commands) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
         let store = self.source.store()?;

@@ -256,11 +256,8 @@ fn lost(run: &Run) -> Option<String> {
     let steps = usize::try_from(last).ok()? + 1;
     let extra = run.steps.len().saturating_sub(calls.len());
     let all = 2 * (steps + extra);
-    let received: usize = run
-        .steps
-        .iter()
-        .map(|step| usize::from(step.asked) + usize::from(step.answered))
-        .sum();
+    let received: usize =
+        run.steps.iter().map(|step| usize::from(step.asked) + usize::from(step.answered)).sum();
     let missing = all.checked_sub(received).filter(|missing| *missing > 0)?;
     // An answer that never came is said by the sentence about its step.
     let only_the_answer = missing == 1 && calls.last().is_some_and(|step| !step.answered);

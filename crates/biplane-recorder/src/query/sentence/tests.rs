@@ -33,12 +33,12 @@ fn pipeline() -> Vec<(i32, String, String)> {
         .collect()
 }
 
-fn ok() -> Option<Value> {
-    Some(json!({}))
+fn ok() -> Value {
+    json!({})
 }
 
-fn fatal() -> Option<Value> {
-    Some(json!({"results": [{"severity": "SEVERITY_FATAL", "message": "it broke"}]}))
+fn fatal() -> Value {
+    json!({"results": [{"severity": "SEVERITY_FATAL", "message": "it broke"}]})
 }
 
 fn cause_of_size() -> Cause {
@@ -60,7 +60,7 @@ fn cause_of_size() -> Cause {
 fn failures_are_told_with_their_step_and_cause() {
     let pipeline = pipeline();
     let context = Context { pipeline: &pipeline, ..Context::default() };
-    let failed = of(vec![step(0, "env", ok()), step(1, "compose", fatal())]);
+    let failed = of(vec![step(0, "env", Some(ok())), step(1, "compose", Some(fatal()))]);
     assert_eq!(
         run(&failed, &context),
         "Step 2 of 3, compose, returned a fatal result after 41 ms: \"it broke\". \
@@ -96,7 +96,7 @@ fn failures_are_told_with_their_step_and_cause() {
     let mut refused = step(1, "compose", None);
     refused.answered = true;
     refused.error = Some("function-y did not answer within 1 m 58 s.".into());
-    let refused = of(vec![step(0, "env", ok()), refused]);
+    let refused = of(vec![step(0, "env", Some(ok())), refused]);
     assert_eq!(
         run(&refused, &context),
         "Step 2 of 3, compose, could not be called: function-y did not answer within 1 m 58 s. \
@@ -115,7 +115,11 @@ fn failures_are_told_with_their_step_and_cause() {
 #[test]
 fn successes_are_told_with_what_changed() {
     let pipeline = pipeline();
-    let all = of(vec![step(0, "env", ok()), step(1, "compose", ok()), step(2, "ready", ok())]);
+    let all = of(vec![
+        step(0, "env", Some(ok())),
+        step(1, "compose", Some(ok())),
+        step(2, "ready", Some(ok())),
+    ]);
     let slot = |name: &str, change: Sign, fields: usize| SlotItem {
         resource: name.into(),
         change,
@@ -152,9 +156,9 @@ fn successes_are_told_with_what_changed() {
 
 #[test]
 fn what_was_lost_is_said() {
-    let gap = of(vec![step(0, "env", ok()), step(2, "ready", ok())]);
+    let gap = of(vec![step(0, "env", Some(ok())), step(2, "ready", Some(ok()))]);
     assert!(run(&gap, &Context::default()).ends_with("2 of 6 emissions of this run were lost."));
-    let mut half = step(0, "env", ok());
+    let mut half = step(0, "env", Some(ok()));
     half.asked = false;
     let half = of(vec![half]);
     assert!(run(&half, &Context::default()).ends_with("1 of 2 emissions of this run was lost."));
