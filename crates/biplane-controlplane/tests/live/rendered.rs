@@ -297,7 +297,7 @@ fn in_memory(case: &Case, uid: &str) -> Value {
     let limit = Limit { reconciles: 200, time: Duration::from_mins(1) };
     // One that fails is never stable.
     runtime.block_on(plane.run_until_stable(&limit)).unwrap();
-    let stored: Vec<Value> = server.objects().iter().map(|object| object.to_value()).collect();
+    let stored: Vec<Value> = server.objects().iter().map(Object::to_value).collect();
     let is_xr = |object: &&Value| object["metadata"]["uid"] == uid;
     let xr = stored.iter().find(is_xr).unwrap();
     let is_composed = |object: &Value| object["metadata"]["ownerReferences"][0]["uid"] == uid;
