@@ -484,7 +484,10 @@ fn in_python(
     request: &RenderRequest,
 ) -> Result<Result<RenderResponse, String>, Failed> {
     let mut command = Command::new(builds::python("python"));
-    command.arg(builds::source("function-python/render.py")).args(flags).current_dir(folder);
+    command
+        .arg(biplane_testkit::peers::source("function-python/render.py"))
+        .args(flags)
+        .current_dir(folder);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     child.stdin.take().ok_or("no pipe")?.write_all(&request.encode_to_vec())?;
     let output = child.wait_with_output()?;

@@ -108,11 +108,7 @@ pub(super) async fn render(
 }
 
 /// Returns the layout that the definition (XRD) specifies. Without one, it is that of the release.
-pub fn layout(
-    gvk: &Gvk,
-    definition: Option<&Object>,
-    release: Release,
-) -> Result<Layout, String> {
+pub fn layout(gvk: &Gvk, definition: Option<&Object>, release: Release) -> Result<Layout, String> {
     const V1: &str = "apiextensions.crossplane.io/v1";
     const V2: &str = "apiextensions.crossplane.io/v2";
     let Some(definition) = definition else {

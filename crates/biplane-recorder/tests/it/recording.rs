@@ -362,12 +362,14 @@ async fn a_recorder_to_be_killed() {
 
 /// Sends until the recorder is gone, and returns what was acknowledged.
 async fn send_until_it_dies(
-    folder: &Path,
+    (mut inspector, mut changes): (
+        PipelineInspectorServiceClient<Channel>,
+        ChangeLogServiceClient<Channel>,
+    ),
     sender: usize,
     round: u64,
     acknowledged: &AtomicU64,
 ) -> BTreeSet<String> {
-    let (mut inspector, mut changes) = clients(folder).await;
     let mut stored = BTreeSet::new();
     for number in 0.. {
         let name = format!("{round}-{sender}-{number}");
@@ -438,10 +440,19 @@ async fn a_recorder_that_is_killed_loses_nothing_that_it_acknowledged() {
             );
         }
         let count = Arc::new(AtomicU64::new(0));
-        let senders: Vec<_> = (0..4)
-            .map(|sender| {
-                let (path, count) = (folder.path().to_owned(), Arc::clone(&count));
-                tokio::spawn(async move { send_until_it_dies(&path, sender, round, &count).await })
+        let mut connected = Vec::new();
+        for _ in 0..4 {
+            // Before it is killed, or there would be nothing to connect to.
+            connected.push(clients(folder.path()).await);
+        }
+        let senders: Vec<_> = connected
+            .into_iter()
+            .enumerate()
+            .map(|(sender, clients)| {
+                let count = Arc::clone(&count);
+                tokio::spawn(
+                    async move { send_until_it_dies(clients, sender, round, &count).await },
+                )
             })
             .collect();
         // Some moment while all of them send: a number of answers that differs from round to round.

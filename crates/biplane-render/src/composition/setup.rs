@@ -53,8 +53,9 @@ impl CompositionRender {
         let cluster = Arc::new(cluster);
         let attempted = Subject::Composite.attempted();
         let release = self.manner(&inputs.composition).release;
-        layout(&inputs.composite.gvk(), inputs.definition.as_ref(), release)
-            .map_err(|error| anyhow!("{attempted}: cannot select composite resource schema: {error}"))?;
+        layout(&inputs.composite.gvk(), inputs.definition.as_ref(), release).map_err(|error| {
+            anyhow!("{attempted}: cannot select composite resource schema: {error}")
+        })?;
 
         let helper = inputs.context.as_ref().filter(|_| matches!(self.engine, Engine::BuiltIn));
         let helper = helper.map(|helper| Arc::new(helper.afresh()));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::builds::{cache, lock, source};
+use biplane_testkit::peers::{cache, lock, source};
 
 /// Builds one of the programs. The first build takes minutes, so cargo's output is shown.
 pub(super) fn program(name: &str) -> PathBuf {
