@@ -25,6 +25,7 @@ pub mod plane;
 pub mod probes;
 pub mod queue;
 pub mod registry;
+mod scraped;
 pub mod seen;
 #[cfg(feature = "kubernetes")]
 pub mod start;

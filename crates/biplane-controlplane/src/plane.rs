@@ -15,9 +15,10 @@ use crate::controller::{Controller, Watch};
 use crate::definitions;
 use crate::dispatcher::{Dispatcher, Limit, Stability};
 use crate::functions::{self, Functions, Housekeeping, LoadError};
-use crate::metrics::{self, PlaneMetrics};
+use crate::metrics::PlaneMetrics;
 use crate::queue::Key;
 use crate::registry::{Registry, StartError};
+use crate::scraped;
 use crate::seen::Noting;
 use crate::timeline::{JumpingClock, Timeline};
 
@@ -113,7 +114,7 @@ impl ControlPlane {
         let registry = Registry::new(Arc::clone(&cluster), metrics, timeline.clone())
             .sync_every(options.sync_interval);
         let quiet = Arc::new(Quiet::new(cluster, options.skipping));
-        metrics::on_scrape(&options.metrics, registry.downgrade(), &quiet);
+        scraped::add(&options.metrics, registry.downgrade(), &quiet);
         let noting: Arc<dyn Cluster> = Arc::new(Noting::new(quiet.clone()));
         let requirements = Arc::new(ClusterRequirements(Arc::clone(&noting)));
         let mut always = vec![schemas(&quiet)];

@@ -83,8 +83,11 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// A list of objects, as Go decodes it: null has no items, and items may be null.
-pub(crate) fn objects(value: Value) -> Result<Option<Vec<Option<Map<String, Value>>>>, String> {
+/// A list of objects, as Go decodes it: items may be null.
+type Objects = Vec<Option<Map<String, Value>>>;
+
+/// A list of objects, as Go decodes it: null has no items.
+pub(crate) fn objects(value: Value) -> Result<Option<Objects>, String> {
     const ITEM: &str = "map[string]interface {}";
     let items = match value {
         Value::Null => return Ok(None),

@@ -46,6 +46,7 @@ fn refuse(field: &str, shown: &str, detail: &str) -> Checked {
 /// Adds where an error is.
 pub trait Within {
     /// Prefixes the field of the error with the path of its parent.
+    #[must_use]
     fn within(self, parent: impl FnOnce() -> String) -> Self;
 }
 

@@ -49,6 +49,7 @@ struct Node {
 
 /// A rule as the schema has it.
 #[derive(Debug)]
+#[allow(clippy::struct_field_names)] // the names of the schema
 struct Rule {
     rule: String,
     message: String,
@@ -116,7 +117,7 @@ impl Rules {
             return None;
         }
         let shape = Shape::read(schema, true);
-        let root = Node::read(schema, &shape, true)?;
+        let root = Node::read(schema, &shape)?;
         Some(Self { shape, root })
     }
 
@@ -158,12 +159,12 @@ fn has_rules(schema: &Value) -> bool {
 
 impl Node {
     /// The rules of a schema for data of the given shape.
-    fn read(schema: &Value, shape: &Shape, root: bool) -> Option<Self> {
+    fn read(schema: &Value, shape: &Shape) -> Option<Self> {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let rules: Vec<Rule> = rules.into_iter().flatten().map(Rule::read).collect();
         let inner = |name: &str, shape: Option<&Shape>| {
             let inner = schema.get(name).filter(|inner| inner.is_object())?;
-            Self::read(inner, shape?, false).map(Box::new)
+            Self::read(inner, shape?).map(Box::new)
         };
         let items = inner("items", shape.items.as_deref());
         let additional = inner("additionalProperties", shape.additional.as_deref());
@@ -175,13 +176,13 @@ impl Node {
                 continue;
             };
             let visible = crate::cel::shape::escape(name).is_none() || has_type(shape);
-            if visible && let Some(node) = Self::read(property, shape, false) {
+            if visible && let Some(node) = Self::read(property, shape) {
                 properties.insert(name.clone(), node);
             }
         }
         let all_of = schema.get("allOf").and_then(Value::as_array);
         let all_of: Vec<Self> =
-            all_of.into_iter().flatten().filter_map(|part| Self::read(part, shape, root)).collect();
+            all_of.into_iter().flatten().filter_map(|part| Self::read(part, shape)).collect();
         let node = Self { rules, compiled: OnceLock::new(), items, additional, properties, all_of };
         let empty = node.rules.is_empty()
             && node.items.is_none()
@@ -254,11 +255,16 @@ fn has_type(shape: &Shape) -> bool {
     }
 }
 
+/// The value that was here, if it is known which one that was. There may have been none.
+type Known<'a> = Option<Before<'a>>;
+
+/// The value that was here. There may have been none.
+type Before<'a> = Option<&'a Value>;
+
 /// What was here before, to leave out errors of what did not change.
 #[derive(Clone, Copy)]
 struct Ratchet<'a> {
-    /// The value that was here, if it is known which one that was. There may have been none.
-    current: Option<Option<&'a Value>>,
+    current: Known<'a>,
     /// Whether the nearest part around this one whose old value is known did not change.
     parent: bool,
 }
@@ -272,7 +278,7 @@ impl<'a> Ratchet<'a> {
     }
 
     /// The same for a part of the value, of which the old value is given if it is known.
-    fn inner(self, value: &Value, part: Option<Option<&'a Value>>) -> Self {
+    fn inner(self, value: &Value, part: Known<'a>) -> Self {
         match self.current {
             Some(_) => Self { current: part, parent: self.unchanged(value) },
             None => self,

@@ -1,5 +1,7 @@
 //! How long it takes to validate 1,000 objects against 200 CRDs, with rules, from the texts on.
 
+#![allow(clippy::format_collect, clippy::format_push_string)] // input, made once
+
 use std::hint::black_box;
 use std::path::Path;
 

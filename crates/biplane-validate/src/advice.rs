@@ -249,6 +249,8 @@ fn unknown_path(schema: &Value, text: &str, path: &[&str], remarks: &mut Vec<Rem
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)] // literals are easier to read
+
     use super::*;
     use serde_json::json;
 

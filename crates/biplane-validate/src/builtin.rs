@@ -150,14 +150,14 @@ fn in_range(int: i64, shape: &str) -> bool {
 /// Checks a value of a type that decodes itself.
 fn reads_itself(name: &str, value: &Value) -> Result<(), String> {
     match (name, value) {
+        ("resource.Quantity", Value::Number(_))
+        | ("intstr.IntOrString", Value::String(_) | Value::Number(_)) => Ok(()),
         ("resource.Quantity", Value::String(text)) => {
             quantity::parse(text.as_bytes()).map(|_| ()).map_err(|error| error.to_string())
         }
-        ("resource.Quantity", Value::Number(_)) => Ok(()),
         ("resource.Quantity", _) => {
             quantity::parse(b"").map(|_| ()).map_err(|error| error.to_string())
         }
-        ("intstr.IntOrString", Value::String(_) | Value::Number(_)) => Ok(()),
         ("intstr.IntOrString", other) => {
             let kind = if other.is_boolean() { "bool" } else { "object" };
             Err(format!("json: cannot unmarshal {kind} into Go value of type int32"))

@@ -214,13 +214,12 @@ fn resolve(image: &str, registry: &mut dyn Registry) -> Result<String> {
     let tags = registry
         .tags(repository)
         .with_context(|| format!("cannot fetch tags for the image {repository}"))?;
-    match versions::newest(&tags, &range) {
-        Some(tag) => Ok(format!("{repository}:{tag}")),
-        None => {
-            let constraint = image.strip_prefix(repository).unwrap_or_default();
-            let constraint = constraint.strip_prefix(':').unwrap_or_default();
-            bail!("cannot find any tag complient with the constraint {constraint}")
-        }
+    if let Some(tag) = versions::newest(&tags, &range) {
+        Ok(format!("{repository}:{tag}"))
+    } else {
+        let constraint = image.strip_prefix(repository).unwrap_or_default();
+        let constraint = constraint.strip_prefix(':').unwrap_or_default();
+        bail!("cannot find any tag complient with the constraint {constraint}")
     }
 }
 
@@ -230,20 +229,19 @@ fn follow(extensions: &mut Extensions, registry: &mut dyn Registry) -> Result<()
         std::mem::take(&mut extensions.configurations).into_iter().collect();
     let mut seen: BTreeSet<String> = waiting.iter().map(|(image, _)| image.clone()).collect();
     while let Some((image, known)) = waiting.pop() {
-        let listed = match known {
-            Some(listed) => listed,
-            None => {
-                let resolved = resolve(&image, registry)?;
-                let contents = registry
-                    .download(&resolved)
-                    .with_context(|| format!("cannot download package {resolved}"))?;
-                extensions.images.insert(image);
-                let mut meta = Vec::new();
-                sources::parse(Path::new(FILE), contents.meta.into_bytes(), "file", &mut meta)?;
-                match meta.first() {
-                    Some(resource) => dependencies(&resource.object)?,
-                    None => Vec::new(),
-                }
+        let listed = if let Some(listed) = known {
+            listed
+        } else {
+            let resolved = resolve(&image, registry)?;
+            let contents = registry
+                .download(&resolved)
+                .with_context(|| format!("cannot download package {resolved}"))?;
+            extensions.images.insert(image);
+            let mut meta = Vec::new();
+            sources::parse(Path::new(FILE), contents.meta.into_bytes(), "file", &mut meta)?;
+            match meta.first() {
+                Some(resource) => dependencies(&resource.object)?,
+                None => Vec::new(),
             }
         };
         for Dependency { image, followed } in listed {

@@ -41,6 +41,8 @@ pub fn on_update(definition: &Object, old: &Object) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::needless_pass_by_value)] // literals are easier to read
+
     use super::*;
     use serde_json::json;
 

@@ -130,9 +130,10 @@ pub fn nearest(schema: &Value, path: &str) -> Option<String> {
     for (place, segment) in parsed.segments().iter().enumerate() {
         current = match segment {
             Segment::Index(index) => item(current, *index).ok()??,
-            Segment::Field(name) => match field(current, name) {
-                Ok(inner) => inner?,
-                Err(_) => {
+            Segment::Field(name) => {
+                if let Ok(inner) = field(current, name) {
+                    inner?
+                } else {
                     let known = current.get("properties")?.as_object()?.keys();
                     let near = known
                         .map(|known| (distance(name, known), known))
@@ -143,7 +144,7 @@ pub fn nearest(schema: &Value, path: &str) -> Option<String> {
                     *segments.get_mut(place)? = Segment::Field(near.clone());
                     return Some(biplane_model::fieldpath::print(&segments));
                 }
-            },
+            }
         };
     }
     None

@@ -148,7 +148,7 @@ impl<'a> Kinds<'a> {
         match self.versions.get(gvk).filter(|version| std::ptr::eq(version.schema, schema)) {
             Some(version) => version.compiled().map_err(str::to_owned)?.schema.default(draft),
             None => {
-                Schema::parse_leniently(schema).map_err(|error| error.to_string())?.default(draft)
+                Schema::parse_leniently(schema).map_err(|error| error.to_string())?.default(draft);
             }
         }
         Ok(())

@@ -34,7 +34,9 @@ fn text_of(out: &mut String, resource: &Outcome, skip_success: bool) {
             let _ = writeln!(out, "[✓] {subject} validated successfully");
         }
         Status::MissingSchema => {
-            let _ = writeln!(out, "[!] could not find CRD/XRD for: {api_version}, Kind={kind}");
+            // An empty group is not shown.
+            let shown = api_version.strip_prefix('/').unwrap_or(api_version);
+            let _ = writeln!(out, "[!] could not find CRD/XRD for: {shown}, Kind={kind}");
         }
         Status::Invalid | Status::DefaultingFailed => {}
     }

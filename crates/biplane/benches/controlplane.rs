@@ -116,7 +116,7 @@ fn memory_of(process: u32, line: &str) -> f64 {
 }
 
 fn soon() -> tokio::time::Instant {
-    tokio::time::Instant::now() + Duration::from_secs(60)
+    tokio::time::Instant::now() + Duration::from_mins(1)
 }
 
 fn object(value: Value) -> Object {
@@ -128,7 +128,7 @@ fn is_ready(xr: &Object) -> bool {
 }
 
 impl World {
-    async fn start() -> Self {
+    fn start() -> Self {
         let server = ApiServer::options()
             .controllers()
             .audit_log()
@@ -331,7 +331,7 @@ fn composed() -> Query {
 }
 
 async fn measure(xrs: usize, rest: Duration) {
-    let world = World::start().await;
+    let world = World::start();
     world.define().await;
     world.settle().await;
     println!("{xrs} composite resources of {RESOURCES} ConfigMaps, functions in process");

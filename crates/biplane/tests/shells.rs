@@ -72,7 +72,7 @@ fn completions(words: &[&str]) -> String {
 const LINES: &[(&str, &[&str])] = &[
     ("comp", &["completions", "composition"]),
     ("ren", &["render"]),
-    ("composition ", &["render"]),
+    ("composition ", &["convert", "render"]),
     ("operation r", &["render"]),
     ("config ", &["set", "view"]),
     ("completions ", &["bash", "fish", "zsh"]),

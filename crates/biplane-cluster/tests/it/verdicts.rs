@@ -116,8 +116,8 @@ fn a_real_server_still_decides_as_recorded() {
                 .collect();
             let mut recorded: Vec<&Value> =
                 case["causes"].as_array().into_iter().flatten().map(|cause| &cause[1]).collect();
-            fields.sort_by_key(|field| field.to_string());
-            recorded.sort_by_key(|field| field.to_string());
+            fields.sort_by_key(std::string::ToString::to_string);
+            recorded.sort_by_key(std::string::ToString::to_string);
             if case["code"] != status || fields != recorded {
                 differ.push(format!("{}: {case}\n  now {status} {answer}", recording.name));
             }

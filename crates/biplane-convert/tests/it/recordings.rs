@@ -44,7 +44,7 @@ fn case(recording: &Recording, description: &Value) -> Option<Case> {
             "--function-patch-and-transform-ref" => case.patch_and_transform = value(),
             "--function-environment-configs-ref" => case.environment_configs = value(),
             "-o" | "--output-file" => case.output = Some(value()),
-            _ => file = word.to_owned(),
+            _ => word.clone_into(&mut file),
         }
     }
     let file = if file == "-" { description["stdin"].as_str()? } else { &file };

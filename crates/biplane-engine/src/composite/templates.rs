@@ -260,7 +260,7 @@ impl Written {
         for path in &self.0 {
             let fields = path.segments().iter().take_while(|segment| match segment {
                 Segment::Field(name) => name != "*",
-                _ => false,
+                Segment::Index(_) => false,
             });
             let fields: Vec<_> = fields.cloned().collect();
             let Ok(path) = FieldPath::parse(&fieldpath::print(&fields)) else { continue };

@@ -191,11 +191,8 @@ fn refer_to(layout: Layout, xr: &mut Object, observed: &[Object]) {
 
 /// Adds EnvironmentConfigs in the versions that they were not given in, as a server would serve them.
 fn add_versions(objects: &mut Vec<Struct>) {
-    let given: Vec<Object> = objects
-        .iter()
-        .map(|object| object.object().clone())
-        .filter(|object| is_config(object))
-        .collect();
+    let given: Vec<Object> =
+        objects.iter().map(|object| object.object().clone()).filter(is_config).collect();
     for config in &given {
         for version in VERSIONS {
             let mut other = config.clone();

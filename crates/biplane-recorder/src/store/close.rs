@@ -18,6 +18,11 @@ pub(super) const BUCKET: i64 = 300_000_000;
 /// More owners than this are not kept in memory.
 const MOST_OWNERS: usize = 16 * 1024;
 
+/// How many steps there are up to one. Indexes come from outside and may be anything.
+fn steps_up_to(index: i64) -> usize {
+    usize::try_from(index.saturating_add(1)).unwrap_or_default()
+}
+
 /// The worst of what the steps say.
 fn outcome(run: &OpenRun) -> Outcome {
     let steps = || run.steps.values();
@@ -91,7 +96,7 @@ impl Ledger {
         for row in self.store.db.query(sql, &[run.into()])? {
             exchanges.push((row.int(0)?, row.int(1)?, row.int_or(2)?));
         }
-        let seen = exchanges.iter().map(|(index, _, _)| *index as usize + 1).max();
+        let seen = exchanges.iter().map(|(index, _, _)| steps_up_to(*index)).max();
         let last = LastRun {
             run,
             pipeline: row.int(1)?,
@@ -105,7 +110,7 @@ impl Ledger {
     /// Ends a run. If something comes late, it is opened and closed again.
     pub(super) fn close(&mut self, mut run: OpenRun) -> Result<(), Error> {
         let last = self.last_of(run.owner, run.id)?;
-        let seen = run.steps.keys().map(|(index, _)| *index as usize + 1).max().unwrap_or_default();
+        let seen = run.steps.keys().map(|(index, _)| steps_up_to(*index)).max().unwrap_or_default();
         let has = |flag: i64| run.steps.values().any(|step| step.flags.has(flag));
         let missing = (0..seen).any(|index| {
             let index = int(index);
@@ -400,5 +405,16 @@ impl Ledger {
             self.store.db.execute(sql, &params)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::steps_up_to;
+
+    #[test]
+    fn odd_indexes_are_no_trouble() {
+        let counts = [-1, i64::MIN, 0, 4, i64::MAX].map(steps_up_to);
+        assert_eq!(counts, [0, 0, 1, 5, usize::try_from(i64::MAX).unwrap()]);
     }
 }

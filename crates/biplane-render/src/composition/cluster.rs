@@ -180,9 +180,10 @@ impl RenderCluster {
     pub(super) fn shown(&self, object: Object) -> Object {
         let (id, gvk) = (object.id(), object.gvk());
         let is_composite = self.nested.compositions.iter().any(|c| composes(c, &object));
-        let layout = match self.nested.is_claim(&object) {
-            true => Some(Layout::Legacy),
-            false => is_composite.then(|| self.layout(&gvk)),
+        let layout = if self.nested.is_claim(&object) {
+            Some(Layout::Legacy)
+        } else {
+            is_composite.then(|| self.layout(&gvk))
         };
         let machinery = layout.map(Layout::machinery);
         shown::shown(object, self.given.get(&id), machinery)

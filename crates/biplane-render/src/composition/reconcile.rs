@@ -56,7 +56,9 @@ impl CompositionRender {
         let (composite, observed) = (inputs.composite.clone(), inputs.observed.clone());
         let (timing, answer) = self.reconcile(inputs, runners, deadline).await;
         if answer.is_err() {
-            timing.iter().for_each(|line| say(line));
+            for line in &timing {
+                say(line);
+            }
         }
         let answer = answer?;
         let mut lines = timing;

@@ -64,7 +64,9 @@ impl CompositionRender {
         if let Some(helper) = &helper {
             let function = biplane_runner::context::FUNCTION.to_owned();
             runners.insert(function, Running::in_process(helper.clone()));
-            compositions.iter_mut().for_each(|one| helper.wrap(one, self.output.context));
+            for one in &mut compositions {
+                helper.wrap(one, self.output.context);
+            }
         }
         let definitions = defined(inputs);
         cluster.server.seed(compositions);

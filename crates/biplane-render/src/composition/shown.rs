@@ -63,7 +63,7 @@ pub(super) fn shown(
 
 /// Whether somebody else than the control plane has set a field.
 fn is_of_others(object: &Object, path: &[&str]) -> bool {
-    let pointer: String = path.iter().map(|field| format!("/f:{field}")).collect();
+    let pointer: String = path.iter().flat_map(|field| ["/f:", field]).collect();
     let managers = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);
     managers.into_iter().flatten().any(|entry| {
         let manager = entry.get("manager").and_then(Value::as_str).unwrap_or_default();

@@ -61,7 +61,8 @@ pub(super) fn of_call(function: &str, args: &[Value<'_>], result: Option<&Value<
             args.first().map_or(0, traversal)
         }
         "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
-        | "quantity" | "isQuantity" | "semver" | "isSemver" => tenth(arg(0)),
+        | "quantity" | "isQuantity" | "semver" | "isSemver" | "startsWith" | "endsWith"
+        | "strings.quote" | "format" => tenth(arg(0)),
         "ip" if is_text(0) => tenth(arg(0)),
         "replace" | "split" | "ip.isCanonical" => share(arg(0), 0.2),
         "join" => share(size(result), 0.2),
@@ -90,7 +91,6 @@ pub(super) fn of_call(function: &str, args: &[Value<'_>], result: Option<&Value<
         "lists.@sortByAssociatedKeys" => self_compared(args.get(1)),
         "sets.contains" | "sets.intersects" => 1 + arg(0) * arg(1),
         "sets.equivalent" => 1 + arg(0) * arg(1) * 2,
-        "startsWith" | "endsWith" | "strings.quote" | "format" => tenth(arg(0)),
         "bytes" | "string" if is_text(0) && !same_type(function, args) => tenth(arg(0)),
         "@in" if args.get(1).is_some_and(Value::is_list) => arg(1),
         "_==_" | "_!=_" if matches!(args.first(), Some(Value::Opaque(_))) && function == "_==_" => {

@@ -165,7 +165,7 @@ impl Checker<'_> {
             }
             Kind::Field { operand, field, test } => {
                 let (test, field) = (*test, field.clone());
-                let kind = self.field(at, operand, &field, false);
+                let kind = self.field(at, operand, &field);
                 if test { Type::Bool } else { self.close(&kind, false) }
             }
             Kind::Call { function, target, args } => {
@@ -182,7 +182,7 @@ impl Checker<'_> {
                     (function.as_str(), args.as_mut_slice())
                 {
                     let field = field.clone();
-                    let kind = self.field(at, operand, &field, true);
+                    let kind = self.field(at, operand, &field);
                     let kind = self.close(&kind, false);
                     return match kind {
                         Type::Optional(_) => kind,
@@ -247,18 +247,18 @@ impl Checker<'_> {
         self.close(&held, false)
     }
 
-    fn field(&mut self, at: usize, operand: &mut Expr, field: &str, optional: bool) -> Type {
+    fn field(&mut self, at: usize, operand: &mut Expr, field: &str) -> Type {
         let operand = self.check(operand);
         let operand = self.close(&operand, false);
-        self.field_of(at, operand, field, optional)
+        self.field_of(at, operand, field)
     }
 
-    fn field_of(&mut self, at: usize, operand: Type, field: &str, optional: bool) -> Type {
+    fn field_of(&mut self, at: usize, operand: Type, field: &str) -> Type {
         match operand {
             Type::Map(_, value) => *value,
             Type::Optional(inner) if self.kubernetes => {
                 let inner = self.close(&inner, false);
-                match self.field_of(at, inner, field, optional) {
+                match self.field_of(at, inner, field) {
                     kind @ Type::Optional(_) => kind,
                     kind => Type::Optional(Box::new(kind)),
                 }

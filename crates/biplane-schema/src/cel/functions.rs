@@ -3,6 +3,7 @@
 pub(super) mod library;
 mod list;
 mod printing;
+mod results;
 mod text;
 mod time;
 

@@ -96,12 +96,11 @@ impl Shape {
                 let item = self.items.as_ref()?.declared(&format!("{name}.@idx"))?;
                 Type::List(Box::new(item))
             }
-            ("object", _) => match &self.additional {
-                Some(inner) => {
+            ("object", _) => {
+                if let Some(inner) = &self.additional {
                     let value = inner.declared(&format!("{name}.@elem"))?;
                     Type::Map(Box::new(Type::Text), Box::new(value))
-                }
-                None => {
+                } else {
                     let declare = |(field, inner): (&String, &Self)| {
                         let field = escape(field)?;
                         let kind = inner.declared(&format!("{name}.{field}"))?;
@@ -110,7 +109,7 @@ impl Shape {
                     let fields = self.properties.iter().flatten().filter_map(declare).collect();
                     Type::Object(Arc::new(ObjectType { name: name.to_owned(), fields }))
                 }
-            },
+            }
             ("string", "byte") => Type::Bytes,
             ("string", "duration") => Type::Duration,
             ("string", "date" | "date-time") => Type::Timestamp,

@@ -241,9 +241,10 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         let mut value = None;
         let (kind, error) = match &checked {
             Err(error) => (String::new(), format!("compile: {error}")),
-            Ok(program) => match program.literal_fault() {
-                Some(fault) => (program.result().to_string(), format!("program: {fault}")),
-                None => {
+            Ok(program) => {
+                if let Some(fault) = program.literal_fault() {
+                    (program.result().to_string(), format!("program: {fault}"))
+                } else {
                     let variables = [("self", shape.value(&first["object"]))];
                     let outcome = program.evaluate_within(&variables, &mut cost);
                     if let Ok(Value::Bool(bool)) = &outcome {
@@ -252,7 +253,7 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
                     let error = outcome.err().map(|error| format!("eval: {error}"));
                     (program.result().to_string(), error.unwrap_or_default())
                 }
-            },
+            }
         };
         let real = |name: &str| line[name].as_str().unwrap_or_default();
         let compile = |text: &str| text.starts_with("compile: ");

@@ -201,13 +201,12 @@ impl<'a> Value<'a> {
     /// An item of a list.
     pub(super) fn item(&self, place: usize) -> Option<Value<'a>> {
         match self {
-            Self::List(items) => items.get(place).cloned(),
+            Self::List(items) | Self::Merged(items, _) => items.get(place).cloned(),
             Self::JsonList(items) => items.get(place).map(Value::from),
             Self::TypedList(items, shape) => {
                 let inner = shape.items.as_deref()?;
                 items.get(place).map(|item| inner.value(item))
             }
-            Self::Merged(items, _) => items.get(place).cloned(),
             _ => None,
         }
     }
@@ -242,12 +241,10 @@ impl<'a> Value<'a> {
         Some(match self {
             Self::Text(text) => text.chars().count(),
             Self::Bytes(bytes) => bytes.len(),
-            Self::List(items) => items.len(),
-            Self::JsonList(items) => items.len(),
+            Self::List(items) | Self::Merged(items, _) => items.len(),
+            Self::JsonList(items) | Self::TypedList(items, _) => items.len(),
             Self::Map(map) => map.list.len(),
             Self::JsonMap(map) | Self::TypedMap(map, _) => map.len(),
-            Self::TypedList(items, _) => items.len(),
-            Self::Merged(items, _) => items.len(),
             Self::Opaque(opaque) => return opaque.size(),
             _ => return None,
         })

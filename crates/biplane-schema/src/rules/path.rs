@@ -29,7 +29,7 @@ pub(super) fn normalized(path: &str, shape: &Shape) -> Option<String> {
             out.push_str(&name);
         } else {
             shape = Some(current.additional.as_deref()?);
-            out.push_str(&format!("[{name}]"));
+            out.extend(["[", &name, "]"]);
         }
         rest = after;
     }

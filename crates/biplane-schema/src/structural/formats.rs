@@ -155,7 +155,7 @@ fn is_credit_card(text: &str) -> bool {
             (twice, true) => twice,
         })
         .sum();
-    CARD.is_match(&digits) && sum % 10 == 0
+    CARD.is_match(&digits) && sum.is_multiple_of(10)
 }
 
 fn is_hostname(text: &str) -> bool {

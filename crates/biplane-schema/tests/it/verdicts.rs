@@ -1,6 +1,8 @@
 //! Compares what we decide about objects with what a real API server decided: the same verdict, and
 //! the same fields named. `biplane-cluster` asks a real server again.
 
+#![allow(clippy::unwrap_used)] // what is recorded is there
+
 use biplane_model::Object;
 use biplane_schema::custom_resource::CustomResource;
 use biplane_schema::structural::FieldError;

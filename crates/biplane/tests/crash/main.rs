@@ -277,6 +277,7 @@ fn first_of(client: &Client) -> BTreeMap<String, String> {
 
 #[test]
 fn apiserver_killed_at_random() {
+    #[allow(clippy::disallowed_methods)] // a seed, which is printed
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let seed = number("BIPLANE_SEED").unwrap_or(now.as_nanos() as u64);
     let count = number("BIPLANE_CRASH_XRS").unwrap_or(40) as usize;

@@ -224,14 +224,11 @@ fn a_converted_composition_composes_what_the_original_did() {
                 }
             }
             let name = &case.name;
-            match DIFFERENT.iter().find(|(case, _)| case == name) {
-                Some((_, reason)) => {
-                    assert_ne!(ours.as_ref(), Ok(&wanted), "{name} is the same: {reason}");
-                }
-                None => {
-                    assert_eq!(ours, Ok(wanted), "{area}/{name}");
-                    same += 1;
-                }
+            if let Some((_, reason)) = DIFFERENT.iter().find(|(case, _)| case == name) {
+                assert_ne!(ours.as_ref(), Ok(&wanted), "{name} is the same: {reason}");
+            } else {
+                assert_eq!(ours, Ok(wanted), "{area}/{name}");
+                same += 1;
             }
         }
     }

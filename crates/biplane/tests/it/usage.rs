@@ -42,7 +42,7 @@ fn mistakes_are_told_with_the_usage_of_their_command() {
         ),
         (
             &[],
-            "expected one of \"changelogs\", \"completions\", \"composition\", \"config\", \"convert\", \"core\", \"dev\", \"function\", \"inspector\", \"man\", \"recorder\", \"render\", \"version\"",
+            "expected one of \"changelogs\", \"completions\", \"composition\", \"config\", \"convert\", \"core\", \"dev\", \"function\", \"inspector\", \"man\", \"recorder\", \"render\", \"resource\", \"validate\", \"version\"",
             "biplane [OPTIONS] <COMMAND>",
         ),
         (&["composition"], "expected \"render\"", "biplane composition [OPTIONS] <COMMAND>"),
@@ -239,8 +239,6 @@ fn commands_of_upstream_that_are_not_there_are_known() {
     let absent = [
         ("beta top", moved("cluster top", "beta top")),
         ("beta trace", moved("resource trace", "beta trace")),
-        ("beta validate", moved("resource validate", "beta validate")),
-        ("validate", moved("resource validate", "beta validate")),
         ("beta upgrade check", "`crossplane beta upgrade check` of v1.20".to_owned()),
         (
             "xpkg login",
@@ -255,7 +253,7 @@ fn commands_of_upstream_that_are_not_there_are_known() {
     ];
     let alike = "cluster top|composition generate|dependency add|dependency clean-cache|\
         dependency update-cache|function generate|project build|project init|project push|project run|\
-        project stop|resource trace|resource validate|xpkg batch|xpkg build|xpkg extract|xpkg get-crds|\
+        project stop|resource trace|xpkg batch|xpkg build|xpkg extract|xpkg get-crds|\
         xpkg init|xpkg install|xpkg push|xpkg update|xr generate|xr patch|xrd convert|xrd generate";
     let alike = alike.split('|').map(|path| (path, same(path)));
     for (path, instead) in absent.into_iter().chain(alike) {
@@ -266,8 +264,8 @@ fn commands_of_upstream_that_are_not_there_are_known() {
             assert_eq!((ran.exit, ran.stdout.as_str(), &ran.stderr), (80, "", &want), "{words:?}");
         }
     }
-    let ran = run(&["--verbose", "beta", "--config=/nowhere", "validate"]);
-    assert!(ran.stderr.starts_with("biplane: error: biplane has no `beta validate` yet: "));
+    let ran = run(&["--verbose", "beta", "--config=/nowhere", "trace"]);
+    assert!(ran.stderr.starts_with("biplane: error: biplane has no `beta trace` yet: "));
     // A command that upstream does not have either is an ordinary error.
     let ran = run(&["xrds"]);
     assert!(ran.stderr.starts_with("biplane: error: unexpected argument xrds"), "{}", ran.stderr);

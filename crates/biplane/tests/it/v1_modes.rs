@@ -47,7 +47,7 @@ fn documents(text: &str) -> Vec<Value> {
 fn mask(value: &mut Value, generated: &[(String, String)]) {
     match value {
         Value::String(text) if generated.iter().any(|(_, name)| name == text) => {
-            *text = "GENERATED_NAME".to_owned();
+            "GENERATED_NAME".clone_into(text);
         }
         Value::Array(items) => items.iter_mut().for_each(|item| mask(item, generated)),
         Value::Object(map) => map.values_mut().for_each(|item| mask(item, generated)),
@@ -81,7 +81,9 @@ fn complaint(area: &str, case: &Recording) -> Option<String> {
     {
         return Some(format!("{name} does not start with {prefix}"));
     }
-    objects.iter_mut().for_each(|object| mask(object, &generated));
+    for object in &mut objects {
+        mask(object, &generated);
+    }
     let mut all = vec![expected["composite"].clone()];
     all.extend(wanted);
     // What is not decided stays as it is, whether it is shown or not.

@@ -48,7 +48,13 @@ fn prepare(recording: &Recording, case: &Value, folder: &Folder) {
         // The recordings used Crossplane's own CRDs. Ours are the same contract.
         let target = shared.split_once(':').unwrap().1;
         let crds = biplane_schema::own_kinds::definitions();
-        let values: Vec<Value> = crds.iter().map(biplane_model::Object::to_value).collect();
+        let mut values: Vec<Value> = crds.iter().map(biplane_model::Object::to_value).collect();
+        // But for one that Crossplane does not serve any more.
+        let configs =
+            values.iter_mut().filter(|v| v["spec"]["names"]["kind"] == "EnvironmentConfig");
+        for versions in configs.filter_map(|crd| crd["spec"]["versions"].as_array_mut()) {
+            versions.retain(|version| version["name"] != "v1alpha1");
+        }
         folder.write(&format!("{target}/package.yaml"), &yaml::write_documents(&values));
     }
 }

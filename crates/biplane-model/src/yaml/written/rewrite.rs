@@ -321,12 +321,11 @@ impl<'a> Printer<'a> {
                 _ => STEP,
             };
             self.out.push('-');
-            match behind {
-                Some(comment) => self.end_head(Some(&comment)),
-                None => {
-                    self.indent(offset - 1);
-                    self.after_dash = true;
-                }
+            if let Some(comment) = behind {
+                self.end_head(Some(&comment));
+            } else {
+                self.indent(offset - 1);
+                self.after_dash = true;
             }
             return self.collection(below, block, column + offset);
         }
@@ -400,6 +399,7 @@ impl<'a> Printer<'a> {
 }
 
 /// An object or list that is not empty.
+#[derive(Clone, Copy)]
 enum Collection<'a> {
     Map(&'a Map<String, Value>),
     List(&'a [Value]),

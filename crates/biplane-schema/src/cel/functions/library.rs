@@ -6,6 +6,7 @@ use super::super::cost::Cost;
 use super::super::opaque::{Cidr, Ip, NamedFormat, Opaque, Quantity, Semver, Url};
 use super::super::outcome::{Outcome, no_such_overload};
 use super::super::value::{Entries, Value};
+use super::results::{string, strings};
 use super::{Patterns, list, printing, text};
 
 /// Calls a function with evaluated arguments. `None` if the language itself has the function.
@@ -61,14 +62,6 @@ pub(super) fn call<'a>(
                 .or_else(|| list::call(function, args, cost));
         }
     })
-}
-
-pub(super) fn string<'a>(text: impl Into<Rc<str>>) -> Value<'a> {
-    Value::Text(text.into())
-}
-
-pub(super) fn strings<'a>(texts: impl IntoIterator<Item = String>) -> Value<'a> {
-    Value::List(Rc::new(texts.into_iter().map(string).collect()))
 }
 
 fn made<'a>(opaque: Opaque) -> Value<'a> {

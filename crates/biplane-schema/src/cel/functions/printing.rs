@@ -7,7 +7,7 @@ use super::super::cost::Cost;
 use super::super::outcome::Outcome;
 use super::super::value::Value;
 use super::convert;
-use super::library::string;
+use super::results::string;
 
 /// Digits after the point, unless the text says how many.
 const PRECISION: usize = 6;
@@ -153,7 +153,10 @@ fn scientific(double: f64) -> String {
 }
 
 fn hex(value: &Value<'_>) -> Option<String> {
-    let bytes = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half & 15)]);
+    let bytes = |bytes: &[u8]| -> String {
+        bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
+    };
     Some(match value {
         Value::Int(int) if *int < 0 => format!("-{:x}", int.unsigned_abs()),
         Value::Int(int) => format!("{int:x}"),

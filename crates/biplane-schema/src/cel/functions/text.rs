@@ -4,7 +4,7 @@ use super::super::cost::Cost;
 use super::super::outcome::Outcome;
 use super::super::value::Value;
 use super::Patterns;
-use super::library::{string, strings};
+use super::results::{string, strings};
 
 pub(super) fn call<'a>(
     function: &str,

@@ -63,7 +63,7 @@ impl Url {
         let mut escaped = String::new();
         for byte in plain {
             if is_escaped_in_path(byte) {
-                escaped.push_str(&format!("%{byte:02X}"));
+                escaped.extend(['%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
             } else {
                 escaped.push(char::from(byte));
             }
@@ -205,4 +205,7 @@ fn unescape(text: &str, query: bool) -> Result<Vec<u8>, String> {
         at += 1;
     }
     Ok(plain)
+}
+fn hex_digit(half: u8) -> char {
+    char::from(b"0123456789ABCDEF"[usize::from(half & 15)])
 }
