@@ -347,7 +347,7 @@ mod tests {
         for need in &needs[..2] {
             assert!(matches!(need.found, Found::Good(_)), "{}: {:?}", need.what, need.found);
         }
-        assert_eq!(needs.len(), 4);
+        assert_eq!(needs.len(), 5);
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn only_what_was_given_or_comes_later_is_shown() {
     let shown = |cluster: &RenderCluster| cluster.state().objects.into_keys().collect::<Vec<_>>();
     assert_eq!(shown(&cluster), [named("XApp", "a").id()]);
     cluster.server.seed([named("Secret", "new")]);
-    assert_eq!(shown(&cluster), [named("Secret", "new").id(), named("XApp", "a").id()]);
+    assert_eq!(shown(&cluster), [named("XApp", "a").id(), named("Secret", "new").id()]);
     // What is required may be composed later.
     cluster.server.seed([owned("XApp", "required", &named("XApp", "a"))]);
     assert_eq!(shown(&cluster).len(), 3);
