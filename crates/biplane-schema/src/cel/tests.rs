@@ -51,7 +51,6 @@ fn rules_say_what_they_say_in_go() {
         }
     }
     assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));
-    assert_eq!((other_cost, other_answer), (owned(OTHER_COST), owned(OTHER_ANSWER)));
 }
 
 #[test]
@@ -302,4 +301,5 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         }
     }
     assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));
+    assert_eq!((other_cost, other_answer), (owned(OTHER_COST), owned(OTHER_ANSWER)));
 }
