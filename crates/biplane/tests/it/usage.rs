@@ -45,7 +45,11 @@ fn mistakes_are_told_with_the_usage_of_their_command() {
             "expected one of \"changelogs\", \"completions\", \"composition\", \"config\", \"convert\", \"core\", \"dev\", \"function\", \"inspector\", \"man\", \"recorder\", \"render\", \"resource\", \"validate\", \"version\"",
             "biplane [OPTIONS] <COMMAND>",
         ),
-        (&["composition"], "expected \"render\"", "biplane composition [OPTIONS] <COMMAND>"),
+        (
+            &["composition"],
+            "expected one of \"convert\", \"render\"",
+            "biplane composition [OPTIONS] <COMMAND>",
+        ),
         (&["config"], "expected one of \"set\", \"view\"", "biplane config [OPTIONS] <COMMAND>"),
         (
             &["config", "vew"],
