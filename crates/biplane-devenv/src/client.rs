@@ -262,9 +262,15 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            let mut request = [0u8; 1024];
-            let read = stream.read(&mut request).unwrap();
-            assert!(request[..read].starts_with(b"GET /readyz HTTP/1.0\r\n"));
+            let mut request = BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            request.read_line(&mut line).unwrap();
+            assert_eq!(line, "GET /readyz HTTP/1.0\r\n");
+            // The request may arrive in parts.
+            while line != "\r\n" {
+                line.clear();
+                request.read_line(&mut line).unwrap();
+            }
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let said = Client::plain(port).probe("/readyz");
