@@ -21,7 +21,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::kinds::{Kind, Kinds};
-use cache::{Cache, Known};
+use cache::{Cache, Found, Known};
 pub(crate) use watching::{Listed, METADATA_LIST, item, selection};
 
 /// Whether a watch can be used.
@@ -230,23 +230,7 @@ impl Hub {
 
     /// Returns an object if a watch knows it.
     pub(crate) fn get(&self, id: &ObjectId) -> Cached {
-        let key = (id.namespace.clone(), id.name.clone());
-        let mut absent = false;
-        for watch in self.of(&id.gvk) {
-            if watch.kind.gvk != id.gvk || !watch.is_synced() {
-                continue;
-            }
-            let known = watch.cache().get(&key);
-            match known {
-                Known::Text(text) => match parsed(&text) {
-                    Some(object) => return Cached::Object(object),
-                    None => return Cached::Unknown,
-                },
-                Known::Absent => absent = true,
-                Known::Nothing => {}
-            }
-        }
-        if absent { Cached::Absent } else { Cached::Unknown }
+        known(&self.of(&id.gvk), id)
     }
 
     /// Returns the UID and the version of an object, as the watches have them.
@@ -325,6 +309,38 @@ fn remove(watches: &mut Watches, watch: &Arc<Watch>) {
     }
 }
 
+/// What the watches of a kind know about an object, together.
+///
+/// Each hears of a change at its own time. Whoever was told by one of them must not be given an older
+/// state by another one: it would take the change for nothing new, and nobody would tell it again.
+fn known(watches: &[Arc<Watch>], id: &ObjectId) -> Cached {
+    let key = (id.namespace.clone(), id.name.clone());
+    let mut found: Option<Found> = None;
+    let mut absent = false;
+    for watch in watches {
+        if watch.kind.gvk != id.gvk || !watch.is_synced() {
+            continue;
+        }
+        let known = watch.cache().get(&key);
+        match known {
+            Known::Text(text) if found.as_ref().is_none_or(|f| f.version < text.version) => {
+                found = Some(text);
+            }
+            Known::Absent => absent = true,
+            Known::Text(_) | Known::Nothing => {}
+        }
+    }
+    let doubted = match &found {
+        Some(found) => watches.iter().any(|watch| watch.cache().knows_better(&key, found)),
+        None => !absent || watches.iter().any(|watch| watch.cache().has(&key)),
+    };
+    match found {
+        _ if doubted => Cached::Unknown,
+        Some(found) => parsed(&found.text).map_or(Cached::Unknown, Cached::Object),
+        None => Cached::Absent,
+    }
+}
+
 fn parsed(text: &[u8]) -> Option<Object> {
     Object::from_value(serde_json::from_slice(text).ok()?)
 }
@@ -360,3 +376,6 @@ async fn unused(hub: &std::sync::Weak<Hub>, watch: &Arc<Watch>, linger: Duration
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -31,6 +31,7 @@ fn scenarios_without_skipping_end_the_same() {
             "cluster-resource-from-namespaced",
             "credentials",
             "delete-orphan",
+            "drift",
             "environment-config",
             "fatal-later",
             "invalid-composed",

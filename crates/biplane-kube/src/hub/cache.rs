@@ -27,7 +27,7 @@ pub(super) struct Entry {
     uid: Arc<str>,
     /// The resource version.
     pub(super) version: u64,
-    labels: BTreeMap<String, String>,
+    labels: Arc<BTreeMap<String, String>>,
     /// The object in the form of the watch.
     text: Arc<[u8]>,
     /// The whole object at this version, if the watch has metadata only and somebody read it.
@@ -76,12 +76,22 @@ pub(super) struct Cache {
 /// What a cache knows about an object.
 #[derive(Debug, PartialEq)]
 pub(super) enum Known {
-    /// Its text.
-    Text(Arc<[u8]>),
+    /// It exists.
+    Text(Found),
     /// It does not exist.
     Absent,
     /// The server knows.
     Nothing,
+}
+
+/// An object as a cache has it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Found {
+    /// The whole object.
+    pub(super) text: Arc<[u8]>,
+    /// The resource version.
+    pub(super) version: u64,
+    labels: Arc<BTreeMap<String, String>>,
 }
 
 /// Whether an object matches. [`Query::matches`] for objects that are not parsed.
@@ -110,7 +120,7 @@ impl Entry {
         Self {
             uid: object.uid().into(),
             version: object.resource_version().parse().unwrap_or_default(),
-            labels,
+            labels: Arc::new(labels),
             whole: is_whole.then(|| text(object)),
             text: text(&form.of(object.clone())),
         }
@@ -197,6 +207,9 @@ impl Cache {
     pub(super) fn await_version(&mut self, object: &Object) {
         let new = Entry::new(object, Form::Metadata);
         self.incomparable |= new.version == 0;
+        if new.version <= self.told {
+            return;
+        }
         let key = key(object);
         let is_old = match self.entries.get(&key) {
             Some(entry) => entry.version < new.version,
@@ -299,11 +312,31 @@ impl Cache {
             return Known::Nothing;
         }
         match self.entries.get(key) {
-            Some(entry) if self.form == Form::Whole => Known::Text(Arc::clone(&entry.text)),
-            Some(entry) => entry.whole.clone().map_or(Known::Nothing, Known::Text),
+            Some(entry) => {
+                let text =
+                    if self.form == Form::Whole { Some(&entry.text) } else { entry.whole.as_ref() };
+                text.map_or(Known::Nothing, |text| {
+                    let (text, labels) = (Arc::clone(text), Arc::clone(&entry.labels));
+                    Known::Text(Found { text, version: entry.version, labels })
+                })
+            }
             None if labels.is_empty() && labelled.is_empty() => Known::Absent,
             None => Known::Nothing,
         }
+    }
+
+    /// Whether this watch knows that an object is not any more what another watch has found: it has
+    /// a later version, or it has heard more and does not have the object.
+    pub(super) fn knows_better(&self, key: &Key, found: &Found) -> bool {
+        match self.entries.get(key) {
+            Some(entry) => entry.version > found.version,
+            None => self.told >= found.version && matches(&self.query, key, &found.labels),
+        }
+    }
+
+    /// Whether this watch has an object.
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.entries.contains_key(key)
     }
 
     /// The UID and resource version of an object.
@@ -509,6 +542,17 @@ mod tests {
         assert_eq!(cache.get(&key), Known::Nothing);
         cache.put(&object("a", "u", 8, "x"));
         assert!(matches!(cache.get(&key), Known::Text(_)));
+    }
+
+    #[test]
+    fn what_the_watch_has_told_already_is_not_awaited() {
+        let mut cache = cache(Query::default(), Form::Whole);
+        cache.put(&object("a", "u", 5, "x"));
+        cache.gone(&object("a", "u", 6, "x"));
+        cache.set_version("6");
+        cache.await_version(&object("a", "u", 5, "x"));
+        assert_eq!(cache.get(&("ns".into(), "a".into())), Known::Absent);
+        assert!(cache.list(&Query::default()).is_some());
     }
 
     #[test]
