@@ -68,42 +68,38 @@ type Dependents = BTreeSet<Arc<ObjectId>>;
 /// The key and value of a label.
 type Label = (String, String);
 
+/// Where objects are selected by a label: in a namespace, or in all of them if it is empty. Without
+/// a label, all are selected.
+type Selected = (String, Option<Label>);
+
 /// The dependencies in both directions.
 #[derive(Debug, Default)]
 struct Index {
-    tracked: BTreeMap<Arc<ObjectId>, Tracked>,
+    tracked: BTreeMap<Arc<ObjectId>, Listed>,
     /// The composite resources that depend on an object of this kind, namespace and name.
     by_object: BTreeMap<ObjectId, Dependents>,
-    /// The composite resources that select objects of a kind by one label, or by none. A selector
-    /// of several labels is listed under its first.
-    by_label: BTreeMap<Gvk, BTreeMap<Option<Label>, Dependents>>,
+    /// The composite resources that select objects of a kind by a label. A selector of several
+    /// labels is listed under one of them.
+    by_label: BTreeMap<Gvk, BTreeMap<Selected, Dependents>>,
     /// The number of references to each kind.
     kinds: BTreeMap<Gvk, usize>,
 }
 
+/// The dependencies of a composite resource and where they are listed.
+#[derive(Debug)]
+struct Listed {
+    tracked: Tracked,
+    places: Vec<Place>,
+}
+
 /// Where a dependency is listed in the index.
+#[derive(Debug)]
 enum Place {
     Object(ObjectId),
-    Label(Gvk, Option<Label>),
+    Label(Gvk, Selected),
 }
 
 impl Place {
-    fn of(requirement: &Requirement) -> Self {
-        let selector = &requirement.selector;
-        let gvk = Gvk::new(&selector.api_version, &selector.kind);
-        match &selector.r#match {
-            Some(Match::MatchName(name)) => {
-                let namespace = selector.namespace.as_deref().unwrap_or_default();
-                Self::Object(ObjectId::new(gvk, namespace, name))
-            }
-            Some(Match::MatchLabels(labels)) => {
-                let first = labels.labels.iter().next();
-                Self::Label(gvk, first.map(|(key, value)| (key.clone(), value.clone())))
-            }
-            None => Self::Label(gvk, None),
-        }
-    }
-
     fn gvk(&self) -> &Gvk {
         match self {
             Self::Object(id) => &id.gvk,
@@ -112,30 +108,54 @@ impl Place {
     }
 }
 
-fn places(tracked: &Tracked) -> impl Iterator<Item = Place> {
-    let composed = tracked.composed.iter().cloned().map(Place::Object);
-    composed.chain(tracked.requirements.iter().map(Place::of))
-}
-
 impl Index {
+    /// Where a requirement is to be listed.
+    fn place(&self, requirement: &Requirement) -> Place {
+        let selector = &requirement.selector;
+        let gvk = Gvk::new(&selector.api_version, &selector.kind);
+        let namespace = selector.namespace.clone().unwrap_or_default();
+        let labels = match &selector.r#match {
+            Some(Match::MatchName(name)) => {
+                return Place::Object(ObjectId::new(gvk, &namespace, name));
+            }
+            Some(Match::MatchLabels(labels)) => Some(labels),
+            None => None,
+        };
+        let labels = labels.into_iter().flat_map(|labels| &labels.labels);
+        let by_label = self.by_label.get(&gvk);
+        // The label that fewest select by: all have some labels in common, and a change of any
+        // object that has one of those would have to look at all of them.
+        let least = labels
+            .map(|(key, value)| (namespace.clone(), Some((key.clone(), value.clone()))))
+            .min_by_key(|selected| {
+                let dependents = by_label.and_then(|by_label| by_label.get(selected));
+                dependents.map_or(0, BTreeSet::len)
+            });
+        Place::Label(gvk, least.unwrap_or((namespace, None)))
+    }
+
     fn add(&mut self, xr: &ObjectId, tracked: Tracked) {
         let xr = Arc::new(xr.clone());
-        for place in places(&tracked) {
+        let composed = tracked.composed.iter().cloned().map(Place::Object);
+        let required = tracked.requirements.iter().map(|requirement| self.place(requirement));
+        let places: Vec<_> = composed.chain(required).collect();
+        for place in &places {
             *self.kinds.entry(place.gvk().clone()).or_default() += 1;
             let dependents = match place {
-                Place::Object(id) => self.by_object.entry(id).or_default(),
-                Place::Label(gvk, label) => {
-                    self.by_label.entry(gvk).or_default().entry(label).or_default()
+                Place::Object(id) => self.by_object.entry(id.clone()).or_default(),
+                Place::Label(gvk, selected) => {
+                    let by_label = self.by_label.entry(gvk.clone()).or_default();
+                    by_label.entry(selected.clone()).or_default()
                 }
             };
             dependents.insert(Arc::clone(&xr));
         }
-        self.tracked.insert(xr, tracked);
+        self.tracked.insert(xr, Listed { tracked, places });
     }
 
     fn remove(&mut self, xr: &ObjectId) {
-        let Some(tracked) = self.tracked.remove(xr) else { return };
-        for place in places(&tracked) {
+        let Some(Listed { places, .. }) = self.tracked.remove(xr) else { return };
+        for place in places {
             if let Some(count) = self.kinds.get_mut(place.gvk()) {
                 *count -= 1;
                 if *count == 0 {
@@ -151,12 +171,12 @@ impl Index {
                         }
                     }
                 }
-                Place::Label(gvk, label) => {
+                Place::Label(gvk, selected) => {
                     let Some(labels) = self.by_label.get_mut(&gvk) else { continue };
-                    if let Some(dependents) = labels.get_mut(&label) {
+                    if let Some(dependents) = labels.get_mut(&selected) {
                         dependents.remove(xr);
                         if dependents.is_empty() {
-                            labels.remove(&label);
+                            labels.remove(&selected);
                         }
                     }
                     if labels.is_empty() {
@@ -177,10 +197,13 @@ impl Index {
             let labels = labels.into_iter().flatten().map(|(key, value)| {
                 Some((key.clone(), value.as_str().unwrap_or_default().to_owned()))
             });
-            let candidates = labels.chain([None]).filter_map(|label| by_label.get(&label));
+            let selected = labels
+                .chain([None])
+                .flat_map(|label| [(id.namespace.clone(), label.clone()), (String::new(), label)]);
+            let candidates = selected.filter_map(|selected| by_label.get(&selected));
             found.extend(candidates.flatten().filter(|xr| {
-                let tracked = self.tracked.get(*xr);
-                let requirements = tracked.into_iter().flat_map(|t| &t.requirements);
+                let listed = self.tracked.get(*xr);
+                let requirements = listed.into_iter().flat_map(|l| &l.tracked.requirements);
                 requirements.into_iter().any(|r| selects(&r.selector, &id, object))
             }));
         }
@@ -228,7 +251,7 @@ fn selects(selector: &ResourceSelector, id: &ObjectId, object: &Object) -> bool 
 impl Dependencies for DependencyIndex {
     async fn track(&self, xr: &ObjectId, dependencies: Tracked) -> Result<(), Failure> {
         let mut index = self.index();
-        if index.tracked.get(xr) != Some(&dependencies) {
+        if index.tracked.get(xr).map(|listed| &listed.tracked) != Some(&dependencies) {
             index.remove(xr);
             index.add(xr, dependencies);
         }
@@ -241,8 +264,12 @@ impl Dependencies for DependencyIndex {
 
     fn requirements(&self, xr: &ObjectId, step: &str) -> Vec<(String, ResourceSelector)> {
         let index = self.index();
-        let tracked = index.tracked.get(xr).into_iter().flat_map(|tracked| &tracked.requirements);
-        tracked.filter(|r| r.step == step).map(|r| (r.name.clone(), r.selector.clone())).collect()
+        let listed = index.tracked.get(xr).into_iter();
+        let requirements = listed.flat_map(|listed| &listed.tracked.requirements);
+        requirements
+            .filter(|r| r.step == step)
+            .map(|r| (r.name.clone(), r.selector.clone()))
+            .collect()
     }
 }
 
@@ -296,6 +323,41 @@ mod tests {
         assert!(!matches(labels("k"), Some("other"), &mk_object("ns")).await);
         assert!(!matches(labels("z"), None, &mk_object("ns")).await);
         assert!(matches(None, None, &mk_object("ns")).await);
+    }
+
+    #[tokio::test]
+    async fn a_change_looks_at_those_that_may_select_the_object() {
+        let index = DependencyIndex::default();
+        let labels = |own: &str| {
+            let labels = [("all", "same"), ("own", own)].map(|(k, v)| (k.to_owned(), v.to_owned()));
+            Some(Match::MatchLabels(MatchLabels { labels: labels.into() }))
+        };
+        for number in 0..100 {
+            let text = number.to_string();
+            // Half select by a label of their own, half in a namespace of their own.
+            let (own, namespace) =
+                if number < 50 { (text.as_str(), None) } else { ("shared", Some(text.as_str())) };
+            let xr = ObjectId::new(Gvk::new("example.org/v1", "XR"), "", &text);
+            let selector = mk_selector(labels(own), namespace);
+            let requirements = vec![Requirement { step: "s".into(), name: "r".into(), selector }];
+            index.track(&xr, Tracked { requirements, ..Tracked::default() }).await.unwrap();
+        }
+        let largest = |index: &Index| {
+            let by_label = index.by_label.values().flat_map(BTreeMap::values);
+            by_label.map(BTreeSet::len).max()
+        };
+        assert_eq!(largest(&index.index()), Some(1));
+        let mut object = mk_object("70");
+        object.set_at(&["metadata", "labels"], json!({"all": "same", "own": "shared"})).unwrap();
+        let found = index.dependents(&object);
+        assert_eq!(found.iter().map(|xr| &*xr.name).collect::<Vec<_>>(), ["70"]);
+        object.set_at(&["metadata", "labels"], json!({"all": "same", "own": "7"})).unwrap();
+        let found = index.dependents(&object);
+        assert_eq!(found.iter().map(|xr| &*xr.name).collect::<Vec<_>>(), ["7"]);
+        for number in 0..100 {
+            index.forget(&ObjectId::new(Gvk::new("example.org/v1", "XR"), "", &number.to_string()));
+        }
+        assert_eq!(largest(&index.index()), None);
     }
 
     #[tokio::test]

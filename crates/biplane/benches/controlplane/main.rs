@@ -1,14 +1,21 @@
 //! Measures the control plane on a real API server: how long composite resources take to become
 //! ready, what that costs, what happens at rest, and how long changes and deletions take.
 //!
-//! `just bench-controlplane` runs it. It starts etcd, kube-apiserver, kube-controller-manager and
-//! `biplane core start`, each a process of its own, with the functions of the box in process.
-//! Requests are counted in the audit log, CPU time and memory are those of the kernel.
+//! `just bench-controlplane` runs it. It starts etcd, kube-apiserver, kube-controller-manager and a
+//! control plane, each a process of its own. Requests are counted in the audit log, CPU time and
+//! memory are those of the kernel.
+//!
+//! The control plane is `biplane core start` with the functions of the box in process, then the same
+//! with functions over gRPC, and then, if `BIPLANE_UPSTREAM_BIN` names a folder with it, upstream's
+//! `crossplane`, which needs its definitions in `crds/` of that folder. The functions over gRPC are
+//! the originals if they are there, else those of the box, served.
 
+#![allow(clippy::disallowed_methods)] // benchmarks are configured by the environment
 #![allow(clippy::print_stdout)]
 
+mod controllers;
+
 use std::collections::BTreeSet;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use biplane_cluster::{Change, Cluster as _, Delete, Query, Source, Subscribe, Write};
@@ -19,7 +26,10 @@ use biplane_model::{Gvk, Object, ObjectId, Value};
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
 
+use controllers::{Controller, Mode};
+
 const USER: &str = "system:serviceaccount:crossplane-system:crossplane";
+const FUNCTIONS: [&str; 2] = ["function-patch-and-transform", "function-auto-ready"];
 const GROUP: &str = "bench.example.org";
 const CORE: &str = "apiextensions.crossplane.io/v1";
 /// Composed resources of each composite resource.
@@ -48,7 +58,13 @@ fn main() {
         return;
     };
     let rest = Duration::from_secs(given("--rest").unwrap_or(180) as u64);
-    tokio::runtime::Runtime::new().expect("a runtime").block_on(measure(xrs, rest));
+    let only = std::env::args().skip_while(|argument| argument != "--only").nth(1);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    for mode in Mode::all() {
+        if only.as_deref().is_none_or(|only| only == mode.name()) {
+            runtime.block_on(measure(mode, xrs, rest));
+        }
+    }
 }
 
 /// An API server with a control plane.
@@ -58,21 +74,11 @@ struct World {
     controller: Controller,
 }
 
-/// The process of the control plane. It ends with this value.
-struct Controller(Child);
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// CPU seconds of all parts.
 #[derive(Clone, Copy)]
 struct Cpu {
     controller: f64,
+    functions: f64,
     api_server: f64,
     etcd: f64,
 }
@@ -81,6 +87,7 @@ impl Cpu {
     fn since(self, before: Self) -> Self {
         Self {
             controller: self.controller - before.controller,
+            functions: self.functions - before.functions,
             api_server: self.api_server - before.api_server,
             etcd: self.etcd - before.etcd,
         }
@@ -89,10 +96,11 @@ impl Cpu {
 
 impl std::fmt::Display for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { controller, api_server, etcd } = self;
+        let Self { controller, functions, api_server, etcd } = self;
         write!(
             f,
-            "CPU: controller {controller:.1} s, API server {api_server:.1} s, etcd {etcd:.1} s"
+            "CPU: controller {controller:.1} s, functions {functions:.1} s, API server \
+             {api_server:.1} s, etcd {etcd:.1} s"
         )
     }
 }
@@ -128,7 +136,7 @@ fn is_ready(xr: &Object) -> bool {
 }
 
 impl World {
-    fn start() -> Self {
+    async fn start(mode: Mode) -> Self {
         let server = ApiServer::options()
             .controllers()
             .audit_log()
@@ -136,39 +144,29 @@ impl World {
             .start()
             .expect("an API server");
         let kubeconfig = server.kubeconfig_of(USER).expect("a kubeconfig");
-        let program = env!("CARGO_BIN_EXE_biplane");
-        let init = Command::new(program)
-            .args(["core", "init", "--enable-webhooks=false", "--kubeconfig"])
-            .arg(&kubeconfig)
-            .stderr(Stdio::null())
-            .status();
-        assert!(init.expect("biplane").success(), "core init failed");
-        let controller = Command::new(program)
-            .args(["core", "start", "--package-runtime=Function=InProcess"])
-            .args(["--metrics-port=0", "--health-probe-port=0", "--kubeconfig"])
-            .arg(&kubeconfig)
-            .stderr(Stdio::null())
-            .spawn();
+        mode.init(&kubeconfig);
         let endpoint = Endpoint {
             url: server.url.clone(),
             ca_pem: server.ca_pem.clone(),
             token: server.token_of("admin").expect("a token"),
         };
         let cluster = KubeCluster::at(&endpoint, &Options::default()).expect("a client");
-        Self { server, cluster, controller: Controller(controller.expect("biplane")) }
+        let controller = Controller::start(mode, &kubeconfig, &cluster).await;
+        Self { server, cluster, controller }
     }
 
     fn cpu(&self) -> Cpu {
         let of = |part| cpu_of(self.server.process_id(part).expect("a process"));
         Cpu {
-            controller: cpu_of(self.controller.0.id()),
+            controller: cpu_of(self.controller.id()),
+            functions: self.controller.functions().map(cpu_of).sum(),
             api_server: of(Part::ApiServer),
             etcd: of(Part::Etcd),
         }
     }
 
     fn memory(&self, line: &str) -> f64 {
-        memory_of(self.controller.0.id(), line)
+        memory_of(self.controller.id(), line)
     }
 
     async fn create(&self, value: Value) {
@@ -241,14 +239,10 @@ impl World {
 
     /// The kinds, Compositions and functions of this benchmark.
     async fn define(&self) {
-        for name in ["function-patch-and-transform", "function-auto-ready"] {
-            self.create(json!({
-                "apiVersion": "pkg.crossplane.io/v1", "kind": "Function",
-                "metadata": {"name": name},
-                "spec": {"package": format!("registry.example.org/functions/{name}:v0.0.1")},
-            }))
-            .await;
+        for object in self.controller.function_objects() {
+            self.create(object).await;
         }
+        self.controller.locate_functions(&self.cluster).await;
         for (kind, resources) in [("Thing", RESOURCES), ("Crowd", MANY)] {
             let plural = format!("{}s", kind.to_lowercase());
             let text = json!({"type": "string"});
@@ -330,14 +324,16 @@ fn composed() -> Query {
     Query { labelled: BTreeSet::from(["crossplane.io/composite".to_owned()]), ..Query::default() }
 }
 
-async fn measure(xrs: usize, rest: Duration) {
-    let world = World::start();
+async fn measure(mode: Mode, xrs: usize, rest: Duration) {
+    println!("{}: {xrs} composite resources of {RESOURCES} ConfigMaps", mode.name());
+    let world = World::start(mode).await;
     world.define().await;
-    world.settle().await;
-    println!("{xrs} composite resources of {RESOURCES} ConfigMaps, functions in process");
+    if mode.comes_to_rest() {
+        world.settle().await;
+    }
     println!("- no composite resource: {:.1} MiB", world.memory("VmRSS"));
 
-    one_by_one(&world).await;
+    one_by_one(&world, mode).await;
     let (things, maps) = (kind("Thing"), Gvk::new("v1", "ConfigMap"));
 
     let (mark, cpu, began) = (world.mark(), world.cpu(), Instant::now());
@@ -345,17 +341,18 @@ async fn measure(xrs: usize, rest: Duration) {
     let create = world.create_all((0..xrs).map(|number| xr(&thing(number))));
     tokio::join!(ready, create);
     let took = began.elapsed();
-    let more = world.settle().await;
+    let more = if mode.comes_to_rest() { world.settle().await } else { Duration::ZERO };
     let spent = world.cpu().since(cpu);
     let asked = world.asked(&mark).filter(|r| r.verb != "watch" && r.resource != "leases");
     let events = asked.clone().of_resource("events").writes().count();
     let others = asked.clone().filter(|r| r.resource != "events");
     let (writes, all) = (others.clone().writes().count(), others.count());
-    println!(
-        "- all ready after {:.1} s, at rest {:.1} s later",
-        took.as_secs_f64(),
-        more.as_secs_f64()
-    );
+    let at_rest = if mode.comes_to_rest() {
+        format!(", at rest {:.1} s later", more.as_secs_f64())
+    } else {
+        String::new()
+    };
+    println!("- all ready after {:.1} s{at_rest}", took.as_secs_f64());
     println!(
         "  {:.2} writes and {:.3} reads each, {events} writes of events; {spent}",
         writes as f64 / xrs as f64,
@@ -409,7 +406,7 @@ async fn measure(xrs: usize, rest: Duration) {
 }
 
 /// Makes composite resources one after the other.
-async fn one_by_one(world: &World) {
+async fn one_by_one(world: &World, mode: Mode) {
     let mut times = Vec::new();
     let ids: Vec<_> = (0..SINGLE)
         .map(|number| ObjectId::new(kind("Thing"), "default", &format!("single-{number}")))
@@ -435,5 +432,7 @@ async fn one_by_one(world: &World) {
     );
     world.delete_all(ids.into_iter()).await;
     world.until(&kind("Thing"), Query::default(), 0, |_| true).await;
-    world.settle().await;
+    if mode.comes_to_rest() {
+        world.settle().await;
+    }
 }
