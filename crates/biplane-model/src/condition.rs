@@ -62,11 +62,12 @@ where
 
 fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+    if is_printed_so(&text) {
+        return Ok(Some(text));
+    }
     let time = instant(&text).and_then(Instant::timestamp);
     let time = time.ok_or_else(|| serde::de::Error::custom("not a time"))?;
-    // A time in this form is printed as it was read.
-    let is_printed_so = text.len() == "2006-01-02T15:04:05Z".len() && text.ends_with('Z');
-    Ok(Some(if is_printed_so { text } else { seconds(time) }))
+    Ok(Some(seconds(time)))
 }
 
 /// Formats a timestamp as conditions store it.
@@ -233,9 +234,69 @@ pub fn merge(into: &mut Vec<Condition>, new: impl IntoIterator<Item = Condition>
 
 /// Sets conditions on an object. See [`merge`].
 pub fn set_conditions(object: &mut Object, new: impl IntoIterator<Item = Condition>) {
+    let mut new = new.into_iter().peekable();
+    // Most often nothing changes, and then the object is not copied.
+    if are_as_written(object) {
+        while new.next_if(|condition| has(object, condition)).is_some() {}
+        if new.peek().is_none() {
+            return;
+        }
+    }
     let mut all = conditions(object);
     merge(&mut all, new);
     replace_conditions(object, &all);
+}
+
+/// The entries of `status.conditions`.
+fn entries(object: &Object) -> &[Value] {
+    match object.at(&["status", "conditions"]) {
+        Some(Value::Array(entries)) => entries,
+        _ => &[],
+    }
+}
+
+/// Whether all conditions of a type say the same as this one, and there is one.
+fn has(object: &Object, condition: &Condition) -> bool {
+    let text = |entry: &Value, key: &str, expected: &str| {
+        entry.get(key).and_then(Value::as_str).unwrap_or_default() == expected
+    };
+    let of_type = |entry: &&Value| text(entry, "type", &condition.r#type);
+    let says_the_same = |entry: &Value| {
+        let generation = entry.get("observedGeneration").and_then(Value::as_i64).unwrap_or(0);
+        text(entry, "status", &condition.status)
+            && text(entry, "reason", &condition.reason)
+            && text(entry, "message", &condition.message)
+            && (generation == condition.observed_generation
+                || generation == 0
+                || condition.observed_generation == 0)
+    };
+    let mut all = entries(object).iter().filter(of_type).peekable();
+    all.peek().is_some() && all.all(says_the_same)
+}
+
+/// Whether an object has conditions, and all of them as they are written here.
+fn are_as_written(object: &Object) -> bool {
+    let is_as_written = |entry: &Value| {
+        let Value::Object(fields) = entry else { return false };
+        let known = fields.iter().all(|(key, value)| match (key.as_str(), value) {
+            ("type" | "status" | "reason", Value::String(_)) => true,
+            ("message", Value::String(text)) => !text.is_empty(),
+            ("lastTransitionTime", Value::String(text)) => is_printed_so(text),
+            ("observedGeneration", value) => value.as_i64().is_some_and(|number| number != 0),
+            _ => false,
+        });
+        let always = ["type", "status", "lastTransitionTime", "reason"];
+        known && always.iter().all(|key| fields.contains_key(*key))
+    };
+    let entries = entries(object);
+    !entries.is_empty() && entries.iter().all(is_as_written)
+}
+
+/// Whether a time is in the form in which it is printed.
+fn is_printed_so(text: &str) -> bool {
+    text.len() == "2006-01-02T15:04:05Z".len()
+        && text.ends_with('Z')
+        && instant(text).and_then(Instant::timestamp).is_some()
 }
 
 /// Replaces all conditions of an object.
@@ -314,6 +375,61 @@ mod tests {
             object.at(&["status", "conditions"]).unwrap(),
             &json!([{"type": "A", "status": "True", "reason": "", "lastTransitionTime": "2024-01-01T00:00:00Z"}])
         );
+    }
+
+    #[test]
+    fn what_need_not_be_set_is_what_setting_would_leave() {
+        // Every combination of what is there and what is set: the short cut gives the same.
+        let time = "2024-01-01T00:00:00Z";
+        let ready = json!({"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": time});
+        let with = |key: &str, value: Value| {
+            let mut changed = ready.clone();
+            changed[key] = value;
+            changed
+        };
+        let mut without_time = ready.clone();
+        without_time.as_object_mut().unwrap().remove("lastTransitionTime");
+        let there = [
+            json!([]),
+            json!(null),
+            json!([ready]),
+            json!([ready, ready]),
+            json!([ready, with("status", json!("False"))]),
+            json!([ready, 5]),
+            json!([without_time]),
+            json!([with("extra", json!(1))]),
+            json!([with("message", json!(""))]),
+            json!([with("message", json!("m"))]),
+            json!([with("reason", json!(null))]),
+            json!([with("observedGeneration", json!(0))]),
+            json!([with("observedGeneration", json!(3))]),
+            json!([with("observedGeneration", json!(2.0))]),
+            json!([with("lastTransitionTime", json!("2024-01-01T02:00:00+02:00"))]),
+            json!([with("lastTransitionTime", json!("2024-13-01T00:00:00Z"))]),
+            json!([with("lastTransitionTime", json!("2024-13-01T00:00:00Z")), ready]),
+        ];
+        let available = || Condition::available().at(at(1));
+        let sets: [Vec<Condition>; 7] = [
+            vec![],
+            vec![available()],
+            vec![available(), available()],
+            vec![available().with_message("m")],
+            vec![available().observed(3)],
+            vec![available(), Condition::reconcile_success().at(at(2))],
+            vec![available(), Condition::creating().at(at(2)), available()],
+        ];
+        for there in &there {
+            for new in &sets {
+                let object = json!({"status": {"conditions": there}});
+                let mut object = Object::from_value(object).unwrap();
+                let mut expected = object.clone();
+                let mut all = conditions(&expected);
+                merge(&mut all, new.clone());
+                replace_conditions(&mut expected, &all);
+                set_conditions(&mut object, new.clone());
+                assert_eq!(object, expected, "{there} {new:?}");
+            }
+        }
     }
 
     #[test]

@@ -57,7 +57,19 @@ pub fn owners(object: &Object) -> Vec<OwnerReference> {
 
 /// The controller of an object.
 pub fn controller_of(object: &Object) -> Option<OwnerReference> {
-    entries(object).find(|entry| entry.get("controller") == Some(&Value::Bool(true))).map(owner)
+    controller(object).map(owner)
+}
+
+/// Whether an object has a controller, and it is another one than that with this UID.
+pub fn is_controlled_by_another(object: &Object, uid: &str) -> bool {
+    let other = |entry: &Map<String, Value>| {
+        entry.get("uid").and_then(Value::as_str).unwrap_or_default() != uid
+    };
+    controller(object).is_some_and(other)
+}
+
+fn controller(object: &Object) -> Option<&Map<String, Value>> {
+    entries(object).find(|entry| entry.get("controller") == Some(&Value::Bool(true)))
 }
 
 /// The entries of the owners. None if any of them is not an object.

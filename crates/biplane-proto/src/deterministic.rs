@@ -5,7 +5,6 @@
 //! planes compare tags, so the bytes must equal Go's.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use prost::encoding::WireType;
 use sha2::{Digest, Sha256};
@@ -21,12 +20,9 @@ use crate::function::v1::{
 pub fn tag(request: &RunFunctionRequest) -> String {
     let mut out = Backwards::with_capacity(4096);
     write_body(&mut out, request);
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(out.as_slice()) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digit = |number: u8| char::from_digit(u32::from(number), 16).unwrap_or_default();
+    let digest = Sha256::digest(out.as_slice());
+    digest.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect()
 }
 
 /// Encodes a request, including `meta`.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use biplane_cluster::{Optional, Source};
 use biplane_go::json;
-use biplane_model::owner::controller_of;
+use biplane_model::owner::is_controlled_by_another;
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_proto::function::v1::{Resource, State};
 
@@ -45,7 +45,7 @@ pub(super) async fn composed(
             continue;
         };
         has_kind(&object).attempted("cannot get composed resource")?;
-        if controller_of(&object).is_some_and(|controller| controller.uid != xr.uid()) {
+        if is_controlled_by_another(&object, xr.uid()) {
             continue;
         }
         let name = object.annotation(labels::RESOURCE_NAME).to_owned();

@@ -157,7 +157,7 @@ impl<'text> Stream<'text> {
             if rest.is_empty() {
                 return (!document.is_empty()).then(|| of_yaml(&document));
             }
-            let end = rest.iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', rest);
             let (line, next) = match end {
                 Some(end) => (rest.get(..end).unwrap_or_default(), end + 1),
                 None => (rest, rest.len()),
@@ -288,37 +288,37 @@ fn described(value: &Value) -> (String, String) {
 /// Finds lines of the text for error messages, with upstream's arithmetic.
 struct Lines<'text> {
     text: &'text [u8],
-    start: usize,
-    /// What is behind the first `start` lines, if there may be a separator.
-    rest: Option<&'text [u8]>,
+    /// The number of documents that were read.
     documents: usize,
 }
 
 impl<'text> Lines<'text> {
     fn new(text: &'text [u8]) -> Self {
-        let (_, rest) = first_line(text);
-        let mut lines = Self { text, start: 1, rest, documents: 0 };
-        lines.move_to_separator();
-        lines
-    }
-
-    /// Moves to the next line that is only a separator, if there is one.
-    fn move_to_separator(&mut self) {
-        let mut below = 0;
-        while let Some(text) = self.rest {
-            let (line, rest) = first_line(text);
-            self.rest = rest;
-            below += 1;
-            if line.windows(SEPARATOR.len()).any(|part| part == SEPARATOR) && trim(line) == "---" {
-                self.start += below;
-                return;
-            }
-        }
+        Self { text, documents: 0 }
     }
 
     fn next_document(&mut self) {
-        self.move_to_separator();
         self.documents += 1;
+    }
+
+    /// The number of lines before the document that is read: those up to its separator, if there is
+    /// one that stands alone in its line.
+    fn start(&self) -> usize {
+        let (_, mut rest) = first_line(self.text);
+        let mut start = 1;
+        for _ in 0..=self.documents {
+            let mut below = 0;
+            while let Some(text) = rest {
+                let (line, behind) = first_line(text);
+                rest = behind;
+                below += 1;
+                if memchr::memmem::find(line, SEPARATOR).is_some() && trim(line) == "---" {
+                    start += below;
+                    break;
+                }
+            }
+        }
+        start
     }
 
     fn explain(&self, error: Unreadable) -> String {
@@ -333,7 +333,7 @@ impl<'text> Lines<'text> {
         else {
             return text;
         };
-        let absolute = self.start + line;
+        let absolute = self.start() + line;
         let mut lines = self.text.split(|byte| *byte == b'\n');
         let Some(context) = absolute.checked_sub(1).and_then(|at| lines.nth(at)) else {
             return text;
@@ -354,7 +354,7 @@ impl<'text> Lines<'text> {
 
 /// The first line, and what is behind it.
 fn first_line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match text.iter().position(|byte| *byte == b'\n') {
+    match memchr::memchr(b'\n', text) {
         Some(end) => (text.get(..end).unwrap_or_default(), text.get(end + 1..)),
         None => (text, None),
     }

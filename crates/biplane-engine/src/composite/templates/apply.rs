@@ -2,7 +2,7 @@
 
 use biplane_cluster::{Apply, Part, Patch as Change, Precondition, Write, WriteError};
 use biplane_go::fmt::quote;
-use biplane_model::owner::controller_of;
+use biplane_model::owner::is_controlled_by_another;
 use biplane_model::{Map, Object, Value};
 use biplane_patch::document::Document;
 use biplane_patch::patch;
@@ -93,7 +93,7 @@ async fn write(
         None => observe::get(pass, &desired.id()).await.attempted("cannot get object")?,
     };
     if let Some(current) = &current {
-        if controller_of(current).is_some_and(|owner| owner.uid != xr.uid()) {
+        if is_controlled_by_another(current, xr.uid()) {
             return Err(Failure::new(format!(
                 "existing object is not controlled by UID {}",
                 quote(xr.uid())
