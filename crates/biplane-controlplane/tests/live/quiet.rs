@@ -252,15 +252,15 @@ fn at_rest_nothing_is_asked() {
     let plane = Plane::start(world.endpoint(), settings);
     define(&world);
     let paused = json!({"crossplane.io/paused": "true"});
-    for number in 0..5 {
+    for number in 0..25 {
         for composition in ["ready", "unready", "failing"] {
             create(&world, composition, &format!("{composition}-{number}"), &json!({}));
         }
         create(&world, "ready", &format!("paused-{number}"), &paused);
     }
-    wait_until(&world, 5, ("Ready", "True"));
+    wait_until(&world, 25, ("Ready", "True"));
     // Paused and failing ones.
-    wait_until(&world, 10, ("Synced", "False"));
+    wait_until(&world, 50, ("Synced", "False"));
     settle(&world);
 
     let (before, skipped) = (mark(&world), plane.skipped());
@@ -280,17 +280,17 @@ fn answers_that_expire_cause_no_requests() {
     let world = World::new();
     let plane = Plane::start(world.endpoint(), Settings::default());
     define(&world);
-    for number in 0..10 {
+    for number in 0..50 {
         create(&world, "expiring", &format!("expiring-{number}"), &json!({}));
         create(&world, "ready", &format!("ready-{number}"), &json!({}));
     }
-    wait_until(&world, 20, ("Ready", "True"));
+    wait_until(&world, 100, ("Ready", "True"));
     settle(&world);
     let (before, skipped) = (mark(&world), plane.skipped());
-    // Each of the ten is reconciled again ten times, with one resource each.
+    // Each of the fifty is reconciled again ten times, with one resource each.
     wait_for("ten reconciles", PATIENCE, || {
         let skipped = plane.skipped() - skipped;
-        if skipped >= 100 { Ok(()) } else { Err(format!("{skipped} applies skipped")) }
+        if skipped >= 500 { Ok(()) } else { Err(format!("{skipped} applies skipped")) }
     });
     let asked = since(&world, &before).filter(|r| r.verb != "watch" && !r.dry_run);
     assert!(asked.is_empty(), "something was asked at rest:\n{asked}");

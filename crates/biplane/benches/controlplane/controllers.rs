@@ -102,9 +102,10 @@ struct Served {
 /// A running control plane with its functions.
 pub(crate) struct Controller {
     mode: Mode,
+    kubeconfig: PathBuf,
     process: Running,
     served: Vec<Served>,
-    _certificates: TempDir,
+    certificates: TempDir,
 }
 
 impl Controller {
@@ -119,38 +120,17 @@ impl Controller {
             }
             served.extend(FUNCTIONS.map(|name| serve(name, &folder.path().join("server"))));
         }
-        let mut start = match (mode, upstream()) {
-            (Mode::Upstream, Some(bin)) => {
-                let mut start = Command::new(bin.join("crossplane"));
-                start.args(["core", "start", "--enable-webhooks=false"]);
-                start.arg("--cache-dir").arg(folder.path().join("cache"));
-                start
-            }
-            (Mode::Grpc, _) => {
-                let mut start = Command::new(BIPLANE);
-                start.args(["core", "start", "--package-runtime=External"]);
-                start
-            }
-            _ => {
-                let mut start = Command::new(BIPLANE);
-                start.args(["core", "start", "--package-runtime=Function=InProcess"]);
-                start
-            }
-        };
-        if mode == Mode::Upstream {
-            start.args(["--metrics-port", &free_port().to_string()]);
-            start.args(["--health-probe-port", &free_port().to_string()]);
-            start.arg("--package-runtime=External");
-        } else {
-            start.args(["--metrics-port=0", "--health-probe-port=0"]);
-        }
-        if mode != Mode::InProcess {
-            start.arg("--tls-client-certs-dir").arg(folder.path().join("client"));
-        }
-        let process =
-            start.env("KUBECONFIG", kubeconfig).stdout(Stdio::null()).stderr(Stdio::null());
-        let process = Running(process.spawn().expect("a control plane"));
-        Self { mode, process, served, _certificates: folder }
+        let process = spawn(mode, kubeconfig, folder.path());
+        let kubeconfig = kubeconfig.to_owned();
+        Self { mode, kubeconfig, process, served, certificates: folder }
+    }
+
+    /// Ends the control plane at once, and starts it again.
+    pub(crate) fn restart(&mut self) {
+        // It must not run twice.
+        let _ = self.process.0.kill();
+        let _ = self.process.0.wait();
+        self.process = spawn(self.mode, &self.kubeconfig, self.certificates.path());
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -197,6 +177,32 @@ impl Controller {
             written.expect("a status");
         }
     }
+}
+
+/// Starts a control plane. The folder has the certificates for functions.
+fn spawn(mode: Mode, kubeconfig: &Path, folder: &Path) -> Running {
+    let program = match (mode, upstream()) {
+        (Mode::Upstream, Some(bin)) => bin.join("crossplane"),
+        _ => PathBuf::from(BIPLANE),
+    };
+    let mut start = Command::new(program);
+    start.args(["core", "start", "--enable-webhooks=false"]);
+    start.arg(match mode {
+        Mode::InProcess => "--package-runtime=Function=InProcess",
+        Mode::Grpc | Mode::Upstream => "--package-runtime=External",
+    });
+    if mode == Mode::Upstream {
+        start.arg("--cache-dir").arg(folder.join("cache"));
+        start.args(["--metrics-port", &free_port().to_string()]);
+        start.args(["--health-probe-port", &free_port().to_string()]);
+    } else {
+        start.args(["--metrics-port=0", "--health-probe-port=0"]);
+    }
+    if mode != Mode::InProcess {
+        start.arg("--tls-client-certs-dir").arg(folder.join("client"));
+    }
+    start.env("KUBECONFIG", kubeconfig).stdout(Stdio::null()).stderr(Stdio::null());
+    Running(start.spawn().expect("a control plane"))
 }
 
 fn folder_of(purpose: Purpose) -> &'static str {

@@ -326,7 +326,7 @@ fn composed() -> Query {
 
 async fn measure(mode: Mode, xrs: usize, rest: Duration) {
     println!("{}: {xrs} composite resources of {RESOURCES} ConfigMaps", mode.name());
-    let world = World::start(mode).await;
+    let mut world = World::start(mode).await;
     world.define().await;
     if mode.comes_to_rest() {
         world.settle().await;
@@ -371,6 +371,19 @@ async fn measure(mode: Mode, xrs: usize, rest: Duration) {
         others.count(),
         world.cpu().since(cpu)
     );
+
+    if mode.comes_to_rest() {
+        let (mark, began) = (world.mark(), Instant::now());
+        world.controller.restart();
+        world.settle().await;
+        let asked = world.asked(&mark).filter(|r| r.resource != "leases");
+        let writes = asked.clone().writes().count();
+        let took = began.elapsed().saturating_sub(SETTLED).as_secs_f64();
+        println!(
+            "- a restart: {writes} writes, {} requests, at rest after {took:.1} s",
+            asked.count()
+        );
+    }
 
     let (cpu, began) = (world.cpu(), Instant::now());
     let id = ObjectId::new(Gvk::new(CORE, "Composition"), "", "things");
