@@ -144,13 +144,17 @@ impl World {
             .start()
             .expect("an API server");
         let kubeconfig = server.kubeconfig_of(USER).expect("a kubeconfig");
-        mode.init(&kubeconfig);
         let endpoint = Endpoint {
             url: server.url.clone(),
             ca_pem: server.ca_pem.clone(),
             token: server.token_of("admin").expect("a token"),
         };
         let cluster = KubeCluster::at(&endpoint, &Options::default()).expect("a client");
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "crossplane-system"}});
+        let created = cluster.create(object(namespace), &Write::by("bench"), soon()).await;
+        created.expect("a namespace");
+        mode.init(&kubeconfig);
         let controller = Controller::start(mode, &kubeconfig, &cluster).await;
         Self { server, cluster, controller }
     }
