@@ -12,10 +12,10 @@ use biplane_package::contents::{self, Contents};
 use biplane_package::registry::{self, Client};
 use biplane_package::{Range, TagCache};
 use biplane_validate::{Cache, Packages, Registry, Sources, print, sources};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::environment::Environment;
-use crate::values;
+use crate::values::{self, Locations};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,17 +101,6 @@ fn output(text: &str) -> Result<Output, String> {
     }
 }
 
-/// When the places of errors are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Locations {
-    /// If stderr is a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 impl Validate {
     /// Checks everything, prints what was found, and fails if something is wrong.
     pub fn run(&self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
@@ -151,12 +140,7 @@ impl Validate {
             .write_all(printed.as_bytes())
             .and_then(|()| streams.stdout.flush())
             .context("cannot render validation result")?;
-        let located = match self.locations {
-            Locations::Auto => streams.stderr.is_terminal(),
-            Locations::Always => true,
-            Locations::Never => false,
-        };
-        if located {
+        if self.locations.wanted().unwrap_or_else(|| streams.stderr.is_terminal()) {
             for line in biplane_validate::places::of(&resources, &report) {
                 streams.say(&line);
             }
