@@ -137,6 +137,30 @@ pub fn of(resources: &[Resource], extensions: &Extensions) -> Vec<String> {
     advice
 }
 
+/// What is odd about definitions, each with its place: without a version, they define nothing.
+pub fn of_definitions(extensions: &[Resource]) -> Vec<String> {
+    let mut advice = Vec::new();
+    for Resource { object, origin } in extensions {
+        let defines = matches!(
+            (object.gvk().group.as_str(), object.kind()),
+            ("apiextensions.k8s.io", "CustomResourceDefinition")
+                | ("apiextensions.crossplane.io", "CompositeResourceDefinition")
+        );
+        let versions = object.at(&["spec", "versions"]).and_then(Value::as_array);
+        if let (true, None | Some([]), Some(origin)) =
+            (defines, versions.map(Vec::as_slice), origin)
+        {
+            let name = quote(object.name());
+            let text = format!(
+                "{} {name} has no versions, so no resource is checked against it",
+                object.kind()
+            );
+            advice.push(Remark::new(&["spec", "versions"], text).shown(origin));
+        }
+    }
+    advice
+}
+
 /// The kind that a Composition composes.
 fn composite_kind(composition: &Object) -> Gvk {
     let reference = |name: &str| composition.str_at(&["spec", "compositeTypeRef", name]);

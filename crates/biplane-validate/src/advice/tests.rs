@@ -286,3 +286,26 @@ fn composite_resources_among_the_files_are_used() {
     resources.last_mut().unwrap().object = object(other);
     assert_eq!(of(&resources, &extensions), [""; 0]);
 }
+
+#[test]
+fn definitions_without_versions_are_told() {
+    let mut resources = Vec::new();
+    let text = "apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xs.x.org}
+spec:
+  group: x.org
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ys.x.org}
+spec: {group: x.org, versions: [{name: v1}]}
+";
+    let path = std::path::Path::new("f.yaml");
+    crate::sources::parse(path, text.into(), "file", &mut resources).unwrap();
+    let want = "CompositeResourceDefinition \"xs.x.org\" has no versions, so no resource is checked against it
+--> f.yaml, document 1, line 4, column 1
+ 4 | spec:
+   | ^";
+    assert_eq!(of_definitions(&resources), [want]);
+}

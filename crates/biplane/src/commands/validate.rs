@@ -11,7 +11,7 @@ use biplane_go::fmt::quote;
 use biplane_package::contents::{self, Contents};
 use biplane_package::registry::{self, Client};
 use biplane_package::{Range, TagCache};
-use biplane_validate::{Cache, Packages, Registry, Sources, print, sources};
+use biplane_validate::{Cache, Packages, Registry, Sources, advice, print, sources};
 use clap::Args;
 
 use crate::environment::Environment;
@@ -109,7 +109,7 @@ impl Validate {
         }
         let deadline = Deadline::after(self.timeout);
         let mut files = Sources::new(streams, deadline);
-        let extensions = files
+        let given = files
             .read(&self.extensions)
             .with_context(|| format!("cannot load extensions from {}", quote(&self.extensions)))?;
         let resources = files
@@ -125,7 +125,7 @@ impl Validate {
             auth_file: environment.docker.auth_file.clone(),
             deadline,
         };
-        let found = biplane_validate::schemas(&extensions, &packages, &mut remote);
+        let found = biplane_validate::schemas(&given, &packages, &mut remote);
         announce(&remote.announced, found.is_err(), streams)?;
         let mut extensions = found?;
         self.cluster.add(&mut extensions.crds, deadline)?;
@@ -144,7 +144,8 @@ impl Validate {
             for line in biplane_validate::places::of(&resources, &report) {
                 streams.say(&line);
             }
-            for warning in biplane_validate::advice::of(&resources, &extensions) {
+            let advice = advice::of_definitions(&given);
+            for warning in advice.into_iter().chain(advice::of(&resources, &extensions)) {
                 streams.say(&format!("biplane: warning: {warning}"));
             }
         }
