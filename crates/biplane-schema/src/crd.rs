@@ -5,7 +5,7 @@ use biplane_model::condition::condition;
 use biplane_model::{Object, Value};
 use serde_json::json;
 
-use crate::rules;
+use crate::definition;
 use crate::structural::{FieldError, Problem};
 
 /// The kind.
@@ -53,8 +53,12 @@ pub fn validate(crd: &Object, old: Option<&Object>) -> Vec<FieldError> {
     for (place, (name, schema)) in schemas.iter().enumerate() {
         let Some(schema) = schema else { continue };
         let unchanged = before.iter().any(|(old, had)| old == name && had == &Some(*schema));
-        let at = if shared { "spec.validation".to_owned() } else { format!("spec.versions[{place}].schema") };
-        errors.extend(rules::refused(schema, &format!("{at}.openAPIV3Schema"), unchanged));
+        let at = if shared {
+            "spec.validation".to_owned()
+        } else {
+            format!("spec.versions[{place}].schema")
+        };
+        errors.extend(definition::refused(schema, &format!("{at}.openAPIV3Schema"), unchanged));
         if shared {
             break;
         }

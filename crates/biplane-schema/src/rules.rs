@@ -2,7 +2,6 @@
 //! reports what they refuse as an API server does.
 
 mod compile;
-mod definition;
 mod path;
 
 use std::collections::BTreeMap;
@@ -12,9 +11,9 @@ use biplane_model::{Map, Object, Value};
 
 use crate::cel::{Cost, EvaluateError, PER_RUN, Shape, Type};
 use crate::structural::{FieldError, Problem};
-use compile::{Compiled, Program};
 
-pub use definition::refused;
+pub(crate) use compile::{Compiled, Program};
+pub(crate) use path::normalized as field_path;
 
 /// What the rules of one object may cost.
 #[derive(Clone, Copy, Debug)]
@@ -53,17 +52,17 @@ struct Node {
 /// A rule as the schema has it.
 #[derive(Debug)]
 #[allow(clippy::struct_field_names)] // the names of the schema
-struct Rule {
-    rule: String,
-    message: String,
-    message_expression: String,
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+    pub(crate) message_expression: String,
     reason: String,
-    field_path: String,
+    pub(crate) field_path: String,
     optional_old_self: bool,
 }
 
 impl Rule {
-    fn read(value: &Value) -> Self {
+    pub(crate) fn read(value: &Value) -> Self {
         let text =
             |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self {

@@ -121,13 +121,11 @@ pub fn of(resources: &[Resource], extensions: &Extensions) -> Vec<String> {
             && object.gvk().group == "apiextensions.crossplane.io"
             && let Some(origin) = origin
         {
-            let composites = composites(object, resources, &extensions.crds);
-            let composites = composites.iter();
-            let composites =
-                composites.map(|object| Composite { object, existing: existing.clone() });
+            let users = composites(object, resources, &extensions.crds);
+            let of = |object| Composite { object, existing: existing.clone() };
             let known = Known {
                 crds: &extensions.crds,
-                composites: composites.collect(),
+                composites: users.iter().map(of).collect(),
                 has_context: false,
             };
             let found = of_composition(object, &known);

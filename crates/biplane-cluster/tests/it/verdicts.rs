@@ -93,8 +93,7 @@ fn records() -> bool {
 /// Reasons and fields of causes, in order. Go tells them in a random one.
 fn named(causes: Option<&Value>) -> Vec<String> {
     let causes = causes.and_then(Value::as_array).into_iter().flatten();
-    let mut named: Vec<String> =
-        causes.map(|cause| format!("{} {}", cause[0], cause[1])).collect();
+    let mut named: Vec<String> = causes.map(|cause| format!("{} {}", cause[0], cause[1])).collect();
     named.sort();
     named
 }
@@ -181,9 +180,8 @@ async fn the_server_in_memory_refuses_definitions_that_a_real_one_refuses() {
     let write = Write::by("us");
     let mut differ = Vec::new();
     for recording in Recording::load_area("crd-verdicts") {
-        let read = |schemas: &Value| {
-            Object::from_value(definition_of(&recording, schemas)).unwrap()
-        };
+        let read =
+            |schemas: &Value| Object::from_value(definition_of(&recording, schemas)).unwrap();
         let mut new = read(&recording.json("schemas.json").unwrap());
         let outcome = match recording.json("before.json") {
             None => server.create(new, &write, soon()).await,

@@ -12,8 +12,8 @@ use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::layout::Reference;
 use biplane_model::object::overlay;
 use biplane_model::{Gvk, Map, Object, ObjectId, Value};
-use biplane_proto::function::v1::{MatchLabels, ResourceSelector};
 use biplane_proto::function::v1::resource_selector::Match;
+use biplane_proto::function::v1::{MatchLabels, ResourceSelector};
 
 use super::dependencies::Requirement;
 use super::pass::{Pass, XR};

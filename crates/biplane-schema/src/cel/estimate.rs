@@ -401,8 +401,9 @@ impl<'a> Estimator<'a> {
         }
         let target_cost = target.map_or_else(Range::default, |target| self.cost(target));
         let target = target.map(|target| self.node(target));
+        let overloads = self.notes.overloads(expression);
         let (mut cost, mut size) = (Range::NOTHING, None);
-        for overload in self.notes.overloads(expression) {
+        for overload in overloads {
             let call = Call { function, overload, target: target.as_ref(), args: &nodes };
             let estimate = self.estimate(expression, &call, &costs);
             cost = cost.or(estimate.cost);
@@ -426,7 +427,7 @@ impl<'a> Estimator<'a> {
                 size = self.size(expression);
             }
         }
-        if self.notes.overloads(expression).is_empty() {
+        if overloads.is_empty() {
             return Range::default();
         }
         self.note(expression, size, None);
@@ -468,12 +469,9 @@ fn written_size(expression: &Expr) -> Option<u64> {
 
 fn is_scalar(kind: &Type) -> bool {
     match kind {
-        Type::Bool
-        | Type::Double
-        | Type::Duration
-        | Type::Int
-        | Type::Timestamp
-        | Type::Uint => true,
+        Type::Bool | Type::Double | Type::Duration | Type::Int | Type::Timestamp | Type::Uint => {
+            true
+        }
         Type::Optional(inner) => is_scalar(inner),
         _ => false,
     }

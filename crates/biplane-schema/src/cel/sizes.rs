@@ -33,8 +33,9 @@ pub struct Sizes {
 impl Sizes {
     /// Reads a schema. That of a resource has the fields of every resource.
     pub fn read(schema: &Json, resource: bool) -> Option<Self> {
-        let limit =
-            |name: &str| schema.get(name).and_then(biplane_model::object::integer).map(|n| n.max(0));
+        let limit = |name: &str| {
+            schema.get(name).and_then(biplane_model::object::integer).map(|n| n.max(0))
+        };
         let text = |name: &str| schema.get(name).and_then(Json::as_str).unwrap_or_default();
         let plain = |most: i64, least_bytes: i64| {
             Some(Self { most: most.unsigned_abs(), least_bytes, ..Self::default() })

@@ -87,9 +87,7 @@ fn objects_are_refused_in_the_words_of_a_server() {
 
 /// The definition of a recorded case about definitions, which has a schema for each version.
 fn definition(schemas: &Value) -> Object {
-    let version = |(place, schema): (usize, &Value)| {
-        json!({"name": format!("v{}", place + 1), "schema": {"openAPIV3Schema": schema}})
-    };
+    let version = |(place, schema): (usize, &Value)| json!({"name": format!("v{}", place + 1), "schema": {"openAPIV3Schema": schema}});
     let versions: Vec<Value> =
         schemas.as_array().unwrap().iter().enumerate().map(version).collect();
     let names = json!({"kind": "Case", "plural": "cases"});

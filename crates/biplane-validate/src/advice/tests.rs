@@ -47,7 +47,8 @@ fn step(name: &str, function: &str, input: Value) -> Value {
 
 /// The input of a function with some members.
 fn pt(members: Value) -> Value {
-    let mut input = json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": []});
+    let mut input =
+        json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": []});
     input.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     input
 }
@@ -91,7 +92,8 @@ fn mistakes_in_inputs_are_told_with_their_place() {
 /// Every place in which a patch can stand, with a path that is known and one that is not.
 #[test]
 fn unknown_paths_are_told_in_every_place() {
-    let wrong = "field 'regoin' is not valid according to the schema; the nearest field is spec.region";
+    let wrong =
+        "field 'regoin' is not valid according to the schema; the nearest field is spec.region";
     let combined = |kind: &str, to: &str| {
         json!({"type": kind, "toFieldPath": to, "combine": {"strategy": "string", "string": {"fmt": "%s%s"},
             "variables": [{"fromFieldPath": "spec.region"}, {"fromFieldPath": "spec.regoin"}]}})
@@ -139,7 +141,10 @@ fn unknown_paths_are_told_in_every_place() {
             json!({"resources": [{"name": "a", "base": {"apiVersion": "x.org/v1", "kind": "Thing"},
                 "connectionDetails": [{"name": "d", "type": "FromFieldPath", "fromFieldPath": "spec.regoin"}],
                 "readinessChecks": [{"type": "NonEmpty", "fieldPath": "spec.regoin"}]}]}),
-            vec!["resources.0.connectionDetails.0.fromFieldPath", "resources.0.readinessChecks.0.fieldPath"],
+            vec![
+                "resources.0.connectionDetails.0.fromFieldPath",
+                "resources.0.readinessChecks.0.fieldPath",
+            ],
         ),
     ] {
         let found = texts(json!([step("one", PT, pt(input.clone()))]));
@@ -185,12 +190,16 @@ fn xr(spec: Value) -> Value {
 #[test]
 fn resources_that_required_patches_hold_back_are_told() {
     let required = |kind: &str, from: &str| json!({"type": kind, "fromFieldPath": from, "toFieldPath": "spec.region", "policy": {"fromFieldPath": "Required"}});
-    let only = |patch: Value| json!([step("one", PT, pt(json!({"resources": [thing("a", json!([patch]))]})))]);
+    let only = |patch: Value| {
+        json!([step("one", PT, pt(json!({"resources": [thing("a", json!([patch]))]})))])
+    };
     let at = "spec.pipeline.0.input.resources.0.patches.0";
     let region = only(required("FromCompositeFieldPath", "spec.region"));
 
     let found = held_back(region.clone(), xr(json!({})), &[], false);
-    let want = format!("{at}.fromFieldPath: XThing x has no spec.region, which the patch requires: resource \"a\" is not composed");
+    let want = format!(
+        "{at}.fromFieldPath: XThing x has no spec.region, which the patch requires: resource \"a\" is not composed"
+    );
     assert_eq!(found, [want]);
     let none = [""; 0];
     assert_eq!(held_back(region.clone(), xr(json!({"region": "eu"})), &[], false), none);
@@ -199,12 +208,21 @@ fn resources_that_required_patches_hold_back_are_told() {
     let combine = json!({"type": "CombineFromComposite", "toFieldPath": "spec.region", "policy": {"fromFieldPath": "Required"},
         "combine": {"strategy": "string", "string": {"fmt": "%s%s"}, "variables": [{"fromFieldPath": "spec.zone"}, {"fromFieldPath": "spec.region"}]}});
     let found = held_back(only(combine), xr(json!({"zone": "a"})), &[], false);
-    let want = format!("{at}.combine.variables.1.fromFieldPath: XThing x has no spec.region, which the patch requires: resource \"a\" is not composed");
+    let want = format!(
+        "{at}.combine.variables.1.fromFieldPath: XThing x has no spec.region, which the patch requires: resource \"a\" is not composed"
+    );
     assert_eq!(found, [want]);
 
     // What no schema has is told once, with what comes of it.
-    let found = held_back(only(required("FromCompositeFieldPath", "spec.regoin")), xr(json!({})), &[], false);
-    let want = format!("{at}.fromFieldPath: no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region; the patch requires it, so resource \"a\" is not composed");
+    let found = held_back(
+        only(required("FromCompositeFieldPath", "spec.regoin")),
+        xr(json!({})),
+        &[],
+        false,
+    );
+    let want = format!(
+        "{at}.fromFieldPath: no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region; the patch requires it, so resource \"a\" is not composed"
+    );
     assert_eq!(found, [want]);
 }
 
@@ -212,7 +230,10 @@ fn resources_that_required_patches_hold_back_are_told() {
 fn an_environment_holds_resources_back_if_it_is_known_to_be_empty() {
     let patch = json!({"type": "FromEnvironmentFieldPath", "fromFieldPath": "key", "toFieldPath": "spec.region", "policy": {"fromFieldPath": "Required"}});
     let input = pt(json!({"resources": [thing("a", json!([patch]))]}));
-    let (first, ready) = (step("one", PT, input.clone()), json!({"step": "ready", "functionRef": {"name": "function-auto-ready"}}));
+    let (first, ready) = (
+        step("one", PT, input.clone()),
+        json!({"step": "ready", "functionRef": {"name": "function-auto-ready"}}),
+    );
     let told = |steps: Value, has_context: bool| held_back(steps, xr(json!({})), &[], has_context);
     let want = "spec.pipeline.0.input.resources.0.patches.0.fromFieldPath: the environment is empty here, and has no key, which the patch requires: resource \"a\" is not composed";
     let none = [""; 0];
@@ -269,10 +290,17 @@ fn composite_resources_among_the_files_are_used() {
     let input = pt(json!({"resources": [
         thing("a", json!([required("spec.zone")])), thing("b", json!([required("spec.region")])),
     ]}));
-    let text = serde_json::to_string(&composition(json!([step("one", PT, input)])).to_value()).unwrap();
+    let text =
+        serde_json::to_string(&composition(json!([step("one", PT, input)])).to_value()).unwrap();
     let mut resources = Vec::new();
     let mut read = |text: String| {
-        crate::sources::parse(std::path::Path::new("f.yaml"), text.into_bytes(), "file", &mut resources).unwrap();
+        crate::sources::parse(
+            std::path::Path::new("f.yaml"),
+            text.into_bytes(),
+            "file",
+            &mut resources,
+        )
+        .unwrap();
     };
     read(text);
     read(xr(json!({})).to_string());

@@ -187,15 +187,18 @@ fn as_a_server_decides(stdout: &str) -> String {
         let valid = ["two-pow-53", "max-int64"];
         match valid.iter().find(|name| line.contains(&format!("Kind=Thing, {name} :"))) {
             Some(name) => {
-                let line = format!("[✓] conf.example.org/v1, Kind=Thing, {name} validated successfully");
+                let line =
+                    format!("[✓] conf.example.org/v1, Kind=Thing, {name} validated successfully");
                 if !lines.contains(&line) {
                     lines.push(line);
                 }
             }
-            None => lines.push(line.replace(
-                "4 success cases, 6 failure cases",
-                "6 success cases, 4 failure cases",
-            )),
+            None => {
+                lines.push(line.replace(
+                    "4 success cases, 6 failure cases",
+                    "6 success cases, 4 failure cases",
+                ))
+            }
         }
     }
     lines.join("\n") + "\n"
@@ -286,14 +289,22 @@ spec: {group: x.org, names: {kind: X, plural: xs}}
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
     assert!(ran.stdout.starts_with("[!] could not find CRD/XRD for: x.org/v1, Kind=Thing\n"));
 
-    let arguments = ["validate", "DIR/crd.yaml", "DIR/thing.yaml", "--crossplane-image=", "--cache-dir=DIR/c", "--locations=always"];
+    let arguments = [
+        "validate",
+        "DIR/crd.yaml",
+        "DIR/thing.yaml",
+        "--crossplane-image=",
+        "--cache-dir=DIR/c",
+        "--locations=always",
+    ];
     let ran = run_on(&[("crd.yaml", definition), ("thing.yaml", THING)], &arguments);
     let want = "biplane: warning: CompositeResourceDefinition \"xs.x.org\" has no versions, so no resource is checked against it\n--> DIR/crd.yaml, document 1, line 4, column 1\n";
     assert!(ran.stderr.starts_with(want), "{}", ran.stderr);
 
     // 10 MB.
     let description = "x".repeat(160);
-    let property = |n| format!("              p{n}: {{type: string, description: '{description}'}}\n");
+    let property =
+        |n| format!("              p{n}: {{type: string, description: '{description}'}}\n");
     let properties: String = (0..50_000).map(property).collect();
     let ran = validate(&format!("{CRD}{properties}"));
     assert_eq!(ran.exit, 1, "{}", ran.stderr);

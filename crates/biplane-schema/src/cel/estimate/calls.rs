@@ -49,8 +49,7 @@ impl<'a> Estimator<'a> {
             ("_?_:_", [test, yes, no]) => {
                 let size = match call.args {
                     [_, yes, no] => {
-                        let entries =
-                            (self.entries(yes.expression), self.entries(no.expression));
+                        let entries = (self.entries(yes.expression), self.entries(no.expression));
                         if let (Some(yes), Some(no)) = entries {
                             self.note(expression, None, Some(yes.or(no)));
                         }
@@ -90,7 +89,9 @@ impl<'a> Estimator<'a> {
             ("startsWith" | "endsWith", Some(_), [part]) => {
                 Estimate::cost(part.size().scaled(PER_CHARACTER))
             }
-            ("@in", None, [_, list]) if matches!(call.overload.args.get(1), Some(Type::List(_))) => {
+            ("@in", None, [_, list])
+                if matches!(call.overload.args.get(1), Some(Type::List(_))) =>
+            {
                 Estimate::cost(list.size())
             }
             ("matches", Some(target), [pattern]) => Estimate::cost(matching(target, pattern)),
@@ -135,9 +136,7 @@ impl<'a> Estimator<'a> {
                 }
                 Estimate::cost(target.size().times(each))
             }
-            ("url", _, [text]) => {
-                Estimate::sized(text.size().scaled(PER_CHARACTER), text.size())
-            }
+            ("url", _, [text]) => Estimate::sized(text.size().scaled(PER_CHARACTER), text.size()),
             ("lowerAscii" | "upperAscii" | "substring" | "trim", Some(target), _) => {
                 Estimate::sized(target.size().scaled(PER_CHARACTER), target.size())
             }
@@ -197,9 +196,9 @@ impl<'a> Estimator<'a> {
                 Estimate::cost(text.size().scaled(PER_CHARACTER).scaled(pattern))
             }
             ("_==_", None, [left, right]) if left.kind == right.kind => match left.kind {
-                Type::Opaque("net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver") => {
-                    Estimate::cost(Range::exactly(1))
-                }
+                Type::Opaque(
+                    "net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver",
+                ) => Estimate::cost(Range::exactly(1)),
                 Type::Opaque("kubernetes.NamedFormat") => {
                     let longest = Range { least: 1, most: LONGEST_FORMAT };
                     Estimate::cost(longest.scaled(PER_CHARACTER))

@@ -34,8 +34,7 @@ fn digest(bytes: &[u8]) -> String {
 
 /// A layer with one file.
 fn layer(path: &str, text: &str) -> Vec<u8> {
-    let mut archive =
-        tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut header = tar::Header::new_ustar();
     header.set_size(text.len() as u64);
     header.set_mode(0o644);

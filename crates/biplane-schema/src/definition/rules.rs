@@ -1,12 +1,13 @@
-//! What an API server refuses about the rules of a schema when the schema is stored: rules that do
-//! not compile, compare with a past that cannot be known, or may cost too much.
+//! Walks through a schema, part by part. Refuses rules that do not compile, compare with a past that
+//! cannot be known, or may cost too much.
 
 use biplane_model::Value;
 use serde_json::json;
 
-use super::compile::{Compiled, Program};
-use super::{Rule, path};
+use super::keywords::{self, Context};
+use super::{is_true, not_supported, part, parts, properties};
 use crate::cel::{Shape, Sizes};
+use crate::rules::{Compiled, Program, Rule, field_path};
 use crate::structural::{FieldError, Problem};
 
 /// What all runs of one expression over an object may cost.
@@ -19,16 +20,16 @@ const NAMED: usize = 4;
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Reports what is wrong with the rules of an `openAPIV3Schema` at a path. A schema that did not
-/// change may have single rules that cost too much.
-pub fn refused(schema: &Value, at: &str, unchanged: bool) -> Vec<FieldError> {
+/// Reports what is wrong with the parts of a schema. Rules are compiled if the schema is in order.
+pub(super) fn check(schema: &Value, at: &str, unchanged: bool, compiles: bool) -> Vec<FieldError> {
     let mut walk = Walk { unchanged, ..Walk::default() };
     let level = Level {
         path: at.to_owned(),
         occurs: Some(1),
         unknown_past: None,
         root: true,
-        compiles: true,
+        compiles,
+        context: Context::default(),
     };
     walk.visit(schema, &level);
     let Walk { mut errors, rule_errors, total, mut expensive, .. } = walk;
@@ -40,8 +41,7 @@ pub fn refused(schema: &Value, at: &str, unchanged: bool) -> Vec<FieldError> {
             let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
             FieldError::new(Problem::Forbidden, path, "", detail)
         }));
-        let what =
-            "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
         errors.push(FieldError::new(Problem::Forbidden, at, "", too_much(what, total, PER_SCHEMA)));
     }
     errors
@@ -58,6 +58,7 @@ struct Level {
     root: bool,
     /// Whether rules are compiled.
     compiles: bool,
+    context: Context,
 }
 
 #[derive(Debug, Default)]
@@ -73,30 +74,48 @@ struct Walk {
 impl Walk {
     fn visit(&mut self, schema: &Value, level: &Level) {
         let before = self.errors.len();
+        keywords::check(schema, level.context, &level.path, &mut self.errors);
         let inner = |name: &str| Level {
             path: format!("{}.{name}", level.path),
             occurs: level.occurs.zip(most_children(schema)).map(|(a, b)| a.saturating_mul(b)),
             root: false,
             ..level.clone()
         };
-        if let Some(additional) = schema.get("additionalProperties").filter(|s| s.is_object()) {
-            self.visit(additional, &inner("additionalProperties"));
+        if let Some(additional) = part(schema, "additionalProperties") {
+            let mut inner = inner("additionalProperties");
+            if level.context.in_metadata {
+                let reason = "inside additionalProperties applying to object metadata";
+                inner.context.no_default = Some(reason);
+            }
+            self.visit(additional, &inner);
         }
-        let properties = schema.get("properties").and_then(Value::as_object);
-        for (name, property) in properties.into_iter().flatten() {
-            self.visit(property, &inner(&format!("properties[{name}]")));
+        for (name, property) in properties(schema) {
+            let mut inner = inner(&format!("properties[{name}]"));
+            let is_resource = level.root || is_true(schema, "x-kubernetes-embedded-resource");
+            let reason = match name.as_str() {
+                "metadata" => "in top-level metadata",
+                "kind" => "in top-level kind",
+                "apiVersion" => "in top-level apiVersion",
+                _ => "",
+            };
+            if is_resource && !reason.is_empty() {
+                inner.context.in_metadata = true;
+                if level.root {
+                    inner.context.no_default = Some(reason);
+                }
+            }
+            self.visit(property, &inner);
         }
-        if let Some(not) = schema.get("not").filter(|s| s.is_object()) {
+        if let Some(not) = part(schema, "not") {
             self.visit(not, &Level { compiles: false, ..inner("not") });
         }
         for name in ["allOf", "oneOf", "anyOf"] {
-            let parts = schema.get(name).and_then(Value::as_array);
-            for (place, part) in parts.into_iter().flatten().enumerate() {
+            for (place, part) in parts(schema, name).iter().enumerate() {
                 let level = Level { compiles: false, ..inner(&format!("{name}[{place}]")) };
                 self.visit(part, &level);
             }
         }
-        if let Some(items) = schema.get("items").filter(|s| s.is_object()) {
+        if let Some(items) = part(schema, "items") {
             let mut inner = inner("items");
             let list = schema.get("x-kubernetes-list-type").and_then(Value::as_str);
             if list != Some("map") {
@@ -104,11 +123,16 @@ impl Walk {
             }
             self.visit(items, &inner);
         }
+        keywords::check_merging(schema, &level.path, &mut self.errors);
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         let Some(rules) = rules.filter(|rules| !rules.is_empty()) else { return };
         let shape = Shape::read(schema, level.root);
         for (place, rule) in rules.iter().enumerate() {
-            self.written(rule, &shape, &format!("{}.x-kubernetes-validations[{place}]", level.path));
+            self.written(
+                rule,
+                &shape,
+                &format!("{}.x-kubernetes-validations[{place}]", level.path),
+            );
         }
         // The errors would not help until the schema itself is in order.
         if level.compiles && self.errors.len() == before {
@@ -150,9 +174,7 @@ impl Walk {
         if let Some(reason) = value.get("reason").and_then(Value::as_str)
             && !REASONS.contains(&reason)
         {
-            let known: Vec<String> = REASONS.iter().map(|known| format!("\"{known}\"")).collect();
-            let detail = format!("supported values: {}", known.join(", "));
-            self.error(Problem::NotSupported, format!("{at}.reason"), reason, &detail);
+            self.errors.push(not_supported(format!("{at}.reason"), reason, &REASONS));
         }
         let field = rule.field_path.as_str();
         if !field.is_empty() {
@@ -163,7 +185,7 @@ impl Walk {
             if breaks(field) {
                 self.error(Problem::Invalid, at.clone(), field, "must not contain line breaks");
             }
-            if path::normalized(field, shape).is_none() {
+            if field_path(field, shape).is_none() {
                 self.error(Problem::Invalid, at, field, "must be a valid path");
             }
         }
@@ -209,12 +231,7 @@ impl Walk {
                         "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
                     );
                     let at = format!("{at}.rule");
-                    errors.push(FieldError::new(
-                        Problem::Invalid,
-                        at,
-                        rule.rule.as_str(),
-                        detail,
-                    ));
+                    errors.push(FieldError::new(Problem::Invalid, at, rule.rule.as_str(), detail));
                 }
             } else if let Some(given) = value.get("optionalOldSelf").filter(|g| !g.is_null()) {
                 let detail = "may not be set if oldSelf is not used in rule";
