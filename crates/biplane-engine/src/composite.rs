@@ -145,7 +145,9 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
         Err(error) => return composing_failed(pass, xr, error).await,
     };
     if behaviour.environments {
-        outcome.tracked.requirements.extend(environment::dependencies(pass, &xr.object));
+        let configuration = revision.spec.environment.as_ref();
+        let configs = environment::dependencies(pass, &xr.object, configuration);
+        outcome.tracked.requirements.extend(configs);
     }
     if behaviour.keeps_token() && !request.is_empty() {
         xr.object.set_at_or_ignore(&HANDLED_REQUEST, request);

@@ -1,5 +1,6 @@
 //! Renders composite resources from files: shows what the control plane would do with them.
 
+mod advice;
 mod changes;
 mod cluster;
 mod definitions;
@@ -65,6 +66,8 @@ pub struct CompositionRender {
     pub output: OutputOptions,
     /// Whether the whole composite resource is printed, instead of only the changed fields.
     pub include_full_xr: bool,
+    /// Whether to warn of what is odd about the Composition. If unset, only at a terminal.
+    pub advice: Option<bool>,
 }
 
 /// Where the composite resources are read from.

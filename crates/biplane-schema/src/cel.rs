@@ -10,6 +10,7 @@ mod charges;
 mod check;
 mod cost;
 mod escapes;
+mod estimate;
 mod eval;
 mod functions;
 mod lex;
@@ -19,6 +20,7 @@ mod outcome;
 mod parse;
 mod report;
 pub mod shape;
+mod sizes;
 mod types;
 mod value;
 
@@ -28,6 +30,7 @@ use biplane_go::regex::GoRegex;
 
 pub use cost::{Cost, PER_RUN};
 pub use shape::Shape;
+pub use sizes::Sizes;
 pub use types::Type;
 pub use value::Value;
 
@@ -72,6 +75,7 @@ pub struct Expression {
 pub struct Program {
     root: ast::Expr,
     result: Type,
+    notes: check::Notes,
     /// The literal patterns.
     patterns: BTreeMap<String, GoRegex>,
     /// About how many bytes it takes.
@@ -128,7 +132,7 @@ impl Expression {
     /// Checks the types, given variables and their types.
     pub fn check_with(self, variables: &[(&str, Type)]) -> Result<Program, CompileError> {
         let Self { source, mut root, dialect } = self;
-        let result = check::check(&mut root, variables, dialect == Dialect::Kubernetes)
+        let (result, notes) = check::check(&mut root, variables, dialect == Dialect::Kubernetes)
             .map_err(|problems| CompileError(report::tell(&source, problems)))?;
         let mut patterns: BTreeMap<String, GoRegex> = BTreeMap::new();
         let (mut size, mut expressions) = (0, 0);
@@ -144,7 +148,7 @@ impl Expression {
             }
         });
         size += expressions * EXPRESSION_SIZE + source.len();
-        Ok(Program { root, result, patterns, size })
+        Ok(Program { root, result, notes, patterns, size })
     }
 }
 
@@ -152,6 +156,12 @@ impl Program {
     /// The type of the result, as far as it is known before the program runs.
     pub fn result(&self) -> &Type {
         &self.result
+    }
+
+    /// The most that a run can cost by Kubernetes' count, for variables of the given sizes. Only for
+    /// programs that were checked for Kubernetes.
+    pub fn most_expensive(&self, variables: &Sizes) -> u64 {
+        estimate::most(&self.root, &self.notes, variables)
     }
 
     /// The reason why a literal pattern, or a literal in a conversion, is not one, if there is.

@@ -1,10 +1,11 @@
-//! What an API server decides about CustomResourceDefinitions: defaults, their name, and whether
-//! they are established.
+//! What an API server decides about CustomResourceDefinitions: defaults, their name, their rules, and
+//! whether they are established.
 
 use biplane_model::condition::condition;
 use biplane_model::{Object, Value};
 use serde_json::json;
 
+use crate::definition;
 use crate::structural::{FieldError, Problem};
 
 /// The kind.
@@ -31,15 +32,52 @@ pub fn default(crd: &mut Object) {
     }
 }
 
-/// Reports a name that does not follow from the names of the kind.
-pub fn validate(crd: &Object) -> Vec<FieldError> {
+/// Reports a name that does not follow from the names of the kind, and rules that are faulty or may
+/// cost too much. If the definition before an update is given, rules of schemas that did not change
+/// may cost more.
+pub fn validate(crd: &Object, old: Option<&Object>) -> Vec<FieldError> {
     let text = |path: &[&str]| crd.str_at(path).to_owned();
     let (plural, group) = (text(&["spec", "names", "plural"]), text(&["spec", "group"]));
-    if crd.name() == format!("{plural}.{group}") {
-        return Vec::new();
+    let mut errors = Vec::new();
+    if old.is_none() && crd.name() != format!("{plural}.{group}") {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        errors.push(FieldError::new(Problem::Invalid, "metadata.name", crd.name(), detail));
     }
-    let detail = "must be spec.names.plural+\".\"+spec.group";
-    vec![FieldError::new(Problem::Invalid, "metadata.name", crd.name(), detail)]
+    let schemas = schemas(crd);
+    // One schema for all versions has a place of its own.
+    let shared = match schemas.as_slice() {
+        [(_, Some(first)), rest @ ..] => rest.iter().all(|(_, schema)| schema == &Some(*first)),
+        _ => false,
+    };
+    let before = old.map(self::schemas).unwrap_or_default();
+    for (place, (name, schema)) in schemas.iter().enumerate() {
+        let Some(schema) = schema else { continue };
+        let unchanged = before.iter().any(|(old, had)| old == name && had == &Some(*schema));
+        let at = if shared {
+            "spec.validation".to_owned()
+        } else {
+            format!("spec.versions[{place}].schema")
+        };
+        errors.extend(definition::refused(schema, &format!("{at}.openAPIV3Schema"), unchanged));
+        if shared {
+            break;
+        }
+    }
+    errors
+}
+
+/// The versions with their schemas.
+fn schemas(crd: &Object) -> Vec<(&str, Option<&Value>)> {
+    let versions = crd.at(&["spec", "versions"]).and_then(Value::as_array);
+    versions.into_iter().flatten().map(|version| (name_of(version), schema_of(version))).collect()
+}
+
+fn name_of(version: &Value) -> &str {
+    version.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn schema_of(version: &Value) -> Option<&Value> {
+    version.get("schema")?.get("openAPIV3Schema")
 }
 
 /// Whether objects of the kind can be stored.

@@ -6,6 +6,7 @@
 pub mod cel;
 pub mod crd;
 pub mod custom_resource;
+mod definition;
 pub mod merge;
 pub mod openapi;
 pub mod own_kinds;

@@ -11,7 +11,9 @@ use biplane_model::{Map, Object, Value};
 
 use crate::cel::{Cost, EvaluateError, PER_RUN, Shape, Type};
 use crate::structural::{FieldError, Problem};
-use compile::{Compiled, Program};
+
+pub(crate) use compile::{Compiled, Program};
+pub(crate) use path::normalized as field_path;
 
 /// What the rules of one object may cost.
 #[derive(Clone, Copy, Debug)]
@@ -50,17 +52,17 @@ struct Node {
 /// A rule as the schema has it.
 #[derive(Debug)]
 #[allow(clippy::struct_field_names)] // the names of the schema
-struct Rule {
-    rule: String,
-    message: String,
-    message_expression: String,
+pub(crate) struct Rule {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+    pub(crate) message_expression: String,
     reason: String,
-    field_path: String,
+    pub(crate) field_path: String,
     optional_old_self: bool,
 }
 
 impl Rule {
-    fn read(value: &Value) -> Self {
+    pub(crate) fn read(value: &Value) -> Self {
         let text =
             |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self {
@@ -136,13 +138,6 @@ impl Rules {
         run.visit(&self.root, &self.shape, &object, &place);
         run.errors
     }
-
-    /// Why rules do not compile, with the path of the rule in the schema.
-    pub fn faults(&self) -> Vec<(String, String)> {
-        let mut faults = Vec::new();
-        self.root.faults(&self.shape, "", &mut faults);
-        faults
-    }
 }
 
 fn has_rules(schema: &Value) -> bool {
@@ -204,41 +199,6 @@ impl Node {
         match self.compiled.get_or_init(compile) {
             Ok(compiled) => Ok(compiled),
             Err(reason) => Err(reason),
-        }
-    }
-
-    fn faults(&self, shape: &Shape, path: &str, faults: &mut Vec<(String, String)>) {
-        match self.compiled(shape) {
-            Ok(compiled) => {
-                for (place, rule) in compiled.iter().enumerate() {
-                    if let Program::Faulty(reason) = &rule.program {
-                        let at = format!("{path}.x-kubernetes-validations[{place}].rule");
-                        faults.push((at, reason.clone()));
-                    }
-                    if let Some(reason) = &rule.message_fault {
-                        let at =
-                            format!("{path}.x-kubernetes-validations[{place}].messageExpression");
-                        faults.push((at, reason.clone()));
-                    }
-                }
-            }
-            Err(reason) => faults.push((path.to_owned(), reason.to_owned())),
-        }
-        for (name, node) in &self.properties {
-            if let Some(shape) = shape.properties.as_ref().and_then(|shapes| shapes.get(name)) {
-                node.faults(shape, &format!("{path}.properties[{name}]"), faults);
-            }
-        }
-        for (name, node, shape) in [
-            ("items", &self.items, &shape.items),
-            ("additionalProperties", &self.additional, &shape.additional),
-        ] {
-            if let (Some(node), Some(shape)) = (node, shape) {
-                node.faults(shape, &format!("{path}.{name}"), faults);
-            }
-        }
-        for (place, node) in self.all_of.iter().enumerate() {
-            node.faults(shape, &format!("{path}.allOf[{place}]"), faults);
         }
     }
 }

@@ -3,15 +3,15 @@
 //! `tests/conformance/README.md` describes the files of a case and how to compare them.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// One recorded case.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Recording {
     /// The case's name, unique within its area.
     #[serde(rename = "case")]
@@ -30,6 +30,16 @@ impl Recording {
             Ok(cases) if !cases.is_empty() => cases,
             Ok(_) => panic!("{} holds no case", path.display()),
             Err(e) => panic!("cannot load recordings: {e:#}"),
+        }
+    }
+
+    /// Writes every case of an area, for tests that record. The same cases give the same bytes.
+    ///
+    /// Panics if the area cannot be written.
+    pub fn save_area(area: &str, cases: &[Self]) {
+        let path = folder().join(format!("{area}.jsonl.gz"));
+        if let Err(e) = write(&path, cases) {
+            panic!("cannot save recordings: {e:#}");
         }
     }
 
@@ -76,6 +86,17 @@ fn read(path: &Path) -> Result<Vec<Recording>> {
             serde_json::from_str(&line?).with_context(|| format!("a line of {}", path.display()))
         })
         .collect()
+}
+
+fn write(path: &Path, cases: &[Recording]) -> Result<()> {
+    let file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
+    let mut archive = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    for case in cases {
+        serde_json::to_writer(&mut archive, case)?;
+        archive.write_all(b"\n")?;
+    }
+    archive.finish()?;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What Compositions get wrong in the inputs of the functions in the box, told before anything runs.
 //!
 //! Nothing here is an error: the functions themselves accept it, or fail without saying where.
+//! [`templates`] looks at composed resources and patches, and this file at everything else.
+
+mod templates;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -10,8 +13,8 @@ use biplane_model::{Gvk, Object, Value, yaml};
 use biplane_schema::structural::Schema;
 
 use crate::extensions::Extensions;
-use crate::field_path;
 use crate::sources::{Origin, Resource};
+use templates::Templates;
 
 /// The descriptions of the inputs, as the packages of the functions have them.
 const INPUTS: [(&str, &str); 4] = [
@@ -54,6 +57,15 @@ static KNOWN: LazyLock<Vec<Input>> = LazyLock::new(|| {
 });
 
 impl Input {
+    /// The input of a function by the name of the function, which may have the organization of its
+    /// package in front.
+    fn named(function: &str) -> Option<&'static Self> {
+        KNOWN.iter().find(|known| {
+            let before = function.strip_suffix(known.function);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('-'))
+        })
+    }
+
     fn read(function: &'static str, text: &str) -> Option<Self> {
         let crd = Object::from_value(yaml::parse_one(function, text).ok()?.value)?;
         let versions = crd.at(&["spec", "versions"])?.as_array()?;
@@ -71,19 +83,111 @@ impl Input {
     }
 }
 
+/// A composite resource, for which a Composition is looked at.
+#[derive(Clone, Debug)]
+pub struct Composite<'a> {
+    /// The composite resource with its defaults.
+    pub object: &'a Object,
+    /// The names, in the Composition, of composed resources that exist.
+    pub existing: BTreeSet<&'a str>,
+}
+
+/// What is known besides a Composition.
+#[derive(Clone, Debug, Default)]
+pub struct Known<'a> {
+    /// The CRDs of composite and composed resources.
+    pub crds: &'a [Object],
+    /// The composite resources that use the Composition.
+    pub composites: Vec<Composite<'a>>,
+    /// Whether the pipeline begins with a context, which may have an environment.
+    pub has_context: bool,
+}
+
+/// The annotation of a composed resource with its name in the Composition.
+const RESOURCE_NAME: &str = "crossplane.io/composition-resource-name";
+
+/// The names, in their Composition, of composed resources.
+pub fn names_of<'a>(composed: impl IntoIterator<Item = &'a Object>) -> BTreeSet<&'a str> {
+    let name = |object: &'a Object| object.str_at(&["metadata", "annotations", RESOURCE_NAME]);
+    composed.into_iter().map(name).filter(|name| !name.is_empty()).collect()
+}
+
 /// What is odd about the Compositions among resources, each with its place.
 pub fn of(resources: &[Resource], extensions: &Extensions) -> Vec<String> {
+    let existing = names_of(resources.iter().map(|resource| &resource.object));
     let mut advice = Vec::new();
     for Resource { object, origin } in resources {
         if object.kind() == "Composition"
             && object.gvk().group == "apiextensions.crossplane.io"
             && let Some(origin) = origin
         {
-            let found = of_composition(object, &extensions.crds);
+            let users = composites(object, resources, &extensions.crds);
+            let of = |object| Composite { object, existing: existing.clone() };
+            let known = Known {
+                crds: &extensions.crds,
+                composites: users.iter().map(of).collect(),
+                has_context: false,
+            };
+            let found = of_composition(object, &known);
             advice.extend(found.into_iter().map(|remark| remark.shown(origin)));
         }
     }
     advice
+}
+
+/// What is odd about definitions, each with its place: without a version, they define nothing.
+pub fn of_definitions(extensions: &[Resource]) -> Vec<String> {
+    let mut advice = Vec::new();
+    for Resource { object, origin } in extensions {
+        let defines = matches!(
+            (object.gvk().group.as_str(), object.kind()),
+            ("apiextensions.k8s.io", "CustomResourceDefinition")
+                | ("apiextensions.crossplane.io", "CompositeResourceDefinition")
+        );
+        let versions = object.at(&["spec", "versions"]).and_then(Value::as_array);
+        if let (true, None | Some([]), Some(origin)) =
+            (defines, versions.map(Vec::as_slice), origin)
+        {
+            let name = quote(object.name());
+            let text = format!(
+                "{} {name} has no versions, so no resource is checked against it",
+                object.kind()
+            );
+            advice.push(Remark::new(&["spec", "versions"], text).shown(origin));
+        }
+    }
+    advice
+}
+
+/// The kind that a Composition composes.
+fn composite_kind(composition: &Object) -> Gvk {
+    let reference = |name: &str| composition.str_at(&["spec", "compositeTypeRef", name]);
+    Gvk::new(reference("apiVersion"), reference("kind"))
+}
+
+/// The composite resources that use a Composition, with their defaults. Those that ask for another
+/// one do not.
+fn composites(composition: &Object, resources: &[Resource], crds: &[Object]) -> Vec<Object> {
+    let gvk = composite_kind(composition);
+    let schema = schema(crds, &gvk).and_then(|schema| Schema::parse_leniently(schema).ok());
+    let uses = |object: &Object| {
+        let asked = [
+            &["spec", "crossplane", "compositionRef", "name"][..],
+            &["spec", "compositionRef", "name"],
+        ];
+        let asked = asked.map(|path| object.str_at(path));
+        object.gvk() == gvk
+            && asked.iter().all(|name| name.is_empty() || *name == composition.name())
+    };
+    let objects = resources.iter().map(|resource| &resource.object).filter(|object| uses(object));
+    let with_defaults = |object: &Object| {
+        let mut object = object.clone();
+        if let Some(schema) = &schema {
+            schema.default(&mut object);
+        }
+        object
+    };
+    objects.map(with_defaults).collect()
 }
 
 /// A remark about a part of a Composition.
@@ -109,10 +213,13 @@ impl Remark {
     }
 }
 
-/// What is odd about a Composition, given the CRDs that are known.
-pub fn of_composition(composition: &Object, crds: &[Object]) -> Vec<Remark> {
+/// What is odd about a Composition.
+pub fn of_composition(composition: &Object, known: &Known<'_>) -> Vec<Remark> {
     let mut remarks = Vec::new();
+    let composite = schema(known.crds, &composite_kind(composition));
     let mut names = BTreeSet::new();
+    let native = composition.at(&["spec", "environment"]).is_some_and(Value::is_object);
+    let mut has_environment = native || known.has_context;
     let steps = composition.at(&["spec", "pipeline"]).and_then(Value::as_array);
     for (place, step) in steps.into_iter().flatten().enumerate() {
         let at = place.to_string();
@@ -123,22 +230,34 @@ pub fn of_composition(composition: &Object, crds: &[Object]) -> Vec<Remark> {
             let text = format!("another step of the pipeline is named {} too", quote(name));
             remarks.push(Remark::new(&path, text));
         }
-        let Some(Value::Object(input)) = step.get("input") else { continue };
-        let input = Object::from(input.clone());
         let function = step.get("functionRef").and_then(|reference| reference.get("name"));
         let function = function.and_then(Value::as_str).unwrap_or_default();
-        let path = [&here[..], &["input"]].concat();
-        check_input(&input, function, &path, &mut remarks);
-        if input.gvk().group == "pt.fn.crossplane.io" {
-            patches(composition, &input, &path, crds, &mut remarks);
+        if let Some(Value::Object(input)) = step.get("input") {
+            let input = Object::from(input.clone());
+            let path = [&here[..], &["input"]].concat();
+            check_input(&input, function, &path, &mut remarks);
+            if input.gvk().group == "pt.fn.crossplane.io" {
+                let templates = Templates { composite, known, has_environment };
+                remarks.extend(templates.check(&input, &path));
+            }
         }
+        // Any other function may write an environment.
+        has_environment |= !Input::named(function).is_some_and(|f| f.function == AUTO_READY);
+    }
+    // A Composition of mode Resources has the same templates. Its environment is its own.
+    if let Some(Value::Object(spec)) = composition.get("spec").filter(|_| steps.is_none()) {
+        let templates = Templates { composite, known, has_environment: true };
+        remarks.extend(templates.check(&Object::from(spec.clone()), &["spec"]));
     }
     remarks
 }
 
+/// The function that writes no environment.
+const AUTO_READY: &str = "function-auto-ready";
+
 fn check_input(input: &Object, function: &str, path: &[&str], remarks: &mut Vec<Remark>) {
     let gvk = input.gvk();
-    let Some(known) = KNOWN.iter().find(|known| known.function == function) else {
+    let Some(known) = Input::named(function) else {
         // The function may have any name; then its input tells which one it is.
         if let Some(known) = KNOWN.iter().find(|known| known.group == gvk.group) {
             unknown_members(input, known, path, remarks);
@@ -166,7 +285,7 @@ fn unknown_members(input: &Object, known: &Input, path: &[&str], remarks: &mut V
         let steps = crate::places::steps(&value, &member);
         let steps: Vec<&str> =
             path.iter().copied().chain(steps.iter().map(String::as_str)).collect();
-        let text = format!("{} has no {member} in its input, and ignores it", known.function);
+        let text = format!("{} has no {member} in its input, and refuses it", known.function);
         remarks.push(Remark::new(&steps, text));
     }
 }
@@ -183,139 +302,5 @@ fn schema<'a>(crds: &'a [Object], gvk: &Gvk) -> Option<&'a Value> {
     versions.iter().find(named)?.get("schema")?.get("openAPIV3Schema")
 }
 
-/// Checks names of resources, and paths of patches against the schemas of both sides.
-fn patches(
-    composition: &Object,
-    input: &Object,
-    path: &[&str],
-    crds: &[Object],
-    remarks: &mut Vec<Remark>,
-) {
-    let reference = |name: &str| composition.str_at(&["spec", "compositeTypeRef", name]);
-    let composite = schema(crds, &Gvk::new(reference("apiVersion"), reference("kind")));
-    let mut names = BTreeSet::new();
-    let resources = input.get("resources").and_then(Value::as_array);
-    for (i, resource) in resources.into_iter().flatten().enumerate() {
-        let at = i.to_string();
-        let here = [path, &["resources", at.as_str()]].concat();
-        let name = resource.get("name").and_then(Value::as_str).unwrap_or_default();
-        if !name.is_empty() && !names.insert(name) {
-            let text = format!("another resource is named {} too", quote(name));
-            remarks.push(Remark::new(&[&here[..], &["name"]].concat(), text));
-        }
-        let base = |name: &str| {
-            let base = resource.get("base").and_then(|base| base.get(name));
-            base.and_then(Value::as_str).unwrap_or_default()
-        };
-        let composed = schema(crds, &Gvk::new(base("apiVersion"), base("kind")));
-        let list = resource.get("patches").and_then(Value::as_array);
-        for (j, patch) in list.into_iter().flatten().enumerate() {
-            let at = j.to_string();
-            let here = [&here[..], &["patches", at.as_str()]].concat();
-            let kind =
-                patch.get("type").and_then(Value::as_str).unwrap_or("FromCompositeFieldPath");
-            let (from, to) = match kind {
-                "FromCompositeFieldPath" | "CombineFromComposite" => (composite, composed),
-                "ToCompositeFieldPath" | "CombineToComposite" => (composed, composite),
-                "FromEnvironmentFieldPath" | "CombineFromEnvironment" => (None, composed),
-                "ToEnvironmentFieldPath" | "CombineToEnvironment" => (composed, None),
-                _ => continue,
-            };
-            for (member, schema) in [("fromFieldPath", from), ("toFieldPath", to)] {
-                let text = patch.get(member).and_then(Value::as_str);
-                if let (Some(text), Some(schema)) = (text, schema) {
-                    unknown_path(schema, text, &[&here[..], &[member]].concat(), remarks);
-                }
-            }
-        }
-    }
-}
-
-fn unknown_path(schema: &Value, text: &str, path: &[&str], remarks: &mut Vec<Remark>) {
-    // A wildcard stands for every item, which the schema describes under its first index.
-    let single = text.replace("[*]", "[0]");
-    // Schemas say little about metadata, and every object has all of it.
-    if text.starts_with("metadata") {
-        return;
-    }
-    let Err(problem) = field_path::check(Some(schema), &single) else { return };
-    if problem.contains("has an unsupported type") {
-        return;
-    }
-    let near = field_path::nearest(schema, &single);
-    let hint = near.map(|near| format!("; the nearest field is {near}")).unwrap_or_default();
-    remarks.push(Remark::new(path, format!("no schema has {text}: {problem}{hint}")));
-}
-
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::needless_pass_by_value)] // literals are easier to read
-
-    use super::*;
-    use serde_json::json;
-
-    fn composition(steps: Value) -> Object {
-        Object::from_value(json!({
-            "apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
-            "metadata": {"name": "c"},
-            "spec": {"compositeTypeRef": {"apiVersion": "x.org/v1", "kind": "XThing"},
-                     "mode": "Pipeline", "pipeline": steps},
-        }))
-        .unwrap()
-    }
-
-    fn crds() -> Vec<Object> {
-        let crd = |kind: &str| {
-            Object::from_value(json!({"spec": {"group": "x.org", "names": {"kind": kind}, "versions": [
-                {"name": "v1", "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {
-                    "type": "object", "properties": {"region": {"type": "string"}}}}}}}]}}))
-            .unwrap()
-        };
-        vec![crd("XThing"), crd("Thing")]
-    }
-
-    fn texts(steps: Value) -> Vec<String> {
-        let remarks = of_composition(&composition(steps), &crds());
-        remarks
-            .into_iter()
-            .map(|remark| format!("{}: {}", remark.path.join("."), remark.text))
-            .collect()
-    }
-
-    #[test]
-    fn every_input_of_the_box_is_known() {
-        assert_eq!(KNOWN.len(), INPUTS.len());
-        assert!(KNOWN.iter().all(|input| !input.versions.is_empty()));
-    }
-
-    #[test]
-    fn mistakes_in_inputs_are_told_with_their_place() {
-        let step = |name: &str, function: &str, input: Value| json!({"step": name, "functionRef": {"name": function}, "input": input});
-        let pt = "function-patch-and-transform";
-        let resources = json!([
-            {"name": "a", "base": {"apiVersion": "x.org/v1", "kind": "Thing"}, "patches": [
-                {"type": "FromCompositeFieldPath", "fromFieldPath": "spec.regoin", "toFieldPath": "spec.region"},
-            ]},
-            {"name": "a", "base": {"apiVersion": "x.org/v1", "kind": "Thing"}, "patchs": []},
-        ]);
-        let kind = json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": resources});
-        let found = texts(json!([
-            step("one", pt, kind),
-            step(
-                "one",
-                "function-auto-ready",
-                json!({"apiVersion": "pt.fn.crossplane.io/v1beta1", "kind": "Resources", "resources": []})
-            ),
-        ]));
-        assert_eq!(
-            found,
-            [
-                "spec.pipeline.0.input.resources.1.patchs: function-patch-and-transform has no resources[1].patchs in its input, and ignores it",
-                "spec.pipeline.0.input.resources.0.patches.0.fromFieldPath: no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region",
-                "spec.pipeline.0.input.resources.1.name: another resource is named \"a\" too",
-                "spec.pipeline.1.step: another step of the pipeline is named \"one\" too",
-                "spec.pipeline.1.input.kind: function-auto-ready takes an input of kind Input of autoready.fn.crossplane.io, not \"Resources\" of \"pt.fn.crossplane.io\"",
-            ]
-        );
-    }
-}
+mod tests;

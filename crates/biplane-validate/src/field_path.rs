@@ -135,19 +135,27 @@ pub fn nearest(schema: &Value, path: &str) -> Option<String> {
                     inner?
                 } else {
                     let known = current.get("properties")?.as_object()?.keys();
-                    let near = known
-                        .map(|known| (distance(name, known), known))
-                        .filter(|(far, _)| *far <= 2 || *far * 3 <= name.len())
-                        .min()?
-                        .1;
+                    let near = nearest_name(name, known.map(String::as_str))?;
                     let mut segments = parsed.segments().to_vec();
-                    *segments.get_mut(place)? = Segment::Field(near.clone());
+                    *segments.get_mut(place)? = Segment::Field(near.to_owned());
                     return Some(biplane_model::fieldpath::print(&segments));
                 }
             }
         };
     }
     None
+}
+
+/// The known name that a misspelt one is nearest to.
+pub(crate) fn nearest_name<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    known
+        .map(|known| (distance(name, known), known))
+        .filter(|(far, _)| *far <= 2 || *far * 3 <= name.len())
+        .min()
+        .map(|(_, known)| known)
 }
 
 /// How many letters are to be changed, added or removed to turn one word into another. Letters that

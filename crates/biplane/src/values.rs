@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use biplane_go::time::GoDuration;
+use clap::ValueEnum;
 
 pub use biplane_console::os::reason;
 pub use biplane_manifest::STDIN;
@@ -20,6 +21,28 @@ pub fn path(text: &str) -> Result<PathBuf, String> {
     let text = if text.is_empty() { "." } else { text };
     let absolute = std::path::absolute(at_home(text)).map_err(|e| e.to_string())?;
     Ok(clean(&absolute))
+}
+
+/// When the places of mistakes are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Locations {
+    /// If stderr is a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Locations {
+    /// Whether they are, if that does not depend on the terminal.
+    pub fn wanted(self) -> Option<bool> {
+        match self {
+            Self::Auto => None,
+            Self::Always => Some(true),
+            Self::Never => Some(false),
+        }
+    }
 }
 
 /// A boolean as flags take it.

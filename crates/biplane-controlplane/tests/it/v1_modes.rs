@@ -199,6 +199,53 @@ async fn templates_and_environments_are_composed_and_then_rest() {
     assert_eq!(name, "other");
 }
 
+/// With `resolve: Always`, an EnvironmentConfig counts as soon as a selector selects it.
+#[tokio::test(start_paused = true)]
+async fn a_new_environment_config_is_noticed_if_selectors_always_select() {
+    let mut modes = Modes::new();
+    modes.create(definition()).await;
+    let stage = json!({"stage": "prod"});
+    let config = |name: &str, labels: &Value, data: &Value| {
+        environment_config(name, "v1beta1", labels, data)
+    };
+    modes.create(config("a", &stage, &json!({"region": "eu"}))).await;
+    let patches = json!([
+        {"type": "FromCompositeFieldPath", "fromFieldPath": "spec.namespace", "toFieldPath": "metadata.namespace"},
+        patch("FromEnvironmentFieldPath", "region", "data.region"),
+    ]);
+    let selector = json!({"mode": "Multiple", "sortByFieldPath": "metadata.name", "matchLabels": [
+        {"key": "stage", "valueFromFieldPath": "spec.stage"},
+    ]});
+    let environment = json!({
+        "policy": {"resolve": "Always"},
+        "environmentConfigs": [{"type": "Selector", "selector": selector}],
+    });
+    let templates = json!([template("settings", &patches)]);
+    let spec = json!({"mode": "Resources", "environment": environment, "resources": templates});
+    modes.create(composition(&spec)).await;
+    modes.run(10).await;
+    let xr = json!({
+        "apiVersion": "example.org/v1", "kind": "XApp", "metadata": {"name": "shop"},
+        "spec": {"stage": "prod", "namespace": "apps"},
+    });
+    modes.create(xr).await;
+    modes.run(10).await;
+    assert_eq!(modes.settings()[0].str_at(&["data", "region"]), "eu");
+
+    modes.create(config("b", &stage, &json!({"region": "us"}))).await;
+    modes.run(10).await;
+    assert_eq!(modes.settings()[0].str_at(&["data", "region"]), "us");
+
+    // One that gets the label later counts too.
+    let other = json!({"stage": "test"});
+    let late = modes.create(config("c", &other, &json!({"region": "ap"}))).await;
+    modes.run(10).await;
+    assert_eq!(modes.settings()[0].str_at(&["data", "region"]), "us");
+    modes.patch(&late, json!({"metadata": {"labels": stage}})).await;
+    modes.run(10).await;
+    assert_eq!(modes.settings()[0].str_at(&["data", "region"]), "ap");
+}
+
 #[tokio::test(start_paused = true)]
 async fn functions_see_the_environment_and_its_references_are_kept() {
     let mut modes = Modes::new();

@@ -12,8 +12,8 @@ use biplane_model::fieldpath::{FieldPath, PathError};
 use biplane_model::layout::Reference;
 use biplane_model::object::overlay;
 use biplane_model::{Gvk, Map, Object, ObjectId, Value};
-use biplane_proto::function::v1::ResourceSelector;
 use biplane_proto::function::v1::resource_selector::Match;
+use biplane_proto::function::v1::{MatchLabels, ResourceSelector};
 
 use super::dependencies::Requirement;
 use super::pass::{Pass, XR};
@@ -73,12 +73,8 @@ pub(super) async fn select(
     Ok(())
 }
 
-/// The names of the EnvironmentConfigs that a selector selects, in order.
-async fn selected(
-    pass: &Pass<'_>,
-    xr: &Object,
-    selector: &Selector,
-) -> Result<Vec<String>, Failure> {
+/// The labels that a selector asks for.
+fn wanted(xr: &Object, selector: &Selector) -> Result<BTreeMap<String, String>, Failure> {
     let mut labels = BTreeMap::new();
     for (index, label) in selector.labels.iter().enumerate() {
         let value = value(label, xr)
@@ -87,6 +83,16 @@ async fn selected(
             labels.insert(label.key.clone(), value);
         }
     }
+    Ok(labels)
+}
+
+/// The names of the EnvironmentConfigs that a selector selects, in order.
+async fn selected(
+    pass: &Pass<'_>,
+    xr: &Object,
+    selector: &Selector,
+) -> Result<Vec<String>, Failure> {
+    let labels = wanted(xr, selector)?;
     // Without labels, nothing is selected, not everything.
     let mut configs = Vec::new();
     if !labels.is_empty() {
@@ -233,22 +239,38 @@ fn named(mut data: Map<String, Value>) -> Object {
     data.into()
 }
 
-/// The EnvironmentConfigs that the composite resource uses, so that their changes are noticed.
-pub(super) fn dependencies(pass: &Pass<'_>, xr: &Object) -> Vec<Requirement> {
+/// The EnvironmentConfigs that the composite resource uses, so that their changes are noticed, and
+/// those that it would use if they existed or had other labels.
+pub(super) fn dependencies(
+    pass: &Pass<'_>,
+    xr: &Object,
+    configuration: Option<&Configuration>,
+) -> Vec<Requirement> {
+    let requirement = |name: String, r#match: Match| Requirement {
+        // No step asks for them.
+        step: String::new(),
+        name,
+        selector: ResourceSelector {
+            api_version: READ.to_owned(),
+            kind: KIND.to_owned(),
+            r#match: Some(r#match),
+            ..ResourceSelector::default()
+        },
+    };
     let references = pass.layout().environment_configs(xr).into_iter();
-    references
-        .map(|reference| Requirement {
-            // No step asks for them.
-            step: String::new(),
-            name: reference.name.clone(),
-            selector: ResourceSelector {
-                api_version: READ.to_owned(),
-                kind: KIND.to_owned(),
-                r#match: Some(Match::MatchName(reference.name)),
-                ..ResourceSelector::default()
-            },
-        })
-        .collect()
+    let mut found: Vec<Requirement> = references
+        .map(|reference| requirement(reference.name.clone(), Match::MatchName(reference.name)))
+        .collect();
+    let sources = configuration.filter(|c| c.always).map_or(&[][..], |c| &c.sources);
+    for (index, source) in sources.iter().enumerate() {
+        let By::Selector(selector) = source else { continue };
+        let labels = wanted(xr, selector).unwrap_or_default();
+        if !labels.is_empty() {
+            let labels = Match::MatchLabels(MatchLabels { labels });
+            found.push(requirement(format!("selector {index}"), labels));
+        }
+    }
+    found
 }
 
 /// Whether an object is an EnvironmentConfig of any version.

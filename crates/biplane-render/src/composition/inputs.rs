@@ -14,8 +14,6 @@ use biplane_model::composition::has_templates;
 use biplane_model::{Gvk, Object, ObjectId};
 use biplane_runner::ContextHelper;
 use biplane_runtime::Function;
-use biplane_schema::xcrd;
-use biplane_validate::advice;
 
 use super::nested::{self, Nested};
 use super::ownership::{self, Ownership};
@@ -171,7 +169,7 @@ impl CompositionRender {
             inputs.required.extend(loader.resources(path, "extra resources")?);
         }
         self.warn_of_both(&inputs, loader);
-        advise(&inputs, loader);
+        self.advise(&inputs, &composites, loader);
         if let Some(path) = &self.function.required_schemas {
             inputs.schemas = loader.schemas(path)?;
         }
@@ -275,21 +273,4 @@ fn definition_of<'a>(definitions: &'a [Read], composition: &Object) -> Option<&'
     let gvk = Gvk::new(type_ref("apiVersion"), type_ref("kind"));
     let fitting = definitions.iter().find(|(definition, _)| nested::defines(definition, &gvk));
     fitting.or(definitions.first())
-}
-
-/// Tells people at a terminal what the functions in the box would ignore or stumble over.
-fn advise(inputs: &Inputs, loader: &mut Loader<'_, '_>) {
-    if !loader.streams().stderr.is_terminal() {
-        return;
-    }
-    let composite = inputs.definition.as_ref().and_then(|xrd| xcrd::composite(xrd).ok());
-    let crds: Vec<Object> = composite.into_iter().collect();
-    for remark in advice::of_composition(&inputs.composition, &crds) {
-        let path: Vec<&str> = remark.path.iter().map(String::as_str).collect();
-        let shown = match &inputs.origin {
-            Some(origin) => format!("{:#}", origin.complain(&path, &remark.text)),
-            None => remark.text,
-        };
-        loader.warn(&shown);
-    }
 }

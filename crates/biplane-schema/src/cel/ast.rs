@@ -20,6 +20,8 @@ pub(super) struct Expr {
     pub(super) at: usize,
     /// The nesting depth of expressions.
     pub(super) depth: usize,
+    /// The number under which the check of types notes what it finds.
+    pub(super) id: usize,
     pub(super) kind: Kind,
 }
 
@@ -74,11 +76,15 @@ pub(super) const RESULT: &str = "@result";
 /// The function around an entry of a literal that is left out if it has no value: `[?x]`.
 pub(super) const IF_PRESENT: &str = "@if_present";
 
+/// The functions that give a value another type.
+pub(super) const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
 impl Expr {
     pub(super) fn new(at: usize, kind: Kind) -> Self {
         let mut deepest = 0;
         kind.each(&mut |child| deepest = deepest.max(child.depth));
-        Self { at, depth: deepest + 1, kind }
+        Self { at, depth: deepest + 1, id: 0, kind }
     }
 
     pub(super) fn call(at: usize, function: &str, args: Vec<Expr>) -> Self {
@@ -95,10 +101,15 @@ impl Expr {
         self.kind.each(&mut |child| child.visit(see));
     }
 
-    /// Whether it is a literal, or a list or map of nothing but literals.
+    /// Whether its value is known before the program runs: a literal, one that is converted, or a
+    /// list or map of nothing but such.
     pub(super) fn is_constant(&self) -> bool {
         match &self.kind {
             Kind::Literal(_) => true,
+            Kind::Call { function, target: None, args } => match args.as_slice() {
+                [only] => CONVERSIONS.contains(&function.as_str()) && only.is_constant(),
+                _ => false,
+            },
             Kind::List(items) => items.iter().all(Self::is_constant),
             Kind::Map(entries) => {
                 entries.iter().all(|(key, value)| key.is_constant() && value.is_constant())

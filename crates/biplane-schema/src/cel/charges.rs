@@ -1,6 +1,6 @@
 //! What Kubernetes counts for the calls of functions.
 
-use super::ast::{Expr, Kind, Literal};
+use super::ast::{CONVERSIONS, Expr, Kind, Literal};
 use super::functions;
 use super::opaque::Opaque;
 use super::value::Value;
@@ -10,13 +10,10 @@ pub(super) const LIST: u64 = 10;
 /// What it counts for making a map.
 pub(super) const MAP: u64 = 30;
 
-const CONVERSIONS: [&str; 9] =
-    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "uint"];
-
 /// Whether the result of a call is known before the program runs, so that the call is free.
 pub(super) fn is_folded(function: &str, args: &[Expr]) -> bool {
     match args {
-        [only] => CONVERSIONS.contains(&function) && matches!(only.kind, Kind::Literal(_)),
+        [only] => CONVERSIONS.contains(&function) && only.is_constant(),
         [_, list] => function == "@in" && matches!(list.kind, Kind::List(_)) && list.is_constant(),
         _ => false,
     }
@@ -32,7 +29,8 @@ pub(super) fn literal_fault(expression: &Expr) -> Option<String> {
         Kind::Call { function, target: None, args } if is_folded(function, args) => {
             let [Expr { kind: Kind::Literal(literal), .. }] = args.as_slice() else { return None };
             functions::convert(function, &literal.into()).err().filter(|_| {
-                !matches!(literal, Literal::Type(_) | Literal::Null) && function != "dyn"
+                !matches!(literal, Literal::Type(_) | Literal::Null)
+                    && !matches!(function.as_str(), "dyn" | "type")
             })
         }
         _ => None,

@@ -11,12 +11,34 @@ use super::macros::{AGAIN, TARGET};
 use super::report::Problem;
 use super::types::Type;
 
-struct Overload {
-    member: bool,
+/// One way to call a function.
+#[derive(Debug)]
+pub(super) struct Overload {
+    pub(super) member: bool,
     /// Allows comparing numbers of different types.
     loose: bool,
     result: Type,
-    args: Vec<Type>,
+    /// The types of the target, if it is a member, and of the arguments.
+    pub(super) args: Vec<Type>,
+}
+
+/// What the check of types finds out about each expression, by its number.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    types: Vec<Type>,
+    calls: BTreeMap<usize, Vec<&'static Overload>>,
+}
+
+impl Notes {
+    /// The type of an expression.
+    pub(super) fn type_of(&self, expression: &Expr) -> &Type {
+        self.types.get(expression.id).unwrap_or(&Type::Dyn)
+    }
+
+    /// The ways to call the function that fit the arguments.
+    pub(super) fn overloads(&self, call: &Expr) -> &[&'static Overload] {
+        self.calls.get(&call.id).map_or(&[], Vec::as_slice)
+    }
 }
 
 type Functions = BTreeMap<&'static str, Vec<Overload>>;
@@ -74,12 +96,19 @@ pub(super) fn check(
     expression: &mut Expr,
     variables: &[(&str, Type)],
     kubernetes: bool,
-) -> Result<Type, Vec<Problem>> {
+) -> Result<(Type, Notes), Vec<Problem>> {
     // Kubernetes allows to compare numbers of different types everywhere.
     let mut checker = Checker { variables, kubernetes, loosened: kubernetes, ..Checker::default() };
     let kind = checker.check(expression);
     let kind = checker.close(&kind, true);
-    if checker.problems.is_empty() { Ok(kind) } else { Err(checker.problems) }
+    if !checker.problems.is_empty() {
+        return Err(checker.problems);
+    }
+    let mut notes = std::mem::take(&mut checker.notes);
+    for kind in &mut notes.types {
+        *kind = checker.close(kind, true);
+    }
+    Ok((kind, notes))
 }
 
 #[derive(Default)]
@@ -100,6 +129,8 @@ struct Checker<'a> {
     /// Whether the arguments of `format` are checked.
     in_format: bool,
     problems: Vec<Problem>,
+    /// Kept for Kubernetes only, which estimates costs.
+    notes: Notes,
 }
 
 impl Checker<'_> {
@@ -146,7 +177,21 @@ impl Checker<'_> {
     }
 
     fn check(&mut self, expression: &mut Expr) -> Type {
-        let at = expression.at;
+        if !self.kubernetes {
+            return self.find_type(expression);
+        }
+        let id = self.notes.types.len();
+        self.notes.types.push(Type::Error);
+        expression.id = id;
+        let kind = self.find_type(expression);
+        if let Some(noted) = self.notes.types.get_mut(id) {
+            noted.clone_from(&kind);
+        }
+        kind
+    }
+
+    fn find_type(&mut self, expression: &mut Expr) -> Type {
+        let (at, id) = (expression.at, expression.id);
         if let Some(name) = expression.dotted()
             && let Some((kind, constant)) = self.lookup(&name)
         {
@@ -190,7 +235,7 @@ impl Checker<'_> {
                     };
                 }
                 let (function, target) = (function.clone(), target.as_deref_mut());
-                self.call(at, &function, target, args)
+                self.call((at, id), &function, target, args)
             }
             Kind::List(items) => {
                 let mut joined = None;
@@ -347,7 +392,7 @@ impl Checker<'_> {
 
     fn call(
         &mut self,
-        at: usize,
+        (at, id): (usize, usize),
         function: &str,
         target: Option<&mut Expr>,
         args: &mut [Expr],
@@ -375,8 +420,10 @@ impl Checker<'_> {
             return Type::Error;
         };
         if matches!(function, "_&&_" | "_||_") {
+            self.notes.calls.insert(id, overloads.iter().collect());
             return self.logic(&places, &kinds);
         }
+        let mut fitting = Vec::new();
         let mut result: Option<Type> = None;
         for overload in overloads.iter().filter(|overload| overload.member == member) {
             if overload.loose && !self.loosened {
@@ -394,12 +441,16 @@ impl Checker<'_> {
                 self.take_back(known);
                 continue;
             }
+            fitting.push(overload);
             let kind = self.close(&renamed(&overload.result, base), false);
             result = Some(match result {
                 None => kind,
                 Some(result) if result.is_dyn() || result == kind => result,
                 Some(_) => Type::Dyn,
             });
+        }
+        if self.kubernetes {
+            self.notes.calls.insert(id, fitting);
         }
         result.unwrap_or_else(|| {
             let mut names = kinds.iter().map(|kind| self.close(kind, true).to_string());

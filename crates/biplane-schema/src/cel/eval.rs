@@ -124,32 +124,43 @@ impl<'a> Runner<'a, '_, '_> {
                 self.call(function, target.as_deref(), args)
             }
             Kind::List(items) => {
-                let mut list = Vec::with_capacity(items.len());
-                for item in items {
-                    list.extend(self.entry(item)?);
-                }
+                let list = self.list(items);
+                // It counts even if an item fails.
                 if !expression.is_constant() {
                     self.cost.charge(charges::LIST)?;
                 }
-                Ok(Value::List(Rc::new(list)))
+                list
             }
             Kind::Map(pairs) => {
-                let mut entries = Entries::default();
-                for (key, value) in pairs {
-                    let key = self.eval(key)?;
-                    if let Some(value) = self.entry(value)? {
-                        entries.set(key, value);
-                    }
-                }
+                let map = self.map(pairs);
                 if !expression.is_constant() {
                     self.cost.charge(charges::MAP)?;
                 }
-                Ok(Value::Map(Rc::new(entries)))
+                map
             }
             Kind::Message(_) => no_such_overload(),
             Kind::Loop(parts) => self.repeat(parts),
             Kind::Bind(parts) => self.bind(parts),
         }
+    }
+
+    fn list(&mut self, items: &'a [Expr]) -> Outcome<'a> {
+        let mut list = Vec::with_capacity(items.len());
+        for item in items {
+            list.extend(self.entry(item)?);
+        }
+        Ok(Value::List(Rc::new(list)))
+    }
+
+    fn map(&mut self, pairs: &'a [(Expr, Expr)]) -> Outcome<'a> {
+        let mut entries = Entries::default();
+        for (key, value) in pairs {
+            let key = self.eval(key)?;
+            if let Some(value) = self.entry(value)? {
+                entries.set(key, value);
+            }
+        }
+        Ok(Value::Map(Rc::new(entries)))
     }
 
     /// An entry of a literal. `None` if it is left out.
@@ -276,27 +287,16 @@ impl<'a> Runner<'a, '_, '_> {
                 Ok(Value::Bool(!matches!(verdict, Ok(Value::Bool(false)))))
             }
             ("or" | "orValue", Some(first), [second]) => match self.eval(first)? {
-                Value::Optional(Some(held)) => {
-                    // The other value is evaluated all the same, and counted.
-                    let _ = self.eval(second);
-                    self.cost.charge(1)?;
-                    Ok(if function == "or" {
-                        Value::Optional(Some(held))
-                    } else {
-                        held.as_ref().clone()
-                    })
-                }
-                Value::Optional(None) => {
-                    let value = self.eval(second)?;
-                    self.cost.charge(1)?;
-                    Ok(value)
-                }
+                Value::Optional(Some(held)) => Ok(if function == "or" {
+                    Value::Optional(Some(held))
+                } else {
+                    held.as_ref().clone()
+                }),
+                Value::Optional(None) => self.eval(second),
                 _ => no_such_overload(),
             },
             _ => {
-                let all = target.into_iter().chain(args);
-                let values: Vec<Value<'a>> =
-                    all.map(|arg| self.eval(arg)).collect::<Result<_, _>>()?;
+                let values = self.arguments(function, target, args)?;
                 let outcome = functions::call(function, &values, &mut self.patterns, self.cost);
                 if !charges::is_folded(function, args) {
                     let result = outcome.as_ref().ok();
@@ -305,6 +305,36 @@ impl<'a> Runner<'a, '_, '_> {
                 self.read(outcome?)
             }
         }
+    }
+
+    /// The values of the arguments. Kubernetes counts the calls around one that failed too. Of two
+    /// arguments, Go evaluates both; of more, none after the first that fails.
+    fn arguments(
+        &mut self,
+        function: &str,
+        target: Option<&'a Expr>,
+        args: &'a [Expr],
+    ) -> Result<Vec<Value<'a>>, String> {
+        let count = args.len() + usize::from(target.is_some());
+        let mut values = Vec::with_capacity(count);
+        let mut failed = None;
+        for arg in target.into_iter().chain(args) {
+            match self.eval(arg) {
+                Ok(value) => values.push(value),
+                Err(reason) => {
+                    values.push(Value::Failed(reason.as_str().into()));
+                    failed.get_or_insert(reason);
+                    if count > 2 || self.cost.stop().is_some() {
+                        break;
+                    }
+                }
+            }
+        }
+        let Some(reason) = failed else { return Ok(values) };
+        if values.len() == count {
+            self.cost.charge(charges::of_call(function, &values, None))?;
+        }
+        Err(reason)
     }
 
     /// A value that was read from another one. Strings are copied.
@@ -399,7 +429,13 @@ impl<'a> Runner<'a, '_, '_> {
             self.enter(parts, turn);
             let item = self.gather_one(gathered);
             self.scope.truncate(depth);
-            list.extend(item?);
+            match item {
+                Ok(item) => list.extend(item),
+                Err(reason) => {
+                    self.cost.charge(1)?;
+                    return Err(reason);
+                }
+            }
         }
         self.cost.charge(1)?;
         Ok(Value::List(Rc::new(list)))
@@ -419,8 +455,17 @@ impl<'a> Runner<'a, '_, '_> {
             self.enter(parts, turn);
             let added = self.insert_one(inserted);
             self.scope.truncate(depth);
-            if let Some(added) = added? {
-                entries = functions::library::insert(entries, &added, self.cost)?;
+            let outcome = match added {
+                Ok(None) => continue,
+                Ok(Some(added)) => functions::library::insert(entries, &added, self.cost),
+                Err(reason) => Err(reason),
+            };
+            match outcome {
+                Ok(more) => entries = more,
+                Err(reason) => {
+                    self.cost.charge(1)?;
+                    return Err(reason);
+                }
             }
         }
         self.cost.charge(1)?;

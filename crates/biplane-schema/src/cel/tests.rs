@@ -222,34 +222,6 @@ fn keys_of_literals_are_equal_by_value() {
     }
 }
 
-fn owned(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| (*text).to_owned()).collect()
-}
-
-/// Rules with the same answer but another cost. Go counts the calls around one that failed, counts
-/// nothing for lists of constants, and does not evaluate what an optional value replaces.
-const OTHER_COST: &[&str] = &[
-    "'%s'.format([duration('90s')]) == '90s'",
-    "'%s'.format([timestamp('2024-01-02T03:04:05Z')]) == '2024-01-02T03:04:05Z'",
-    "'%s'.format([type(1)]) == 'int'",
-    "dyn([]).first().hasValue()",
-    "quantity('100m').add(quantity('900m')).asInteger() == 1",
-    "self.?s.or(optional.of('x')).value() == 'hello'",
-    "self.?o.?p.?q.orValue(7) == 1",
-    "['a','a'].transformMapEntry(i, v, {v: i}).size() == 1",
-    "9223372036854775807 + 1 == 0",
-    "1 / 0 == 1",
-    "1 % 0 == 1",
-    "self.l.exists(x, x / 0 == 1 || true)",
-    "(1 / 0 == 1) && false",
-    "(1 / 0 == 1) || true",
-    "[1,2,3][5] == 1",
-    "self.l[-1] == 1",
-    "{'a': 1}['b'] == 1",
-];
-/// Rules with another answer. There is no database of time zones.
-const OTHER_ANSWER: &[&str] = &["timestamp('2024-01-01T00:00:00Z').getHours('Europe/Berlin') == 1"];
-
 /// Costs, types and errors that the Go implementation gave in Kubernetes' environment. The first
 /// line has the schema and the object.
 #[test]
@@ -260,7 +232,7 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
     let first = lines.next().unwrap();
     let shape = super::Shape::read(&first["schema"], false);
     let kind = shape.declared("selfType").unwrap();
-    let (mut differ, mut other_cost, mut other_answer) = (Vec::new(), Vec::new(), Vec::new());
+    let mut differ = Vec::new();
     for line in lines {
         let rule = line["expr"].as_str().unwrap();
         let checked = super::parse_as(rule, super::Dialect::Kubernetes)
@@ -290,16 +262,11 @@ fn rules_of_schemas_cost_what_they_cost_in_go() {
         let same_value = line["value"].as_str().is_none_or(|real| value.as_deref() == Some(real));
         let same_cost = cost.charged() == line["cost"].as_u64().unwrap();
         let same_answer = same_error && same_type && same_value;
-        if same_answer && !same_cost && OTHER_COST.contains(&rule) {
-            other_cost.push(rule.to_owned());
-        } else if !same_answer && OTHER_ANSWER.contains(&rule) {
-            other_answer.push(rule.to_owned());
-        } else if !same_answer || !same_cost {
+        if !same_answer || !same_cost {
             let charged = cost.charged();
             differ
                 .push(format!("{rule}\n  ours {kind} {value:?} {charged} {error}\n  real {line}"));
         }
     }
     assert!(differ.is_empty(), "{} rules differ:\n{}", differ.len(), differ.join("\n"));
-    assert_eq!((other_cost, other_answer), (owned(OTHER_COST), owned(OTHER_ANSWER)));
 }

@@ -8,21 +8,21 @@ use crate::cel::{self, Dialect, Shape, Type, Value};
 
 /// A compiled rule.
 #[derive(Debug)]
-pub(super) struct Compiled {
-    pub(super) program: Program,
+pub(crate) struct Compiled {
+    pub(crate) program: Program,
     /// Whether it compares with the state before.
-    pub(super) uses_old: bool,
+    pub(crate) uses_old: bool,
     /// The expression of its message.
-    pub(super) message: Option<cel::Program>,
+    pub(crate) message: Option<cel::Program>,
     /// Why the expression of the message does not compile.
-    pub(super) message_fault: Option<String>,
+    pub(crate) message_fault: Option<String>,
     /// The field that it blames, relative to where it stands.
-    pub(super) field_path: String,
+    pub(crate) field_path: String,
 }
 
 /// The program of a rule.
 #[derive(Debug)]
-pub(super) enum Program {
+pub(crate) enum Program {
     /// The rule is blank.
     Empty,
     /// The rule does not compile.
@@ -32,7 +32,7 @@ pub(super) enum Program {
 }
 
 impl Compiled {
-    pub(super) fn new(rule: &Rule, kind: &Type, shape: &Shape) -> Self {
+    pub(crate) fn new(rule: &Rule, kind: &Type, shape: &Shape) -> Self {
         let mut compiled = Self {
             program: Program::Empty,
             uses_old: false,

@@ -3,7 +3,7 @@
 use crate::cel::Shape;
 
 /// The path in the form of errors, if it names a field of the schema.
-pub(super) fn normalized(path: &str, shape: &Shape) -> Option<String> {
+pub(crate) fn normalized(path: &str, shape: &Shape) -> Option<String> {
     let mut shape = Some(shape);
     let mut out = String::new();
     let mut rest = path;

@@ -28,6 +28,8 @@ pub enum Problem {
     TooMany,
     /// The field must not be set or changed.
     Forbidden,
+    /// The server cannot tell whether the value is valid.
+    Internal,
 }
 
 impl Problem {
@@ -40,6 +42,7 @@ impl Problem {
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
             Self::Forbidden => "Forbidden",
+            Self::Internal => "Internal error",
         }
     }
 
@@ -54,6 +57,7 @@ impl Problem {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::Forbidden => "FieldValueForbidden",
+            Self::Internal => "InternalError",
         }
     }
 }
@@ -104,7 +108,9 @@ impl FieldError {
     pub fn body(&self) -> String {
         let title = self.problem.title();
         let mut body = match self.problem {
-            Problem::Required | Problem::TooLong | Problem::Forbidden => title.to_owned(),
+            Problem::Required | Problem::TooLong | Problem::Forbidden | Problem::Internal => {
+                title.to_owned()
+            }
             _ if self.hides_value => title.to_owned(),
             _ => format!("{title}: {}", shown(&self.value)),
         };

@@ -1,5 +1,5 @@
-//! Compares what we decide about objects with what a real API server decided: the same verdict, and
-//! the same fields named. `biplane-cluster` asks a real server again.
+//! Compares what we decide about objects and definitions with what a real API server decided: the
+//! same verdict, and the same fields named. `biplane-cluster` asks a real server again.
 
 #![allow(clippy::unwrap_used)] // what is recorded is there
 
@@ -82,5 +82,55 @@ fn objects_are_refused_in_the_words_of_a_server() {
             }
         }
     }
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
+}
+
+/// The definition of a recorded case about definitions, which has a schema for each version.
+fn definition(schemas: &Value) -> Object {
+    let version = |(place, schema): (usize, &Value)| json!({"name": format!("v{}", place + 1), "schema": {"openAPIV3Schema": schema}});
+    let versions: Vec<Value> =
+        schemas.as_array().unwrap().iter().enumerate().map(version).collect();
+    let names = json!({"kind": "Case", "plural": "cases"});
+    Object::from_value(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "cases.x.org"},
+        "spec": {"group": "x.org", "names": names, "versions": versions},
+    }))
+    .unwrap()
+}
+
+/// What parsers say about expressions that do not compile is not compared.
+fn without_compiler(text: &str) -> &str {
+    text.split_once("compilation failed: ").map_or(text, |(before, _)| before)
+}
+
+#[test]
+fn definitions_are_refused_for_the_reasons_that_a_server_gives() {
+    let (mut differ, mut refused) = (Vec::new(), 0);
+    let recordings = Recording::load_area("crd-verdicts");
+    for recording in &recordings {
+        let read = |file: &str| recording.json(file).map(|schemas| definition(&schemas));
+        let (new, old) = (read("schemas.json").unwrap(), read("before.json"));
+        let verdict = recording.json("verdict.json").unwrap();
+        let causes = verdict["causes"].as_array().into_iter().flatten();
+        let mut real: Vec<String> = causes
+            .map(|c| {
+                let text = |place: usize| c[place].as_str().unwrap().to_owned();
+                format!("{} {} {}", text(0), text(1), without_compiler(&text(2)))
+            })
+            .collect();
+        let errors = biplane_schema::crd::validate(&new, old.as_ref());
+        let one = |e: &FieldError| {
+            format!("{} {} {}", e.problem.reason(), e.field, without_compiler(&e.body()))
+        };
+        let mut ours: Vec<String> = errors.iter().map(one).collect();
+        ours.sort();
+        real.sort();
+        refused += usize::from(verdict["code"] == 422);
+        if ours != real || errors.is_empty() == (verdict["code"] == 422) {
+            differ.push(format!("{}\n  ours {ours:#?}\n  real {real:#?}", recording.name));
+        }
+    }
+    assert!(refused >= 60, "{refused}");
     assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n"));
 }

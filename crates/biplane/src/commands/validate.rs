@@ -11,11 +11,11 @@ use biplane_go::fmt::quote;
 use biplane_package::contents::{self, Contents};
 use biplane_package::registry::{self, Client};
 use biplane_package::{Range, TagCache};
-use biplane_validate::{Cache, Packages, Registry, Sources, print, sources};
-use clap::{Args, ValueEnum};
+use biplane_validate::{Cache, Packages, Registry, Sources, advice, print, sources};
+use clap::Args;
 
 use crate::environment::Environment;
-use crate::values;
+use crate::values::{self, Locations};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,17 +101,6 @@ fn output(text: &str) -> Result<Output, String> {
     }
 }
 
-/// When the places of errors are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Locations {
-    /// If stderr is a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
 impl Validate {
     /// Checks everything, prints what was found, and fails if something is wrong.
     pub fn run(&self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
@@ -120,7 +109,7 @@ impl Validate {
         }
         let deadline = Deadline::after(self.timeout);
         let mut files = Sources::new(streams, deadline);
-        let extensions = files
+        let given = files
             .read(&self.extensions)
             .with_context(|| format!("cannot load extensions from {}", quote(&self.extensions)))?;
         let resources = files
@@ -136,7 +125,7 @@ impl Validate {
             auth_file: environment.docker.auth_file.clone(),
             deadline,
         };
-        let found = biplane_validate::schemas(&extensions, &packages, &mut remote);
+        let found = biplane_validate::schemas(&given, &packages, &mut remote);
         announce(&remote.announced, found.is_err(), streams)?;
         let mut extensions = found?;
         self.cluster.add(&mut extensions.crds, deadline)?;
@@ -151,16 +140,12 @@ impl Validate {
             .write_all(printed.as_bytes())
             .and_then(|()| streams.stdout.flush())
             .context("cannot render validation result")?;
-        let located = match self.locations {
-            Locations::Auto => streams.stderr.is_terminal(),
-            Locations::Always => true,
-            Locations::Never => false,
-        };
-        if located {
+        if self.locations.wanted().unwrap_or_else(|| streams.stderr.is_terminal()) {
             for line in biplane_validate::places::of(&resources, &report) {
                 streams.say(&line);
             }
-            for warning in biplane_validate::advice::of(&resources, &extensions) {
+            let advice = advice::of_definitions(&given);
+            for warning in advice.into_iter().chain(advice::of(&resources, &extensions)) {
                 streams.say(&format!("biplane: warning: {warning}"));
             }
         }

@@ -142,3 +142,104 @@ fn operations_know_no_v1_line() {
     let error = "biplane: error: --output-format must be one of \"v2\",\"json\" but got \"v1\"";
     assert_eq!((ran.exit, ran.stderr.lines().next()), (80, Some(error)));
 }
+
+/// A pipeline of one step with a misspelt path, a misspelt member and a patch that requires a value.
+const PATCHED: &str = "\
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+metadata: {name: apps}
+spec:
+  compositeTypeRef: {apiVersion: example.org/v1, kind: XApp}
+  mode: Pipeline
+  pipeline:
+  - step: patch
+    functionRef: {name: function-patch-and-transform}
+    input:
+      apiVersion: pt.fn.crossplane.io/v1beta1
+      kind: Resources
+      patchSets:
+      - name: common
+        patches:
+        - fromFieldPath: spec.regoin
+          toFieldPath: data.region
+      resources:
+      - name: settings
+        base: {apiVersion: v1, kind: ConfigMap, metadata: {namespace: n}}
+        patches:
+        - type: PatchSet
+          patchSetName: common
+        - fromFieldPath: spec.size
+          toFieldPath: data.size
+          policy: {fromFieldPath: Required}
+";
+
+const DEFINITION: &str = "\
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+metadata: {name: xapps.example.org}
+spec:
+  group: example.org
+  names: {kind: XApp, plural: xapps}
+  versions:
+  - name: v1
+    served: true
+    referenceable: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              region: {type: string}
+              size: {type: string}
+";
+
+/// Both commands look at the same, and say the same.
+#[test]
+fn mistakes_in_patches_are_told_with_their_place() {
+    let files = [("xr.yaml", XR), ("composition.yaml", PATCHED), ("xrd.yaml", DEFINITION)];
+    let render = ["render", "DIR/xr.yaml", "DIR/composition.yaml", "--xrd=DIR/xrd.yaml"];
+    let validate = [
+        "validate",
+        "DIR/xrd.yaml",
+        "DIR/composition.yaml,DIR/xr.yaml",
+        "--crossplane-image=",
+        "--cache-dir=DIR/cache",
+    ];
+    let misspelt = "no schema has spec.regoin: field 'regoin' is not valid according to the schema; the nearest field is spec.region, for resource \"settings\"";
+    let held_back = "XApp app has no spec.size, which the patch requires: resource \"settings\" is not composed";
+    let told = format!(
+        "biplane: warning: {misspelt}
+--> DIR/composition.yaml, document 1, line 16, column 26
+ 16 |         - fromFieldPath: spec.regoin
+    |                          ^
+biplane: warning: {held_back}
+--> DIR/composition.yaml, document 1, line 24, column 26
+ 24 |         - fromFieldPath: spec.size
+    |                          ^
+"
+    );
+    for line in [&render[..], &validate[..]] {
+        let ran = run_on(&files, &[line, &["--locations=always"]].concat());
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, told.as_str()), "{line:?}");
+        for quiet in [&[][..], &["--locations=never"]] {
+            let ran = run_on(&files, &[line, quiet].concat());
+            assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{line:?}");
+        }
+    }
+
+    // With a value, or if the resource exists, nothing is held back.
+    let xr = XR.replace("spec: {}", "spec: {size: large}");
+    let ran = run_on(
+        &[("xr.yaml", &*xr), files[1], files[2]],
+        &[&render[..], &["--locations=always"]].concat(),
+    );
+    assert!(ran.stderr.contains(misspelt) && !ran.stderr.contains("requires"), "{ran:?}");
+    let observed = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: app-1\n  namespace: n\n  annotations: {crossplane.io/composition-resource-name: settings}\n  ownerReferences:\n  - {apiVersion: example.org/v1, kind: XApp, name: app, uid: u, controller: true}\n";
+    let ran = run_on(
+        &[files[0], files[1], files[2], ("o.yaml", observed)],
+        &[&render[..], &["--locations=always", "-o=DIR/o.yaml"]].concat(),
+    );
+    assert!(ran.stderr.contains(misspelt) && !ran.stderr.contains("requires"), "{ran:?}");
+}

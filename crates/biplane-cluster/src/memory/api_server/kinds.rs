@@ -286,7 +286,7 @@ impl Kind {
 
     pub(super) fn validate(&self, object: &Object, old: Option<&Object>) -> Vec<FieldError> {
         if self.is_definition() {
-            return crd::validate(object);
+            return crd::validate(object, old);
         }
         self.checks().map(|checks| checks.validate(object, old)).unwrap_or_default()
     }

@@ -1,6 +1,10 @@
 //! Functions of timestamps and durations.
 
+use std::sync::LazyLock;
+
 use biplane_go::time::{GoDuration, civil, strict_instant};
+use jiff::Timestamp;
+use jiff::tz::TimeZoneDatabase;
 
 use super::super::outcome::{Outcome, no_such_overload};
 use super::super::value::Value;
@@ -70,7 +74,7 @@ pub(super) fn get<'a>(function: &str, value: &Value<'a>, zone: Option<&Value<'a>
     let Value::Timestamp(nanos) = value else { return no_such_overload() };
     let offset = match zone {
         None => 0,
-        Some(Value::Text(zone)) => offset(zone)?,
+        Some(Value::Text(zone)) => offset(zone, seconds(*nanos))?,
         Some(_) => return no_such_overload(),
     };
     let time = civil(seconds(*nanos) + offset).ok_or_else(out_of_range)?;
@@ -103,17 +107,29 @@ fn seconds(nanos: i128) -> i64 {
     nanos.div_euclid(SECOND) as i64
 }
 
-/// Seconds east of Greenwich. Time zones must be given as an offset.
-fn offset(zone: &str) -> Result<i64, String> {
-    if matches!(zone, "UTC" | "") {
+/// The time zones, as this program brings them along: the answer is the same on every machine.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// Seconds east of Greenwich at a moment, for the name of a time zone or an offset.
+fn offset(zone: &str, at: i64) -> Result<i64, String> {
+    // What is local to a server is not known, and usually this.
+    if matches!(zone, "UTC" | "" | "Local") {
         return Ok(0);
     }
     let unknown = || format!("unknown time zone {zone}");
-    let (sign, rest) = match zone.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, zone.strip_prefix('+').unwrap_or(zone)),
+    let Some((hours, minutes)) = zone.split_once(':') else {
+        let found = ZONES.get(zone).map_err(|_| unknown())?;
+        // Names differ if they differ in case.
+        if found.iana_name() != Some(zone) {
+            return Err(unknown());
+        }
+        let at = Timestamp::from_second(at).map_err(|_| out_of_range())?;
+        return Ok(i64::from(found.to_offset(at).seconds()));
     };
-    let (hours, minutes) = rest.split_once(':').ok_or_else(unknown)?;
+    let (sign, hours) = match hours.strip_prefix('-') {
+        Some(hours) => (-1, hours),
+        None => (1, hours.strip_prefix('+').unwrap_or(hours)),
+    };
     let number = |text: &str| text.parse::<u16>().map(i64::from).map_err(|_| unknown());
     Ok(sign * (number(hours)? * 60 + number(minutes)?) * 60)
 }

@@ -14,7 +14,7 @@ use super::flags::{EngineFlags, FunctionFlags, OutputFlags};
 use super::{check_inspect, check_watch, end_of_watch, refuse, report_emissions};
 use crate::environment::Environment;
 use crate::exit::Exit;
-use crate::values;
+use crate::values::{self, Locations};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -108,6 +108,11 @@ pub struct CompositionRender {
     /// Print the whole XR: what it would become over what it is
     #[arg(short = 'x', long, help_heading = "Output")]
     include_full_xr: bool,
+    /// When to warn on stderr of mistakes in the inputs of functions, with their place in the Composition:
+    /// always, never, or by default if it is a terminal
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Locations::Auto,
+        hide_possible_values = true, help_heading = "Output")]
+    locations: Locations,
 }
 
 /// Which documents are printed, and how.
@@ -185,6 +190,7 @@ impl CompositionRender {
             until_stable,
             output: OutputOptions { line, format, ..self.output.options() },
             include_full_xr: self.include_full_xr,
+            advice: self.locations.wanted(),
         })
     }
 
