@@ -143,7 +143,10 @@ fn apiserver_a_control_plane_on_a_cluster() {
 fn flags_that_crossplane_refuses_are_refused() {
     // CLI-4
     for (flag, text) in [
-        ("--enable-composition-webhook-schema-validation", "Crossplane now uses CEL to validate"),
+        (
+            "--enable-composition-webhook-schema-validation",
+            "--enable-composition-webhook-schema-validation needs a certificate for webhooks: give",
+        ),
         ("--enable-external-secret-stores", "Crossplane removed support for external secret"),
         ("--registry=example.org", "the --registry flag is no longer supported since support"),
     ] {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use biplane_controlplane::webhooks::{self, CertificateSource};
 use biplane_runner::inspected::{DEFAULT_SOCKET, SOCKET_VARIABLE};
 use clap::{ArgAction, Args};
 
@@ -78,6 +79,58 @@ pub(super) struct Network {
     pub(super) tls_client_secret_name: Option<String>,
 }
 
+/// The webhooks that the API server asks.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Hooks {
+    /// Serve webhooks, if there is a certificate for them [default: true]
+    #[arg(long, env = "ENABLE_WEBHOOKS", value_name = "BOOL", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true", value_parser = values::boolean)]
+    enable_webhooks: Option<bool>,
+    /// The earlier name of the flag and of its variable.
+    #[arg(long, env = "WEBHOOK_ENABLED", hide = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_parser = values::boolean)]
+    webhook_enabled: Option<bool>,
+    /// Port of webhooks
+    #[arg(long, env = "WEBHOOK_PORT", value_name = "PORT", default_value_t = 9443)]
+    webhook_port: u16,
+    /// Folder with the certificate of webhooks: tls.crt, tls.key
+    #[arg(long, env = "TLS_SERVER_CERTS_DIR", value_name = "FOLDER")]
+    tls_server_certs_dir: Option<OsString>,
+    /// The earlier name of the flag and of its variable.
+    #[arg(long, hide = true, env = "WEBHOOK_TLS_CERT_DIR", value_name = "FOLDER")]
+    webhook_tls_cert_dir: Option<OsString>,
+    /// Secret with this certificate, used if there is no folder
+    #[arg(long, env = "TLS_SERVER_SECRET_NAME", value_name = "NAME")]
+    tls_server_secret_name: Option<String>,
+}
+
+impl Hooks {
+    /// How webhooks are served, if they are. `namespace` is that of the Secret.
+    pub(super) fn options(
+        &self,
+        namespace: &str,
+        schemas: bool,
+    ) -> anyhow::Result<Option<webhooks::Options>> {
+        if !self.enable_webhooks.or(self.webhook_enabled).unwrap_or(true) {
+            return Ok(None);
+        }
+        let folder = |given: &Option<OsString>| given.clone().filter(|folder| !folder.is_empty());
+        let folder =
+            folder(&self.tls_server_certs_dir).or_else(|| folder(&self.webhook_tls_cert_dir));
+        let secret = self.tls_server_secret_name.clone().filter(|name| !name.is_empty());
+        let certificates = match (folder, secret) {
+            (Some(folder), _) => CertificateSource::Folder(PathBuf::from(folder)),
+            (None, Some(name)) => CertificateSource::Secret { namespace: namespace.into(), name },
+            (None, None) if schemas => anyhow::bail!(
+                "--enable-composition-webhook-schema-validation needs a certificate for webhooks: give --tls-server-certs-dir or --tls-server-secret-name"
+            ),
+            (None, None) => return Ok(None),
+        };
+        let address = format!(":{}", self.webhook_port);
+        Ok(Some(webhooks::Options { address, certificates, schemas }))
+    }
+}
+
 /// What can be turned on or off.
 #[derive(Clone, Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // one for each flag
@@ -125,6 +178,11 @@ pub(super) struct Older {
     /// Compose Compositions of mode Resources (deprecated, as in v1.20)
     #[arg(long)]
     pub(super) enable_resources_mode: bool,
+    /// Let webhooks validate XRDs and, with the schemas of what they compose, Compositions (as in
+    /// v1.20)
+    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", default_value = "false", value_name = "BOOL", value_parser = values::boolean)]
+    pub(super) enable_composition_webhook_schema_validation: bool,
 }
 
 /// Flags that are accepted because scripts and charts set them, and do nothing yet.
@@ -138,14 +196,6 @@ pub(super) struct Ignored {
     xpkg_cache_dir: Option<String>,
     #[arg(long, hide = true)]
     max_concurrent_package_establishers: Option<String>,
-    #[arg(long, alias = "webhook-enabled", hide = true, env = "ENABLE_WEBHOOKS", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    enable_webhooks: Option<String>,
-    #[arg(long, hide = true, env = "WEBHOOK_PORT")]
-    webhook_port: Option<String>,
-    #[arg(long, hide = true, env = "TLS_SERVER_SECRET_NAME")]
-    tls_server_secret_name: Option<String>,
-    #[arg(long, hide = true, env = "TLS_SERVER_CERTS_DIR")]
-    tls_server_certs_dir: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     restrict_namespaced_events: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -178,10 +228,6 @@ impl Ignored {
             ("--ca-bundle-path", &self.ca_bundle_path),
             ("--xpkg-cache-dir", &self.xpkg_cache_dir),
             ("--max-concurrent-package-establishers", &self.max_concurrent_package_establishers),
-            ("--enable-webhooks", &self.enable_webhooks),
-            ("--webhook-port", &self.webhook_port),
-            ("--tls-server-secret-name", &self.tls_server_secret_name),
-            ("--tls-server-certs-dir", &self.tls_server_certs_dir),
             ("--restrict-namespaced-events", &self.restrict_namespaced_events),
             ("--watch-cache-namespaced", &self.watch_cache_namespaced),
             ("--enable-dependency-version-upgrades", &self.enable_dependency_version_upgrades),
@@ -207,8 +253,6 @@ impl Ignored {
 #[derive(Clone, Debug, Args)]
 pub(super) struct Refused {
     #[arg(long, hide = true)]
-    enable_composition_webhook_schema_validation: bool,
-    #[arg(long, hide = true)]
     enable_external_secret_stores: bool,
     #[arg(short, long, hide = true)]
     registry: Option<String>,
@@ -217,11 +261,6 @@ pub(super) struct Refused {
 impl Refused {
     /// Why the control plane does not start with these flags, in Crossplane's words.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        if self.enable_composition_webhook_schema_validation {
-            anyhow::bail!(
-                "Crossplane now uses CEL to validate Compositions. The --enable-composition-webhook-schema-validation flag will be removed in a future release."
-            );
-        }
         if self.enable_external_secret_stores {
             anyhow::bail!(
                 "Crossplane removed support for external secret stores. The --enable-external-secret-stores flag will be removed in a future release."
