@@ -112,10 +112,7 @@ impl Webhooks {
         schemas: bool,
     ) -> Result<Self, WebhookError> {
         let (tls, following) = certificates::load(&cluster, certificates).await?;
-        let reviews = Arc::new(Reviews::from([
-            (COMPOSITIONS, Arc::new(Compositions::new(Arc::clone(&cluster), schemas)) as _),
-            (DEFINITIONS, Arc::new(Definitions { cluster }) as _),
-        ]));
+        let reviews = reviews(cluster, schemas);
         let (stop, stopped) = oneshot::channel::<()>();
         tracing::info!(address = listener.target(), "serving webhooks");
         let task = tokio::spawn(async move {
@@ -136,6 +133,14 @@ impl Webhooks {
         let _ = self.stop.send(());
         let _ = self.task.await;
     }
+}
+
+fn reviews(cluster: Arc<dyn Cluster>, schemas: bool) -> Arc<Reviews> {
+    let compositions = Compositions::new(Arc::clone(&cluster), schemas);
+    let mut reviews = Reviews::new();
+    reviews.insert(COMPOSITIONS, Arc::new(compositions));
+    reviews.insert(DEFINITIONS, Arc::new(Definitions { cluster }));
+    Arc::new(reviews)
 }
 
 /// Answers a request of an API server.

@@ -117,10 +117,11 @@ fn the_authority_says_what_crossplanes_does() {
 #[test]
 fn a_certificate_that_lacks_a_name_is_noticed() {
     let authority = parsed(authority());
-    let (lacks, leaf) = (|leaf: &Pair, names: &[&str]| {
+    let lacks = |leaf: &Pair, names: &[&str]| {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         authority.has_signed_without(leaf.certificate.as_bytes(), &names)
-    }, leaf(Purpose::Server));
+    };
+    let leaf = leaf(Purpose::Server);
     assert!(!lacks(leaf, &SERVER_NAMES));
     for name in ["localhost", "127.0.0.1", "::1"] {
         assert!(lacks(leaf, &[SERVER_NAMES[0], name]), "{name}");

@@ -85,7 +85,7 @@ fn id() -> ObjectId {
 
 fn is_ours(webhook: &Value) -> bool {
     let name = webhook.get("name").and_then(Value::as_str);
-    WEBHOOKS.iter().any(|(ours, ..)| name == Some(ours))
+    WEBHOOKS.iter().any(|(ours, ..)| name == Some(*ours))
 }
 
 fn webhooks_of(configuration: &Object) -> Vec<Value> {

@@ -12,14 +12,6 @@ fn object(value: Value) -> Object {
     Object::from_value(value).unwrap()
 }
 
-fn reviews(server: &Arc<ApiServer>, schemas: bool) -> Arc<Reviews> {
-    let cluster: Arc<dyn Cluster> = server.clone();
-    Arc::new(Reviews::from([
-        (COMPOSITIONS, Arc::new(Compositions::new(Arc::clone(&cluster), schemas)) as _),
-        (DEFINITIONS, Arc::new(Definitions { cluster }) as _),
-    ]))
-}
-
 async fn post(reviews: &Arc<Reviews>, path: &str, body: &str) -> Page {
     let posted = Posted {
         path: path.to_owned(),
@@ -46,7 +38,7 @@ async fn ask(reviews: &Arc<Reviews>, path: &str, operation: &str, new: &Value, o
 /// WH-3 of validation
 #[tokio::test]
 async fn reviews_that_cannot_be_read_are_bad_requests() {
-    let reviews = reviews(&Arc::default(), true);
+    let reviews = reviews(Arc::new(ApiServer::default()), true);
     let review = |change: &dyn Fn(&mut Value)| {
         let mut review = json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -135,7 +127,7 @@ const WRONG: &str = "spec.resources[0].patches[0].transforms: Required value: th
 #[tokio::test]
 async fn the_mode_decides_what_becomes_of_a_composition() {
     let server = Arc::<ApiServer>::default();
-    let reviews = reviews(&server, true);
+    let reviews = reviews(server.clone(), true);
     create(&server, crd("XThing", "example.org")).await;
     // Neither the group of this one nor the kind of that one is needed.
     create(&server, crd("Thing", "other.nop.example.org")).await;
@@ -193,7 +185,7 @@ async fn the_mode_decides_what_becomes_of_a_composition() {
 async fn integrity_is_checked_whatever_the_mode_and_the_flag() {
     let server = Arc::<ApiServer>::default();
     for schemas in [true, false] {
-        let reviews = reviews(&server, schemas);
+        let reviews = reviews(server.clone(), schemas);
         for mode in [None, Some("warn"), Some("loose"), Some("strict"), Some("lax")] {
             let mut broken = composition(mode);
             broken["spec"]["resources"][0]["patches"][0]["type"] = json!("PatchSet");
@@ -235,7 +227,7 @@ fn definition() -> Value {
 #[tokio::test]
 async fn the_crds_of_a_definition_are_tried() {
     let server = Arc::<ApiServer>::default();
-    let reviews = reviews(&server, true);
+    let reviews = reviews(server.clone(), true);
     let judge = |operation: &'static str, new: Value, old: Value| {
         let reviews = Arc::clone(&reviews);
         async move { ask(&reviews, DEFINITIONS, operation, &new, &old).await }

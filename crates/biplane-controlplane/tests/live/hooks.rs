@@ -49,8 +49,8 @@ struct Served {
 impl Hooked {
     fn new() -> Self {
         let world = World::with(FEATURES);
-        let runtime = tokio::runtime::Builder::new_multi_thread();
-        let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
         let cluster = runtime.block_on(async {
             let (metrics, options) = (Metrics::default(), biplane_kube::Options::default());
             let at = Server::At(world.endpoint());

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use biplane_controlplane::webhooks::{self, CertificateSource};
 use biplane_runner::inspected::{DEFAULT_SOCKET, SOCKET_VARIABLE};
 use clap::{ArgAction, Args};
 
@@ -77,58 +76,6 @@ pub(super) struct Network {
     /// Secret with these certificates, used if there is no folder
     #[arg(long, env = "TLS_CLIENT_SECRET_NAME", value_name = "NAME")]
     pub(super) tls_client_secret_name: Option<String>,
-}
-
-/// The webhooks that the API server asks.
-#[derive(Clone, Debug, Args)]
-pub(super) struct Hooks {
-    /// Serve webhooks, if there is a certificate for them [default: true]
-    #[arg(long, env = "ENABLE_WEBHOOKS", value_name = "BOOL", num_args = 0..=1,
-        require_equals = true, default_missing_value = "true", value_parser = values::boolean)]
-    enable_webhooks: Option<bool>,
-    /// The earlier name of the flag and of its variable.
-    #[arg(long, env = "WEBHOOK_ENABLED", hide = true, num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", value_parser = values::boolean)]
-    webhook_enabled: Option<bool>,
-    /// Port of webhooks
-    #[arg(long, env = "WEBHOOK_PORT", value_name = "PORT", default_value_t = 9443)]
-    webhook_port: u16,
-    /// Folder with the certificate of webhooks: tls.crt, tls.key
-    #[arg(long, env = "TLS_SERVER_CERTS_DIR", value_name = "FOLDER")]
-    tls_server_certs_dir: Option<OsString>,
-    /// The earlier name of the flag and of its variable.
-    #[arg(long, hide = true, env = "WEBHOOK_TLS_CERT_DIR", value_name = "FOLDER")]
-    webhook_tls_cert_dir: Option<OsString>,
-    /// Secret with this certificate, used if there is no folder
-    #[arg(long, env = "TLS_SERVER_SECRET_NAME", value_name = "NAME")]
-    tls_server_secret_name: Option<String>,
-}
-
-impl Hooks {
-    /// How webhooks are served, if they are. `namespace` is that of the Secret.
-    pub(super) fn options(
-        &self,
-        namespace: &str,
-        schemas: bool,
-    ) -> anyhow::Result<Option<webhooks::Options>> {
-        if !self.enable_webhooks.or(self.webhook_enabled).unwrap_or(true) {
-            return Ok(None);
-        }
-        let folder = |given: &Option<OsString>| given.clone().filter(|folder| !folder.is_empty());
-        let folder =
-            folder(&self.tls_server_certs_dir).or_else(|| folder(&self.webhook_tls_cert_dir));
-        let secret = self.tls_server_secret_name.clone().filter(|name| !name.is_empty());
-        let certificates = match (folder, secret) {
-            (Some(folder), _) => CertificateSource::Folder(PathBuf::from(folder)),
-            (None, Some(name)) => CertificateSource::Secret { namespace: namespace.into(), name },
-            (None, None) if schemas => anyhow::bail!(
-                "--enable-composition-webhook-schema-validation needs a certificate for webhooks: give --tls-server-certs-dir or --tls-server-secret-name"
-            ),
-            (None, None) => return Ok(None),
-        };
-        let address = format!(":{}", self.webhook_port);
-        Ok(Some(webhooks::Options { address, certificates, schemas }))
-    }
 }
 
 /// What can be turned on or off.

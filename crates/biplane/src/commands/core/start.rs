@@ -15,7 +15,8 @@ use biplane_engine::{Clock as _, SystemClock};
 use biplane_function::Registry;
 use clap::Args;
 
-use super::flags::{Features, Hooks, Identity, Ignored, Network, Pace, Refused};
+use super::flags::{Features, Identity, Ignored, Network, Pace, Refused};
+use super::hooks::Hooks;
 use super::runtime::Runtimes;
 use crate::inspection;
 
