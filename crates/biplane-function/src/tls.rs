@@ -125,7 +125,10 @@ pub(crate) fn server(folder: &Path) -> Result<Arc<ServerConfig>, CertificateErro
 
 /// Returns the TLS configuration of an HTTPS server, given the contents of its certificate and its
 /// key. Clients need no certificate, and must know TLS 1.3.
-pub(crate) fn https_server(chain: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>, CertificateError> {
+pub(crate) fn https_server(
+    chain: &[u8],
+    key: &[u8],
+) -> Result<Arc<ServerConfig>, CertificateError> {
     let (chain, key) = key_pair(chain, key)?;
     let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());
     let mut config = ServerConfig::builder_with_provider(provider())

@@ -39,11 +39,9 @@ pub(super) async fn ensure(target: &Target<'_>, options: &Options) -> Result<()>
     let authority = std::sync::Arc::new(authority);
     if let Some(webhooks) = &options.webhooks {
         let names = match &webhooks.at {
-            Address::Service { name, namespace, .. } => vec![
-                name.clone(),
-                format!("{name}.{namespace}"),
-                format!("{name}.{namespace}.svc"),
-            ],
+            Address::Service { name, namespace, .. } => {
+                vec![name.clone(), format!("{name}.{namespace}"), format!("{name}.{namespace}.svc")]
+            }
             Address::Url(url) => vec![url.host().to_owned()],
         };
         let leaf = Leaf { namespace, name: &secrets.server, names, purpose: Purpose::Server };

@@ -211,7 +211,9 @@ mod tests {
             })
         );
         let one = Status::invalid(subject, &errors[..1]);
-        assert!(one.message().ends_with("is invalid: spec.x: Required value: it is: Invalid value"));
+        assert!(
+            one.message().ends_with("is invalid: spec.x: Required value: it is: Invalid value")
+        );
     }
 
     /// XRDV-6

@@ -22,7 +22,13 @@ async fn post(reviews: &Arc<Reviews>, path: &str, body: &str) -> Page {
 }
 
 /// The response to a review.
-async fn ask(reviews: &Arc<Reviews>, path: &str, operation: &str, new: &Value, old: &Value) -> Value {
+async fn ask(
+    reviews: &Arc<Reviews>,
+    path: &str,
+    operation: &str,
+    new: &Value,
+    old: &Value,
+) -> Value {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {"uid": "u", "operation": operation, "object": new, "oldObject": old},
@@ -31,7 +37,10 @@ async fn ask(reviews: &Arc<Reviews>, path: &str, operation: &str, new: &Value, o
     assert_eq!((page.status, page.content_type), (200, "application/json"), "{}", page.body);
     let answer: Value = serde_json::from_str(&page.body).unwrap();
     assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
-    assert_eq!((&answer["kind"], &answer["response"]["uid"]), (&json!("AdmissionReview"), &json!("u")));
+    assert_eq!(
+        (&answer["kind"], &answer["response"]["uid"]),
+        (&json!("AdmissionReview"), &json!("u"))
+    );
     answer["response"].clone()
 }
 
@@ -70,7 +79,8 @@ async fn reviews_that_cannot_be_read_are_bad_requests() {
             assert!(status["message"].as_str().unwrap().contains(why), "{why}: {status}");
         }
     }
-    let text = Posted { path: COMPOSITIONS.into(), content_type: "text/plain".into(), body: vec![] };
+    let text =
+        Posted { path: COMPOSITIONS.into(), content_type: "text/plain".into(), body: vec![] };
     let page = answer(Arc::clone(&reviews), text).await;
     assert_eq!(page.status, 400);
     assert!(page.body.contains("contentType=text/plain, expected application/json"));
@@ -101,9 +111,10 @@ async fn create(server: &Arc<ApiServer>, object: Object) {
 
 /// A Composition of one resource whose text is patched to a number.
 fn composition(mode: Option<&str>) -> Value {
-    let annotations = mode.map_or(json!({}), |mode| {
-        json!({"crossplane.io/composition-schema-aware-validation-mode": mode})
-    });
+    let annotations = mode.map_or(
+        json!({}),
+        |mode| json!({"crossplane.io/composition-schema-aware-validation-mode": mode}),
+    );
     json!({
         "apiVersion": "apiextensions.crossplane.io/v1", "kind": "Composition",
         "metadata": {"name": "c", "annotations": annotations},
@@ -158,9 +169,12 @@ async fn the_mode_decides_what_becomes_of_a_composition() {
     }
     for mode in ["loose", "strict"] {
         let status = judge(Some(mode)).await["status"].clone();
-        assert_eq!((&status["code"], &status["reason"]), (&json!(422), &json!("Invalid")), "{mode}");
-        let message =
-            format!("Composition.apiextensions.crossplane.io \"c\" is invalid: {WRONG}");
+        assert_eq!(
+            (&status["code"], &status["reason"]),
+            (&json!(422), &json!("Invalid")),
+            "{mode}"
+        );
+        let message = format!("Composition.apiextensions.crossplane.io \"c\" is invalid: {WRONG}");
         assert_eq!(status["message"], message);
         let cause = &status["details"]["causes"][0];
         assert_eq!(cause["field"], "spec.resources[0].patches[0].transforms");
@@ -267,14 +281,23 @@ async fn the_crds_of_a_definition_are_tried() {
     conversion["spec"]["conversion"] = json!({"strategy": "Webhook"});
     let answer = judge("CREATE", conversion, Value::Null).await;
     let text = "spec.conversion.webhook: Required value: webhook configuration is required when conversion strategy is \"Webhook\"";
-    assert_eq!((&answer["status"]["code"], &answer["status"]["message"]), (&json!(403), &json!(text)));
+    assert_eq!(
+        (&answer["status"]["code"], &answer["status"]["message"]),
+        (&json!(403), &json!(text))
+    );
 
     // Its CRD exists already.
     create(&server, crd("XThing", "example.org")).await;
     let answer = judge("CREATE", fine.clone(), Value::Null).await;
-    assert_eq!((&answer["status"]["code"], &answer["status"]["reason"]), (&json!(409), &json!("AlreadyExists")));
+    assert_eq!(
+        (&answer["status"]["code"], &answer["status"]["reason"]),
+        (&json!(409), &json!("AlreadyExists"))
+    );
     let message = answer["status"]["message"].as_str().unwrap();
-    assert!(message.starts_with("invalid CRD generated for CompositeResourceDefinition: "), "{message}");
+    assert!(
+        message.starts_with("invalid CRD generated for CompositeResourceDefinition: "),
+        "{message}"
+    );
     assert_eq!(answer["status"]["details"]["kind"], "CompositeResourceDefinition");
     let before = writes(&server);
     assert_eq!(judge("UPDATE", fine.clone(), fine.clone()).await["allowed"], true);
@@ -289,7 +312,10 @@ async fn the_crds_of_a_definition_are_tried() {
     other["spec"]["names"]["kind"] = json!("Other");
     let answer = judge("UPDATE", other, fine.clone()).await;
     let text = "[spec.group: Invalid value: \"other.org\": field is immutable, spec.names.kind: Invalid value: \"Other\": field is immutable]";
-    assert_eq!((&answer["status"]["code"], &answer["status"]["message"]), (&json!(403), &json!(text)));
+    assert_eq!(
+        (&answer["status"]["code"], &answer["status"]["message"]),
+        (&json!(403), &json!(text))
+    );
 
     let secret = json!({"apiVersion": "v1", "kind": "Secret"});
     let answer = judge("CREATE", secret.clone(), Value::Null).await;

@@ -130,9 +130,10 @@ fn thing(kind: &str) -> Value {
 
 /// A Composition of one resource, whose number is patched from a field.
 fn composition(name: &str, mode: Option<&str>, base: &Value, from: &str) -> Value {
-    let annotations = mode.map_or(json!({}), |mode| {
-        json!({"crossplane.io/composition-schema-aware-validation-mode": mode})
-    });
+    let annotations = mode.map_or(
+        json!({}),
+        |mode| json!({"crossplane.io/composition-schema-aware-validation-mode": mode}),
+    );
     let patch = json!({
         "type": "FromCompositeFieldPath", "fromFieldPath": from, "toFieldPath": "spec.count",
     });
@@ -173,7 +174,8 @@ fn the_mode_decides_what_becomes_of_a_composition() {
     }
     let served = hooked.serve();
     let modes = [None, Some("warn"), Some("loose"), Some("strict")];
-    let denied = "admission webhook \"compositions.apiextensions.crossplane.io\" denied the request: ";
+    let denied =
+        "admission webhook \"compositions.apiextensions.crossplane.io\" denied the request: ";
 
     // Nothing is wrong.
     for mode in modes {
@@ -224,7 +226,9 @@ fn the_mode_decides_what_becomes_of_a_composition() {
 
     // An update is reviewed as well.
     let compositions = format!("{API}/compositions");
-    hooked.world.create(&compositions, &composition("c", Some("strict"), &thing("Nop"), "spec.count"));
+    hooked
+        .world
+        .create(&compositions, &composition("c", Some("strict"), &thing("Nop"), "spec.count"));
     let worse = composition("c", Some("strict"), &thing("Nop"), "spec.text");
     let refused = hooked.world.client.merge_patch(&format!("{compositions}/c"), &worse).unwrap();
     assert_eq!(refused.code, 422, "{}", refused.body);

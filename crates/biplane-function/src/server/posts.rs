@@ -77,9 +77,8 @@ async fn posted(request: http::Request<Body>, largest: usize) -> Result<Posted, 
 async fn collect(mut body: Body, largest: usize) -> Result<Vec<u8>, Page> {
     let mut collected = Vec::new();
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let frame = frame.map_err(|error| {
-            Page::text(400, format!("the request did not arrive: {error}\n"))
-        })?;
+        let frame = frame
+            .map_err(|error| Page::text(400, format!("the request did not arrive: {error}\n")))?;
         let Ok(data) = frame.into_data() else { continue };
         if collected.len() + data.len() > largest {
             let text = format!("request entity is too large; limit is {largest} bytes\n");
@@ -92,8 +91,8 @@ async fn collect(mut body: Body, largest: usize) -> Result<Vec<u8>, Page> {
 
 fn response(page: Page) -> http::Response<Body> {
     let mut response = http::Response::new(Body::new(page.body));
-    *response.status_mut() = http::StatusCode::from_u16(page.status)
-        .unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        http::StatusCode::from_u16(page.status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     let content_type = http::HeaderValue::from_static(page.content_type);
     response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
     response

@@ -109,7 +109,8 @@ fn wait_for_refusal(kubectl: &dyn Fn() -> Command) {
     std::fs::write(&file, UNUSABLE).unwrap();
     let until = Instant::now() + Duration::from_mins(2);
     loop {
-        let tried = kubectl().args(["create", "--dry-run=server", "-f"]).arg(&file).output().unwrap();
+        let tried =
+            kubectl().args(["create", "--dry-run=server", "-f"]).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&tried.stderr);
         if !tried.status.success() && said.contains("<generated_CRD_\"odds.example.org\">") {
             return;
