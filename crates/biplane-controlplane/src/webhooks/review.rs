@@ -95,6 +95,12 @@ impl Request {
         Ok(Self { api_version, uid, operation, object: new, old })
     }
 
+    /// Whether the object is being deleted. What is wrong with it must not keep its finalizers from
+    /// being removed.
+    pub(super) fn is_of_the_end(&self) -> bool {
+        self.operation == Operation::Update && self.object.is_being_deleted()
+    }
+
     /// The name of the object, for logs.
     pub(super) fn name(&self) -> &str {
         match self.operation {

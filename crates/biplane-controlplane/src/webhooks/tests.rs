@@ -317,6 +317,13 @@ async fn the_crds_of_a_definition_are_tried() {
         (&json!(403), &json!(text))
     );
 
+    // Its finalizers can be removed, whatever is wrong with it.
+    let mut ending = without("/spec/versions/0/schema");
+    let answer = judge("UPDATE", ending.clone(), fine.clone()).await;
+    assert_eq!(answer["allowed"], false);
+    ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert_eq!(judge("UPDATE", ending, fine.clone()).await["allowed"], true);
+
     let secret = json!({"apiVersion": "v1", "kind": "Secret"});
     let answer = judge("CREATE", secret.clone(), Value::Null).await;
     let text = "supplied object was not a CompositeResourceDefinition";
