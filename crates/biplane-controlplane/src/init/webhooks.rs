@@ -141,7 +141,8 @@ pub(super) async fn ensure(target: &Target<'_>, at: &Address, authority: &[u8]) 
         {
             return Ok(());
         }
-        let patch = Patch::Merge(json!({"webhooks": [others, wanted.clone()].concat()}));
+        let all = [others, wanted.clone()].concat();
+        let patch = Patch::Merge(json!({"webhooks": all}));
         let how = Write::by(MANAGER).only_if(Precondition::unchanged(&live));
         match target.cluster.patch(&id, Part::Main, &patch, &how, soon()).await {
             Ok(_) => {
