@@ -48,7 +48,7 @@ pub struct Dev {
     /// Port of the API server; without one, any that is free
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// Let webhooks validate XRDs and, with the schemas of what they compose, Compositions
+    /// Let webhooks validate XRDs, and Compositions with the schemas of what they compose
     #[arg(long)]
     enable_composition_webhook_schema_validation: bool,
     /// Log what is being done

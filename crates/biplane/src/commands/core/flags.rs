@@ -125,8 +125,7 @@ pub(super) struct Older {
     /// Compose Compositions of mode Resources (deprecated, as in v1.20)
     #[arg(long)]
     pub(super) enable_resources_mode: bool,
-    /// Let webhooks validate XRDs and, with the schemas of what they compose, Compositions (as in
-    /// v1.20)
+    /// Let webhooks validate XRDs, and Compositions with the schemas of what they compose
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
         default_missing_value = "true", default_value = "false", value_name = "BOOL", value_parser = values::boolean)]
     pub(super) enable_composition_webhook_schema_validation: bool,
