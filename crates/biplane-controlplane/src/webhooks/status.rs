@@ -136,12 +136,12 @@ pub(super) fn aggregate(errors: &[String]) -> String {
     }
 }
 
-/// The field, the type and the body of a field error.
+/// The field, the type and the body of a field error. Another may follow, after a comma.
 fn parts(error: &str) -> Option<(&str, &'static str, &str)> {
     let found = TYPES.iter().filter_map(|(word, reason)| {
         let colon = error.match_indices(": ").map(|(at, _)| at).find(|at| {
             let rest = error[at + 2..].strip_prefix(word);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ',']))
         })?;
         Some((colon, *reason))
     });
