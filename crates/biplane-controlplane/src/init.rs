@@ -1,5 +1,5 @@
-//! Prepares a cluster for the control plane: namespace, certificates, CRDs, stored versions and
-//! default objects.
+//! Prepares a cluster for the control plane: namespace, certificates, CRDs, webhooks, stored versions
+//! and default objects.
 //!
 //! Everything that is there already is kept, so a second run writes nothing.
 
@@ -10,6 +10,7 @@ mod secrets;
 mod stored_versions;
 #[cfg(test)]
 mod tests;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ use biplane_engine::Clock;
 use biplane_model::{Gvk, Object, ObjectId};
 pub use biplane_schema::own_kinds::Features;
 use tokio::time::Instant;
+
+pub use webhooks::WebhookUrl;
 
 /// The field manager of all writes.
 const MANAGER: &str = "crossplane";
@@ -42,8 +45,8 @@ pub struct Options {
     pub crds_within: Duration,
     /// The Secrets with the certificates.
     pub secrets: SecretNames,
-    /// The Service of the webhooks. Without one, webhooks are off, and no server certificate is made.
-    pub webhooks: Option<Service>,
+    /// The webhooks of the control plane. Without them, no server certificate is made.
+    pub webhooks: Option<Webhooks>,
     /// The packages to install.
     pub packages: Packages,
     /// The names of the managed resources to activate.
@@ -59,9 +62,13 @@ impl Default for Options {
             features: Features::default(),
             crds_within: Duration::from_mins(2),
             secrets: SecretNames::default(),
-            webhooks: Some(Service {
-                name: "crossplane-webhooks".to_owned(),
-                namespace: namespace.clone(),
+            webhooks: Some(Webhooks {
+                at: Address::Service {
+                    name: "crossplane-webhooks".to_owned(),
+                    namespace: namespace.clone(),
+                    port: 9443,
+                },
+                validation: false,
             }),
             packages: Packages::default(),
             activate: Vec::new(),
@@ -91,13 +98,30 @@ impl Default for SecretNames {
     }
 }
 
-/// A Service.
+/// The webhooks of a control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// Its name.
-    pub name: String,
-    /// Its namespace.
-    pub namespace: String,
+pub struct Webhooks {
+    /// Where the API server finds them.
+    pub at: Address,
+    /// Whether the API server asks them about Compositions and definitions. If not, it is told to
+    /// stop, should an earlier release have told it to ask.
+    pub validation: bool,
+}
+
+/// Where webhooks are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// At a Service.
+    Service {
+        /// Its name.
+        name: String,
+        /// Its namespace.
+        namespace: String,
+        /// Its port.
+        port: u16,
+    },
+    /// At a URL, for control planes that no Service leads to.
+    Url(WebhookUrl),
 }
 
 /// The packages to install, by their images.
@@ -116,12 +140,17 @@ pub async fn run(cluster: Arc<dyn Cluster>, clock: &dyn Clock, options: &Options
     let target = Target { cluster, clock };
     target.ensure_namespace(&options.namespace).await?;
     secrets::ensure(&target, options).await?;
-    if options.webhooks.is_some() {
-        defaults::remove_old_webhooks(&target).await?;
+    let validation = options.webhooks.as_ref().filter(|webhooks| webhooks.validation);
+    if validation.is_none() {
+        webhooks::remove(&target).await?;
     }
     // Files are read before anything is applied.
     let crds = definitions::load(options.crds.as_deref(), options.features)?;
     definitions::install(&target, &crds, options.crds_within).await?;
+    if let Some(wanted) = validation {
+        let authority = secrets::server_authority(&target, options).await?;
+        webhooks::ensure(&target, &wanted.at, &authority).await?;
+    }
     stored_versions::migrate(&target, &crds).await?;
     defaults::ensure(&target, options).await
 }

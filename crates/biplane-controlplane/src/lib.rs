@@ -30,6 +30,8 @@ pub mod seen;
 #[cfg(feature = "kubernetes")]
 pub mod start;
 pub mod timeline;
+#[cfg(feature = "kubernetes")]
+pub mod webhooks;
 
 pub use breaker::{Breaker, Limits as BreakerLimits};
 pub use composite::{CompositeSpec, Perform};

@@ -27,25 +27,56 @@ pub enum State {
     Running,
 }
 
+/// What the webhooks of a control plane do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Hooks {
+    /// There are none.
+    Off,
+    /// They are not served yet.
+    Starting,
+    /// They are served.
+    Serving,
+}
+
 /// What a control plane does, for whoever asks. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Readiness(Arc<AtomicU8>);
+pub struct Readiness {
+    state: Arc<AtomicU8>,
+    hooks: Arc<AtomicU8>,
+}
 
 impl Default for Readiness {
     fn default() -> Self {
-        Self(Arc::new(AtomicU8::new(State::Starting as u8)))
+        Self {
+            state: Arc::new(AtomicU8::new(State::Starting as u8)),
+            hooks: Arc::new(AtomicU8::new(Hooks::Off as u8)),
+        }
     }
 }
 
 impl Readiness {
     /// Changes the state.
     pub fn set(&self, state: State) {
-        self.0.store(state as u8, Ordering::Relaxed);
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// Changes what the webhooks do.
+    pub fn set_hooks(&self, hooks: Hooks) {
+        self.hooks.store(hooks as u8, Ordering::Relaxed);
     }
 
     /// Whether it is ready.
     pub fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != State::Starting as u8
+        self.state.load(Ordering::Relaxed) != State::Starting as u8
+    }
+
+    fn has_hooks(&self) -> bool {
+        self.hooks.load(Ordering::Relaxed) != Hooks::Off as u8
+    }
+
+    fn waits_for_hooks(&self) -> bool {
+        self.hooks.load(Ordering::Relaxed) == Hooks::Starting as u8
     }
 }
 
@@ -57,7 +88,16 @@ pub async fn serve_health(address: &str, readiness: Readiness) -> Result<PlainHt
 
 fn health(path: &str, readiness: &Readiness) -> Page {
     match path.strip_suffix('/').unwrap_or(path) {
-        "/healthz" | "/healthz/ping" | "/readyz/ping" => Page::text(200, "ok"),
+        "/healthz/ping" | "/readyz/ping" => Page::text(200, "ok"),
+        "/healthz/webhook" | "/readyz/webhook" if !readiness.has_hooks() => {
+            Page::text(404, "404 page not found\n")
+        }
+        "/healthz" | "/readyz" | "/healthz/webhook" | "/readyz/webhook"
+            if readiness.waits_for_hooks() =>
+        {
+            Page::text(500, "[-]webhook failed: the webhook server has not been started yet\n")
+        }
+        "/healthz" | "/healthz/webhook" | "/readyz/webhook" => Page::text(200, "ok"),
         "/readyz" if readiness.is_ready() => Page::text(200, "ok"),
         "/readyz" => Page::text(500, "[-]watches failed: the first lists are not complete\n"),
         _ => Page::text(404, "404 page not found\n"),
@@ -114,6 +154,26 @@ mod tests {
         readiness.set(State::Starting);
         assert_eq!(get(&server, "/readyz/").await.0, "HTTP/1.1 500 Internal Server Error");
         assert_eq!(get(&server, "/metrics").await.0, "HTTP/1.1 404 Not Found");
+    }
+
+    /// MET-1
+    #[tokio::test]
+    async fn webhooks_must_be_served_if_there_are_any() {
+        let readiness = Readiness::default();
+        readiness.set(State::Running);
+        let server = serve_health("127.0.0.1:0", readiness.clone()).await.unwrap();
+        assert_eq!(get(&server, "/readyz/webhook").await.0, "HTTP/1.1 404 Not Found");
+        readiness.set_hooks(Hooks::Starting);
+        for path in ["/healthz", "/readyz", "/healthz/webhook", "/readyz/webhook"] {
+            let answer = get(&server, path).await;
+            assert_eq!(answer.0, "HTTP/1.1 500 Internal Server Error", "{path}");
+            assert!(answer.1.starts_with("[-]webhook failed"), "{path}");
+        }
+        assert_eq!(get(&server, "/healthz/ping").await, ok());
+        readiness.set_hooks(Hooks::Serving);
+        for path in ["/healthz", "/readyz", "/healthz/webhook", "/readyz/webhook"] {
+            assert_eq!(get(&server, path).await, ok(), "{path}");
+        }
     }
 
     #[tokio::test]

@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use crate::functions::LoadError;
 use crate::leader::{self, Candidate, Leadership, Lost, Times};
 use crate::plane::{self, ControlPlane};
-use crate::probes::{self, Readiness, ServeError, State};
+use crate::probes::{self, Hooks, Readiness, ServeError, State};
+use crate::webhooks::{self, WebhookError, Webhooks};
 use crate::{composite, definitions, functions};
 
 /// How long events may take to be written after everything else has ended.
@@ -48,6 +49,8 @@ pub struct Process {
     pub probes: Option<String>,
     /// The address of metrics.
     pub metrics: Option<String>,
+    /// The webhooks.
+    pub webhooks: Option<webhooks::Options>,
 }
 
 /// Where the API server is.
@@ -71,6 +74,9 @@ pub enum StartError {
     /// Probes or metrics cannot be served.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// Webhooks cannot be served.
+    #[error(transparent)]
+    Webhooks(#[from] WebhookError),
     /// Another process leads.
     #[error(transparent)]
     Lost(#[from] Lost),
@@ -85,6 +91,9 @@ pub async fn start(
     stop: impl Future<Output = ()>,
 ) -> Result<(), StartError> {
     let (metrics, readiness) = (Metrics::default(), Readiness::default());
+    if process.webhooks.is_some() {
+        readiness.set_hooks(Hooks::Starting);
+    }
     let _probes = match &process.probes {
         Some(address) => Some(probes::serve_health(address, readiness.clone()).await?),
         None => None,
@@ -96,6 +105,17 @@ pub async fn start(
     let (cluster, counters) = connect(server, options, &metrics).await?;
     let cluster: Arc<dyn Cluster> = Arc::new(cluster);
     let mut stop = pin!(stop);
+    // Whoever leads, every process answers the API server.
+    let hooks = match &process.webhooks {
+        Some(options) => tokio::select! {
+            served = Webhooks::start(Arc::clone(&cluster), options) => {
+                readiness.set_hooks(Hooks::Serving);
+                Some(served?)
+            }
+            () = &mut stop => return Ok(()),
+        },
+        None => None,
+    };
     let mut leadership: Option<Leadership> = None;
     if let Some(namespace) = &process.election {
         readiness.set(State::Standby);
@@ -124,6 +144,9 @@ pub async fn start(
     };
     let ready = move || readiness.set(State::Running);
     run(cluster, counters, settings, &metrics, ready, until).await?;
+    if let Some(hooks) = hooks {
+        hooks.stop().await;
+    }
     match (lost, leadership) {
         (Some(lost), _) => return Err(lost.into()),
         (None, Some(leadership)) => {

@@ -1,4 +1,5 @@
 //! What every gRPC server shares: its socket, limits for connections and peers, and an end in time.
+//! A server of HTTPS requests with bodies has the same.
 
 mod accept;
 mod authority;
@@ -6,6 +7,7 @@ mod certificates;
 mod connection;
 mod listen;
 mod plain_http;
+mod posts;
 mod words;
 
 use std::future::poll_fn;
@@ -23,6 +25,7 @@ pub use certificates::ReloadingTls;
 pub use connection::{CallMark, Incoming, MarkCalls};
 pub use listen::{ListenError, Listener, Network, ReplaceError};
 pub use plain_http::{Asked, Page, PlainHttp};
+pub use posts::{Posted, serve_posts};
 pub use words::Words;
 
 /// What one peer, and all of them together, may take of a server.

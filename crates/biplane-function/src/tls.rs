@@ -1,4 +1,5 @@
-//! Loads certificates for mutual TLS from a folder with `tls.crt`, `tls.key` and `ca.crt`.
+//! Loads certificates for mutual TLS from a folder with `tls.crt`, `tls.key` and `ca.crt`, and for
+//! HTTPS from the first two.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,12 @@ pub struct Certificates {
     pub roots: RootCertStore,
 }
 
+/// The contents of the certificate and the key of a folder.
+pub(crate) fn pair(folder: &Path) -> Result<[Vec<u8>; 2], CertificateError> {
+    let read = |name: &str| bytes(&folder.join(name)).map_err(CertificateError::KeyPair);
+    Ok([read("tls.crt")?, read("tls.key")?])
+}
+
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
     // Go's messages, which operators search for.
     std::fs::read(path).map_err(|error| match error.kind() {
@@ -47,8 +54,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, String> {
 impl Certificates {
     /// Reads the three files.
     pub fn read(folder: &Path) -> Result<Self, CertificateError> {
-        let pair = |name: &str| bytes(&folder.join(name)).map_err(CertificateError::KeyPair);
-        let (chain, key) = (pair("tls.crt")?, pair("tls.key")?);
+        let [chain, key] = pair(folder)?;
         // The pair is looked at first, whatever else is missing.
         let (chain, key) = key_pair(&chain, &key)?;
         let authority = bytes(&folder.join("ca.crt")).map_err(CertificateError::Authority)?;
@@ -94,6 +100,7 @@ fn provider() -> Arc<rustls::crypto::CryptoProvider> {
 }
 
 const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
 
 /// Returns the TLS configuration of a server. Clients must present a certificate signed by its CA,
 /// with any name.
@@ -113,5 +120,23 @@ pub(crate) fn server(folder: &Path) -> Result<Arc<ServerConfig>, CertificateErro
         .with_single_cert(files.chain, files.key)
         .map_err(pair)?;
     config.alpn_protocols = vec![HTTP2.to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Returns the TLS configuration of an HTTPS server, given the contents of its certificate and its
+/// key. Clients need no certificate, and must know TLS 1.3.
+pub(crate) fn https_server(
+    chain: &[u8],
+    key: &[u8],
+) -> Result<Arc<ServerConfig>, CertificateError> {
+    let (chain, key) = key_pair(chain, key)?;
+    let pair = |e: rustls::Error| CertificateError::KeyPair(e.to_string());
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(pair)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(pair)?;
+    config.alpn_protocols = vec![HTTP2.to_vec(), HTTP1.to_vec()];
     Ok(Arc::new(config))
 }

@@ -115,11 +115,17 @@ fn of_kind<'a>(crds: &'a [Object], gvk: &'a Gvk) -> impl Iterator<Item = &'a Obj
     })
 }
 
+/// The kinds whose CRDs are needed to review a Composition: that of the composite resource, then
+/// those of the resources in their order.
+pub fn needed(composition: &Object) -> impl Iterator<Item = Gvk> + '_ {
+    let composed = resources(composition).iter().map(base_gvk);
+    std::iter::once(composite_gvk(composition)).chain(composed)
+}
+
 /// The kinds that no CRD describes. Several for one kind are an error.
 fn missing(composition: &Object, crds: &[Object]) -> Result<Vec<String>, String> {
-    let composed = resources(composition).iter().map(base_gvk);
     let mut missing = Vec::new();
-    for gvk in std::iter::once(composite_gvk(composition)).chain(composed) {
+    for gvk in needed(composition) {
         let found: Vec<&str> = of_kind(crds, &gvk).map(Object::name).collect();
         let id = format!("{}.{}", gvk.kind, gvk.group);
         match found.as_slice() {

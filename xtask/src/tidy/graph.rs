@@ -55,6 +55,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-validate", "biplane-manifest"),
     ("biplane-render", "biplane-runtime"),
     ("biplane-render", "biplane-validate"),
+    // Webhooks judge as `validate` does.
+    ("biplane-controlplane", "biplane-validate"),
 ];
 
 /// Crates that only the listed crates may use directly. `deny.toml` has the same rules for

@@ -3,6 +3,8 @@
 //! ring cannot make RSA keys, so the `rsa` crate does. Everything else that needs a key is done by
 //! ring.
 
+use std::net::IpAddr;
+
 use anyhow::anyhow;
 use getrandom::SysRng;
 use jiff::tz::TimeZone;
@@ -20,7 +22,7 @@ use rsa::pkcs1::der::pem::LineEnding;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs1KeyDer};
 use x509_parser::certificate::X509Certificate;
-use x509_parser::prelude::FromDer as _;
+use x509_parser::prelude::{FromDer as _, GeneralName};
 
 const BITS: usize = 2048;
 const YEARS: i64 = 10;
@@ -211,6 +213,30 @@ impl Authority {
         }
         None
     }
+}
+
+impl Authority {
+    /// Whether this authority has signed a certificate that lacks one of these names.
+    pub fn has_signed_without(&self, certificate: &[u8], names: &[String]) -> bool {
+        let Ok(der) = CertificateDer::from_pem_slice(certificate) else { return false };
+        let (Ok(leaf), Ok(own)) = (parse(&der), parse(&self.certificate)) else { return false };
+        let ours = leaf.issuer().as_raw() == own.subject().as_raw();
+        ours && names.iter().any(|name| !has_name(&leaf, name))
+    }
+}
+
+/// Whether a certificate is for a host: a name or an address.
+fn has_name(certificate: &X509Certificate<'_>, host: &str) -> bool {
+    let address = host.parse::<IpAddr>().map(|address| match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    });
+    let Ok(Some(names)) = certificate.subject_alternative_name() else { return false };
+    names.value.general_names.iter().any(|name| match (name, &address) {
+        (GeneralName::DNSName(name), Err(_)) => *name == host,
+        (GeneralName::IPAddress(octets), Ok(address)) => octets == address,
+        _ => false,
+    })
 }
 
 /// Reads a certificate.

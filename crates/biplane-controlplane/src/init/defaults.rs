@@ -1,50 +1,12 @@
 //! The objects that every control plane begins with, and the packages to begin with.
 
 use anyhow::{Context as _, Result};
-use biplane_cluster::{
-    Delete, List, Optional as _, Part, Patch, Precondition, Query, Source, Write,
-};
-use biplane_model::{Gvk, Object, Value};
+use biplane_cluster::{List, Part, Patch, Precondition, Query, Source, Write};
+use biplane_model::{Gvk, Object};
 use biplane_package::reference::{Reference, dns_label, repository_path};
 use serde_json::json;
 
-use super::{MANAGER, Options, Target, cluster_scoped, object, soon};
-
-/// Webhooks of earlier releases. Nothing answers them any more, so they would refuse every write.
-const OLD_WEBHOOKS: [&str; 2] = [
-    "compositeresourcedefinitions.apiextensions.crossplane.io",
-    "compositions.apiextensions.crossplane.io",
-];
-
-/// Removes the webhooks of earlier releases.
-pub(super) async fn remove_old_webhooks(target: &Target<'_>) -> Result<()> {
-    let kind = "ValidatingWebhookConfiguration";
-    let id = cluster_scoped("admissionregistration.k8s.io/v1", kind, "crossplane");
-    let attempted = || format!("cannot remove old webhooks from {id}");
-    let Some(live) = target.find(&id).await.with_context(attempted)? else { return Ok(()) };
-    let all = live.get("webhooks").and_then(Value::as_array).cloned().unwrap_or_default();
-    let is_old = |webhook: &Value| {
-        let name = webhook.get("name").and_then(Value::as_str);
-        name.is_some_and(|name| OLD_WEBHOOKS.contains(&name))
-    };
-    let kept: Vec<Value> = all.iter().filter(|webhook| !is_old(webhook)).cloned().collect();
-    if kept.len() == all.len() {
-        return Ok(());
-    }
-    let only_if = Precondition::unchanged(&live);
-    if kept.is_empty() {
-        let how = Delete { only_if, ..Delete::default() };
-        let deleted = target.cluster.delete(&id, &how, soon()).await.optional();
-        deleted.with_context(attempted)?;
-    } else {
-        let patch = Patch::Merge(json!({"webhooks": kept}));
-        let how = Write::by(MANAGER).only_if(only_if);
-        let patched = target.cluster.patch(&id, Part::Main, &patch, &how, soon()).await;
-        patched.with_context(attempted)?;
-    }
-    tracing::info!(object = %id, "removed the webhooks of an earlier release");
-    Ok(())
-}
+use super::{MANAGER, Options, Target, object, soon};
 
 /// Creates the default objects and the packages that do not exist yet.
 pub(super) async fn ensure(target: &Target<'_>, options: &Options) -> Result<()> {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::certificates::{Authority, Pair, Purpose};
-use super::{MANAGER, Options, Target, soon};
+use super::{Address, MANAGER, Options, Target, soon};
 
 const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
@@ -37,13 +37,13 @@ pub(super) async fn ensure(target: &Target<'_>, options: &Options) -> Result<()>
         );
     }
     let authority = std::sync::Arc::new(authority);
-    if let Some(service) = &options.webhooks {
-        let (service, in_namespace) = (&service.name, &service.namespace);
-        let names = vec![
-            service.clone(),
-            format!("{service}.{in_namespace}"),
-            format!("{service}.{in_namespace}.svc"),
-        ];
+    if let Some(webhooks) = &options.webhooks {
+        let names = match &webhooks.at {
+            Address::Service { name, namespace, .. } => {
+                vec![name.clone(), format!("{name}.{namespace}"), format!("{name}.{namespace}.svc")]
+            }
+            Address::Url(url) => vec![url.host().to_owned()],
+        };
         let leaf = Leaf { namespace, name: &secrets.server, names, purpose: Purpose::Server };
         leaf.ensure(target, &authority, &pem)
             .await
@@ -94,7 +94,9 @@ impl Leaf<'_> {
         for _ in 0..ATTEMPTS {
             let (secret, data) = read(target, self.namespace, self.name).await?;
             let now = target.clock.now();
-            let Some(reason) = objection(authority, &data, now) else { return Ok(()) };
+            let Some(reason) = objection(authority, &data, &self.names, now) else {
+                return Ok(());
+            };
             tracing::info!(secret = self.name, reason, "making a certificate");
             let (authority, names) = (std::sync::Arc::clone(authority), self.names.clone());
             let purpose = self.purpose;
@@ -114,13 +116,32 @@ impl Leaf<'_> {
 }
 
 /// Why the certificate of a Secret must be replaced.
-fn objection(authority: &Authority, data: &Data, now: Timestamp) -> Option<&'static str> {
+fn objection(
+    authority: &Authority,
+    data: &Data,
+    names: &[String],
+    now: Timestamp,
+) -> Option<&'static str> {
     let [Some(certificate), Some(key), Some(_)] =
         [CERTIFICATE, KEY, AUTHORITY].map(|field| filled(data, field))
     else {
         return Some("it is missing or not complete");
     };
-    authority.objection(certificate, key, now)
+    authority.objection(certificate, key, now).or_else(|| {
+        let lacks = authority.has_signed_without(certificate, names);
+        lacks.then_some("its certificate does not have all names that it needs")
+    })
+}
+
+/// The certificates that the API server trusts webhooks by: those of the authority of the server's
+/// certificate. Its own certificate would do as well, but not any more when it is exchanged.
+pub(super) async fn server_authority(target: &Target<'_>, options: &Options) -> Result<Vec<u8>> {
+    let (namespace, name) = (&options.namespace, &options.secrets.server);
+    let (_, data) = read(target, namespace, name).await?;
+    match filled(&data, AUTHORITY) {
+        Some(authority) => Ok(authority.to_vec()),
+        None => bail!("cannot find {AUTHORITY} key in webhook tls secret {namespace}/{name}"),
+    }
 }
 
 fn filled<'a>(data: &'a Data, field: &str) -> Option<&'a [u8]> {

@@ -114,6 +114,28 @@ fn the_authority_says_what_crossplanes_does() {
     assert_eq!(described(authority()), want);
 }
 
+#[test]
+fn a_certificate_that_lacks_a_name_is_noticed() {
+    let authority = parsed(authority());
+    let lacks = |leaf: &Pair, names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        authority.has_signed_without(leaf.certificate.as_bytes(), &names)
+    };
+    let leaf = leaf(Purpose::Server);
+    assert!(!lacks(leaf, &SERVER_NAMES));
+    for name in ["localhost", "127.0.0.1", "::1"] {
+        assert!(lacks(leaf, &[SERVER_NAMES[0], name]), "{name}");
+    }
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let local = authority.issue(&names, Purpose::Server, now()).unwrap();
+    assert!(!lacks(&local, &["localhost", "127.0.0.1", "::1"]));
+    assert!(lacks(&local, &["127.0.0.2"]));
+    // What somebody else has signed is theirs.
+    let foreign = biplane_testkit::certs::Certs::new(&["elsewhere"]);
+    let certificate = std::fs::read_to_string(foreign.server().join("tls.crt")).unwrap();
+    assert!(!lacks(&Pair { certificate, key: String::new() }, &["localhost"]));
+}
+
 /// TLS-3, TLS-4
 #[test]
 fn leaves_say_what_crossplanes_do() {
@@ -381,11 +403,71 @@ async fn old_webhooks_are_removed_and_others_kept() {
         let configuration = webhooks(&before);
         target.create(configuration.clone()).await.unwrap();
         for _ in 0..2 {
-            defaults::remove_old_webhooks(&target).await.unwrap();
+            webhooks::remove(&target).await.unwrap();
             let live = target.find(&configuration.id()).await.unwrap();
             assert_eq!(live.and_then(|live| live.get("webhooks").cloned()), after, "{before:?}");
         }
     }
+}
+
+/// WH-2 of validation: the webhooks, at a Service or a URL, and whatever else is there.
+#[tokio::test]
+async fn the_api_server_is_told_where_webhooks_are() {
+    let server = Arc::new(ApiServer::default());
+    let target = target(&server);
+    let id = cluster_scoped(
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "crossplane",
+    );
+    let service = Address::Service { name: "hooks".into(), namespace: "system".into(), port: 443 };
+    webhooks::ensure(&target, &service, b"authority").await.unwrap();
+    let live = target.find(&id).await.unwrap().unwrap();
+    let webhook = |resource: &str, path: &str| {
+        json!({
+            "name": format!("{resource}.apiextensions.crossplane.io"),
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+            "clientConfig": {
+                "caBundle": "YXV0aG9yaXR5",
+                "service": {"name": "hooks", "namespace": "system", "path": path, "port": 443},
+            },
+            "rules": [{
+                "apiGroups": ["apiextensions.crossplane.io"], "apiVersions": ["v1"],
+                "operations": ["CREATE", "UPDATE"], "resources": [resource],
+            }],
+        })
+    };
+    let definitions = webhook(
+        "compositeresourcedefinitions",
+        "/validate-apiextensions-crossplane-io-v1-compositeresourcedefinition",
+    );
+    let compositions =
+        webhook("compositions", "/validate-apiextensions-crossplane-io-v1-composition");
+    assert_eq!(live.get("webhooks"), Some(&json!([definitions, compositions])));
+
+    // What a server adds is no difference, and other webhooks stay.
+    let mut with_defaults = compositions.clone();
+    with_defaults["timeoutSeconds"] = json!(10);
+    with_defaults["rules"][0]["scope"] = json!("*");
+    let other = json!({"name": "other.example.org"});
+    let patch = json!({"webhooks": [other, with_defaults, definitions]});
+    let (how, patch) = (Write::by("server"), biplane_cluster::Patch::Merge(patch));
+    let main = biplane_cluster::Part::Main;
+    target.cluster.patch(&id, main, &patch, &how, soon()).await.unwrap();
+    let before = server.journal_len();
+    webhooks::ensure(&target, &service, b"authority").await.unwrap();
+    assert_eq!(server.journal_len(), before, "nothing was different");
+
+    let url = Address::Url("https://localhost:9443".parse().unwrap());
+    webhooks::ensure(&target, &url, b"authority").await.unwrap();
+    let live = target.find(&id).await.unwrap().unwrap();
+    let all = live.get("webhooks").and_then(Value::as_array).unwrap();
+    let path = "/validate-apiextensions-crossplane-io-v1-composition";
+    assert_eq!((all.len(), &all[0]), (3, &other));
+    assert_eq!(
+        all[2]["clientConfig"],
+        json!({"caBundle": "YXV0aG9yaXR5", "url": format!("https://localhost:9443{path}")})
+    );
 }
 
 async fn packages(functions: &[&str], installed: &[(&str, &str)]) -> Result<Vec<(String, String)>> {

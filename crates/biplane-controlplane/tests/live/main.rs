@@ -6,6 +6,7 @@
 mod breaker;
 mod faults;
 mod function_faults;
+mod hooks;
 mod others;
 mod peer;
 mod player;

@@ -1,4 +1,5 @@
-//! The certificates of a server, which are read again when their files change.
+//! The certificates of a server, which are read again when their files change, or exchanged by
+//! whoever has them.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,43 @@ const FILES: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 /// and nanoseconds.
 type Stamp = Option<(u64, u64, u64, i64, i64)>;
 
-/// The TLS configuration for mutual TLS with the certificates of a folder. Every connection uses
-/// the files as they are at that time. If they cannot be used, for example because only some of
-/// them have been replaced so far, the previous ones remain in use.
+/// The TLS configuration of a server. Every connection uses the certificates as they are at that
+/// time. If new ones cannot be used, for example because only some of their files have been
+/// replaced so far, the previous ones remain in use.
 #[derive(Debug)]
 pub struct ReloadingTls {
-    folder: PathBuf,
+    source: Source,
     state: Mutex<State>,
+}
+
+/// Where certificates come from.
+#[derive(Debug)]
+enum Source {
+    /// A folder.
+    Folder(PathBuf, Clients),
+    /// Whoever calls [`ReloadingTls::exchange`].
+    Given,
+}
+
+/// What clients show.
+#[derive(Clone, Copy, Debug)]
+enum Clients {
+    /// A certificate of the same authority.
+    Certified,
+    /// Nothing.
+    Any,
+}
+
+impl Clients {
+    fn config(self, folder: &Path) -> Result<Arc<ServerConfig>, CertificateError> {
+        match self {
+            Self::Certified => tls::server(folder),
+            Self::Any => {
+                let [chain, key] = tls::pair(folder)?;
+                tls::https_server(&chain, &key)
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -31,12 +62,36 @@ struct State {
 }
 
 impl ReloadingTls {
-    /// Reads the certificates of a folder.
+    /// Reads the certificates of a folder for mutual TLS: `tls.crt`, `tls.key`, `ca.crt`.
     pub fn read(folder: &Path) -> Result<Self, CertificateError> {
+        Self::of_folder(folder, Clients::Certified)
+    }
+
+    /// Reads the certificate of a folder for HTTPS: `tls.crt`, `tls.key`.
+    pub fn read_https(folder: &Path) -> Result<Self, CertificateError> {
+        Self::of_folder(folder, Clients::Any)
+    }
+
+    fn of_folder(folder: &Path, clients: Clients) -> Result<Self, CertificateError> {
         // Taken before the files are read, so that no change is missed.
         let stamps = stamps(folder);
-        let config = tls::server(folder)?;
-        Ok(Self { folder: folder.to_owned(), state: Mutex::new(State { config, stamps }) })
+        let config = clients.config(folder)?;
+        let source = Source::Folder(folder.to_owned(), clients);
+        Ok(Self { source, state: Mutex::new(State { config, stamps }) })
+    }
+
+    /// Takes a certificate and its key, as PEM, for HTTPS.
+    pub fn https(chain: &[u8], key: &[u8]) -> Result<Self, CertificateError> {
+        let config = tls::https_server(chain, key)?;
+        let state = State { config, stamps: [None; 3] };
+        Ok(Self { source: Source::Given, state: Mutex::new(state) })
+    }
+
+    /// Uses another certificate and key for HTTPS from now on.
+    pub fn exchange(&self, chain: &[u8], key: &[u8]) -> Result<(), CertificateError> {
+        let config = tls::https_server(chain, key)?;
+        self.state().config = config;
+        Ok(())
     }
 
     /// The configuration for the next connection.
@@ -51,11 +106,14 @@ impl ReloadingTls {
     }
 
     fn refreshed(&self) -> Arc<ServerConfig> {
-        let stamps = stamps(&self.folder);
+        let Source::Folder(folder, clients) = &self.source else {
+            return self.state().config.clone();
+        };
+        let stamps = stamps(folder);
         if self.state().stamps == stamps {
             return self.state().config.clone();
         }
-        let read = tls::server(&self.folder);
+        let read = clients.config(folder);
         let mut state = self.state();
         state.stamps = stamps;
         match read {
@@ -105,5 +163,30 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &second));
         std::fs::remove_file(folder.join("ca.crt")).unwrap();
         assert!(Arc::ptr_eq(&second, &tls.clone().current().await));
+    }
+
+    #[tokio::test]
+    async fn certificates_for_https_come_from_two_files_or_from_whoever_has_them() {
+        let (certs, others) = (Certs::new(&["localhost"]), Certs::new(&["localhost"]));
+        let folder = certs.server();
+        std::fs::remove_file(folder.join("ca.crt")).unwrap();
+        let tls = Arc::new(ReloadingTls::read_https(&folder).unwrap());
+        let first = tls.clone().current().await;
+        for name in ["tls.crt", "tls.key"] {
+            replace(&folder, &others.server(), name);
+        }
+        assert!(!Arc::ptr_eq(&first, &tls.clone().current().await));
+
+        let pair = |certs: &Certs| {
+            ["tls.crt", "tls.key"].map(|name| std::fs::read(certs.server().join(name)).unwrap())
+        };
+        // The files of the first are those of the second by now.
+        let ([chain, key], [other, _]) = (pair(&others), pair(&Certs::new(&["localhost"])));
+        let tls = Arc::new(ReloadingTls::https(&chain, &key).unwrap());
+        let first = tls.clone().current().await;
+        tls.exchange(&other, &key).unwrap_err();
+        assert!(Arc::ptr_eq(&first, &tls.clone().current().await), "the key does not fit");
+        tls.exchange(&chain, &key).unwrap();
+        assert!(!Arc::ptr_eq(&first, &tls.clone().current().await));
     }
 }

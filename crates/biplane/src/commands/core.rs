@@ -1,6 +1,7 @@
 //! `core`: the control plane on a Kubernetes cluster.
 
 mod flags;
+mod hooks;
 pub mod init;
 mod runtime;
 pub mod start;

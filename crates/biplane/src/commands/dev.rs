@@ -8,11 +8,13 @@ use biplane_cluster::Cluster;
 use biplane_console::logging::{self, Format, Log};
 use biplane_console::{Progress, Stderr, Streams, signals};
 use biplane_controlplane::start::{self, Server, Settings};
+use biplane_controlplane::webhooks::{CertificateSource, Webhooks};
 use biplane_controlplane::{composite, definitions, functions, init};
 use biplane_devenv::ApiServer;
 use biplane_engine::SystemClock;
 use biplane_function::Registry;
 use biplane_function::metrics::Metrics;
+use biplane_function::server::{Listener, Network};
 use biplane_kube::Endpoint;
 use clap::Args;
 use tokio::sync::oneshot;
@@ -46,6 +48,9 @@ pub struct Dev {
     /// Port of the API server; without one, any that is free
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
+    /// Let webhooks validate XRDs, and Compositions with the schemas of what they compose
+    #[arg(long)]
+    enable_composition_webhook_schema_validation: bool,
     /// Log what is being done
     #[arg(short, long)]
     debug: bool,
@@ -97,19 +102,44 @@ impl Dev {
         let (cluster, counters) = start::connect(&Server::At(endpoint), options, &metrics).await?;
         let cluster: Arc<dyn Cluster> = Arc::new(cluster);
         streams.say("Installing the kinds of the control plane...");
-        let wanted = init::Options { webhooks: None, ..init::Options::default() };
+        let socket = self.webhook_socket().await?;
+        let wanted = init::Options {
+            webhooks: socket.as_ref().map(webhooks_at).transpose()?,
+            ..init::Options::default()
+        };
         tokio::select! {
             done = init::run(Arc::clone(&cluster), &SystemClock, &wanted) => done?,
             () = &mut stop => return Ok(()),
         }
+        let hooks = match socket {
+            Some(socket) => {
+                let (namespace, name) = (wanted.namespace, wanted.secrets.server);
+                let certificate = CertificateSource::Secret { namespace, name };
+                Some(Webhooks::serve(socket, Arc::clone(&cluster), &certificate, true).await?)
+            }
+            None => None,
+        };
         let kubeconfig = server.kubeconfig.clone();
         let voice = Voice::of(streams);
         let ready = move || voice.say(&announcement(&kubeconfig));
         start::run(cluster, counters, settings(own), &metrics, ready, stop).await?;
+        if let Some(hooks) = hooks {
+            hooks.stop().await;
+        }
         streams.say("Stopping...");
         // Stops the servers, and removes what is not kept.
         tokio::task::spawn_blocking(move || drop(server)).await?;
         Ok(())
+    }
+
+    /// The socket of webhooks, if they are wanted. It is made first, because the API server is told
+    /// its port.
+    async fn webhook_socket(&self) -> anyhow::Result<Option<Listener>> {
+        if !self.enable_composition_webhook_schema_validation {
+            return Ok(None);
+        }
+        let socket = Listener::bind(Network::Tcp, "127.0.0.1:0").await;
+        Ok(Some(socket.context("cannot listen for webhooks")?))
     }
 
     /// Starts the servers on a thread of its own: it may build them first, and an interrupt must not
@@ -147,6 +177,12 @@ impl Voice {
     fn say(&self, line: &str) {
         self.stderr.say(&self.progress, line);
     }
+}
+
+/// The webhooks behind a socket on this machine.
+fn webhooks_at(socket: &Listener) -> anyhow::Result<init::Webhooks> {
+    let url = format!("https://{}", socket.target()).parse().map_err(anyhow::Error::msg)?;
+    Ok(init::Webhooks { at: init::Address::Url(url), validation: true })
 }
 
 fn announcement(kubeconfig: &Path) -> String {

@@ -1,8 +1,10 @@
 //! Tests `dev` and `core start` as users run them, on real servers, with the example of the guide.
 
 use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use biplane_devenv::{ApiServer, Places, Tool, provision, say};
 
@@ -86,6 +88,38 @@ fn play(kubectl: &dyn Fn() -> Command) {
     run(&["delete", "xrd/notes.example.org", wait]);
 }
 
+const VALIDATING: &str = "--enable-composition-webhook-schema-validation";
+
+/// A definition that no version of can be stored.
+const UNUSABLE: &str = "
+apiVersion: apiextensions.crossplane.io/v2
+kind: CompositeResourceDefinition
+metadata: {name: odds.example.org}
+spec:
+  group: example.org
+  names: {kind: Odd, plural: odds}
+  versions:
+  - {name: v1, served: true, referenceable: false, schema: {openAPIV3Schema: {type: object}}}
+";
+
+/// Waits until a webhook refuses a definition. The API server begins to ask it when it gets to it.
+fn wait_for_refusal(kubectl: &dyn Fn() -> Command) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("odds.yaml");
+    std::fs::write(&file, UNUSABLE).unwrap();
+    let until = Instant::now() + Duration::from_mins(2);
+    loop {
+        let tried =
+            kubectl().args(["create", "--dry-run=server", "-f"]).arg(&file).output().unwrap();
+        let said = String::from_utf8_lossy(&tried.stderr);
+        if !tried.status.success() && said.contains("<generated_CRD_\"odds.example.org\">") {
+            return;
+        }
+        assert!(Instant::now() < until, "it was not refused: {said}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
 #[test]
 fn apiserver_a_control_plane_on_a_laptop() {
     let binaries = provision(&Places::from_env().unwrap(), &[Tool::Kubectl], &mut say).unwrap();
@@ -93,18 +127,24 @@ fn apiserver_a_control_plane_on_a_laptop() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let flag = format!("--data={}", data.display());
-    for _ in 0..2 {
+    for webhooks in [false, true] {
         // The second time, everything is there already.
-        let mut dev = Running::start(&["dev", &flag]);
+        let mut line = vec!["dev", &flag];
+        line.extend(webhooks.then_some(VALIDATING));
+        let mut dev = Running::start(&line);
         dev.until("Ready.");
         let kubeconfig = dev.until("export KUBECONFIG=");
         let kubeconfig = kubeconfig.split('=').nth(1).unwrap().trim().to_owned();
         assert_eq!(Path::new(&kubeconfig), data.join("kubeconfig.yaml"));
-        play(&|| {
+        let kubectl = || {
             let mut command = Command::new(&kubectl);
             command.env("KUBECONFIG", &kubeconfig);
             command
-        });
+        };
+        play(&kubectl);
+        if webhooks {
+            wait_for_refusal(&kubectl);
+        }
         dev.stop();
     }
 }
@@ -139,11 +179,42 @@ fn apiserver_a_control_plane_on_a_cluster() {
     second.stop();
 }
 
+/// A port that is free and stays so: the system gives none below its own range away.
+fn free_port() -> u16 {
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok();
+    (first..32_000).find(is_free).unwrap()
+}
+
+#[test]
+fn apiserver_webhooks_of_a_control_plane() {
+    let server = ApiServer::start().unwrap();
+    let kubeconfig = format!("--kubeconfig={}", server.kubeconfig.display());
+    let port = free_port();
+    let url = format!("--webhook-url=https://127.0.0.1:{port}");
+    let prepared = run(&["core", "init", &kubeconfig, VALIDATING, &url]);
+    assert_eq!(prepared.exit, 0, "{}", prepared.stderr);
+    let port = format!("--webhook-port={port}");
+    let certificate = "--tls-server-secret-name=crossplane-tls-server";
+    let line = ["core", "start", &kubeconfig, VALIDATING, &port, certificate];
+    let mut plane =
+        Running::start(&[&line[..], &["--metrics-port=0", "--health-probe-port=0"]].concat());
+    assert!(plane.until("Webhook").contains("EnableBetaCompositionWebhookSchemaValidation"));
+    plane.until("serving webhooks");
+    plane.until("control plane started");
+    wait_for_refusal(&|| server.kubectl().unwrap());
+    plane.until("refused");
+    plane.stop();
+}
+
 #[test]
 fn flags_that_crossplane_refuses_are_refused() {
     // CLI-4
     for (flag, text) in [
-        ("--enable-composition-webhook-schema-validation", "Crossplane now uses CEL to validate"),
+        (
+            "--enable-composition-webhook-schema-validation",
+            "--enable-composition-webhook-schema-validation needs a certificate for webhooks: give",
+        ),
         ("--enable-external-secret-stores", "Crossplane removed support for external secret"),
         ("--registry=example.org", "the --registry flag is no longer supported since support"),
     ] {

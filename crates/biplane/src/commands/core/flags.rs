@@ -125,6 +125,10 @@ pub(super) struct Older {
     /// Compose Compositions of mode Resources (deprecated, as in v1.20)
     #[arg(long)]
     pub(super) enable_resources_mode: bool,
+    /// Let webhooks validate XRDs, and Compositions with the schemas of what they compose
+    #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", default_value = "false", value_name = "BOOL", value_parser = values::boolean)]
+    pub(super) enable_composition_webhook_schema_validation: bool,
 }
 
 /// Flags that are accepted because scripts and charts set them, and do nothing yet.
@@ -138,14 +142,6 @@ pub(super) struct Ignored {
     xpkg_cache_dir: Option<String>,
     #[arg(long, hide = true)]
     max_concurrent_package_establishers: Option<String>,
-    #[arg(long, alias = "webhook-enabled", hide = true, env = "ENABLE_WEBHOOKS", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    enable_webhooks: Option<String>,
-    #[arg(long, hide = true, env = "WEBHOOK_PORT")]
-    webhook_port: Option<String>,
-    #[arg(long, hide = true, env = "TLS_SERVER_SECRET_NAME")]
-    tls_server_secret_name: Option<String>,
-    #[arg(long, hide = true, env = "TLS_SERVER_CERTS_DIR")]
-    tls_server_certs_dir: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     restrict_namespaced_events: Option<String>,
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -178,10 +174,6 @@ impl Ignored {
             ("--ca-bundle-path", &self.ca_bundle_path),
             ("--xpkg-cache-dir", &self.xpkg_cache_dir),
             ("--max-concurrent-package-establishers", &self.max_concurrent_package_establishers),
-            ("--enable-webhooks", &self.enable_webhooks),
-            ("--webhook-port", &self.webhook_port),
-            ("--tls-server-secret-name", &self.tls_server_secret_name),
-            ("--tls-server-certs-dir", &self.tls_server_certs_dir),
             ("--restrict-namespaced-events", &self.restrict_namespaced_events),
             ("--watch-cache-namespaced", &self.watch_cache_namespaced),
             ("--enable-dependency-version-upgrades", &self.enable_dependency_version_upgrades),
@@ -207,8 +199,6 @@ impl Ignored {
 #[derive(Clone, Debug, Args)]
 pub(super) struct Refused {
     #[arg(long, hide = true)]
-    enable_composition_webhook_schema_validation: bool,
-    #[arg(long, hide = true)]
     enable_external_secret_stores: bool,
     #[arg(short, long, hide = true)]
     registry: Option<String>,
@@ -217,11 +207,6 @@ pub(super) struct Refused {
 impl Refused {
     /// Why the control plane does not start with these flags, in Crossplane's words.
     pub(super) fn check(&self) -> anyhow::Result<()> {
-        if self.enable_composition_webhook_schema_validation {
-            anyhow::bail!(
-                "Crossplane now uses CEL to validate Compositions. The --enable-composition-webhook-schema-validation flag will be removed in a future release."
-            );
-        }
         if self.enable_external_secret_stores {
             anyhow::bail!(
                 "Crossplane removed support for external secret stores. The --enable-external-secret-stores flag will be removed in a future release."

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use biplane_console::{Interrupted, logging, signals};
-use biplane_controlplane::init::{self, Features, Options, Packages, SecretNames, Service};
+use biplane_controlplane::init::{
+    self, Address, Features, Options, Packages, SecretNames, WebhookUrl, Webhooks,
+};
 use biplane_engine::SystemClock;
 use biplane_kube::KubeCluster;
 use clap::Args;
@@ -51,10 +53,10 @@ pub struct Init {
     crds_path: Option<PathBuf>,
     #[command(flatten)]
     older: Older,
-    /// Accepted for compatibility: webhooks are not installed yet
+    /// Accepted for compatibility: the configuration of webhooks is built in
     #[arg(long, env = "WEBHOOK_CONFIGS_PATH", value_name = "PATH")]
     webhook_configurations_path: Option<PathBuf>,
-    /// Make a certificate for webhooks [default: true]
+    /// Make a certificate for webhooks, and install those that are enabled [default: true]
     #[arg(long, env = "ENABLE_WEBHOOKS", value_name = "BOOL", num_args = 0..=1,
         require_equals = true, default_missing_value = "true",
         value_parser = BoolishValueParser::new())]
@@ -75,9 +77,12 @@ pub struct Init {
     /// The namespace of this Service, if it is not that of the control plane
     #[arg(long, env = "WEBHOOK_SERVICE_NAMESPACE", value_name = "NAMESPACE")]
     webhook_service_namespace: Option<String>,
-    /// Accepted for compatibility: webhooks are not installed yet
-    #[arg(long, env = "WEBHOOK_SERVICE_PORT", value_name = "PORT")]
-    webhook_service_port: Option<u16>,
+    /// The port of this Service
+    #[arg(long, env = "WEBHOOK_SERVICE_PORT", value_name = "PORT", default_value_t = 9443)]
+    webhook_service_port: u16,
+    /// The URL of the webhooks, if no Service leads to them: https://HOST:PORT
+    #[arg(long, env = "WEBHOOK_URL", value_name = "URL")]
+    webhook_url: Option<WebhookUrl>,
     /// The Secret of the certificate authority
     #[arg(
         long,
@@ -130,8 +135,8 @@ impl Init {
     }
 
     async fn prepare(self) -> Result<()> {
-        if self.webhook_configurations_path.is_some() || self.webhook_service_port.is_some() {
-            tracing::warn!("webhooks are not installed yet: their configuration is not used");
+        if self.webhook_configurations_path.is_some() {
+            tracing::warn!("the configuration of webhooks is built in: the files are not used");
         }
         let connection = biplane_kube::Options {
             kubeconfig: self.kubeconfig.clone(),
@@ -146,9 +151,10 @@ impl Init {
 
     fn options(self) -> Options {
         let webhooks = self.enable_webhooks.or(self.webhook_enabled).unwrap_or(true);
-        let service = Service {
+        let service = Address::Service {
             name: self.webhook_service_name,
             namespace: self.webhook_service_namespace.unwrap_or_else(|| self.namespace.clone()),
+            port: self.webhook_service_port,
         };
         Options {
             namespace: self.namespace,
@@ -163,7 +169,10 @@ impl Init {
                 server: self.tls_server_secret_name,
                 client: self.tls_client_secret_name,
             },
-            webhooks: webhooks.then_some(service),
+            webhooks: webhooks.then_some(Webhooks {
+                at: self.webhook_url.map_or(service, Address::Url),
+                validation: self.older.enable_composition_webhook_schema_validation,
+            }),
             packages: Packages {
                 providers: self.providers,
                 configurations: self.configurations,
@@ -206,10 +215,18 @@ mod tests {
         assert!(options(&["--enable-webhooks"]).webhooks.is_some());
         let other = options(&["-n", "other", "--function=a,b", "--function=c"]);
         assert_eq!(other.packages.functions, ["a", "b", "c"]);
-        let service = other.webhooks.unwrap();
-        assert_eq!(
-            (service.name.as_str(), service.namespace.as_str()),
-            ("crossplane-webhooks", "other")
-        );
+        let service = |namespace: &str, port| Address::Service {
+            name: "crossplane-webhooks".to_owned(),
+            namespace: namespace.to_owned(),
+            port,
+        };
+        let webhooks = Webhooks { at: service("other", 9443), validation: false };
+        assert_eq!(other.webhooks, Some(webhooks));
+        let flags = ["--webhook-service-port=443", "--webhook-service-namespace=hooks"];
+        assert_eq!(options(&flags).webhooks.unwrap().at, service("hooks", 443));
+        let validating = "--enable-composition-webhook-schema-validation";
+        let by_url = options(&[validating, "--webhook-url=https://localhost:9443"]);
+        let at = Address::Url("https://localhost:9443".parse().unwrap());
+        assert_eq!(by_url.webhooks, Some(Webhooks { at, validation: true }));
     }
 }

@@ -16,6 +16,7 @@ use biplane_function::Registry;
 use clap::Args;
 
 use super::flags::{Features, Identity, Ignored, Network, Pace, Refused};
+use super::hooks::Hooks;
 use super::runtime::Runtimes;
 use crate::inspection;
 
@@ -47,6 +48,8 @@ pub struct Start {
     #[command(flatten)]
     network: Network,
     #[command(flatten)]
+    hooks: Hooks,
+    #[command(flatten)]
     features: Features,
     #[command(flatten)]
     ignored: Ignored,
@@ -67,6 +70,10 @@ impl Start {
         for (flag, is_on) in [
             ("EnableBetaRealtimeCompositions", self.features.enable_realtime_compositions),
             ("EnableBetaClaimSSA", self.features.enable_ssa_claims),
+            (
+                "EnableBetaCompositionWebhookSchemaValidation",
+                self.features.older.enable_composition_webhook_schema_validation,
+            ),
         ] {
             if is_on {
                 tracing::info!(flag, "Beta feature enabled");
@@ -82,7 +89,7 @@ impl Start {
             tracing::warn!("mode Resources is deprecated: use mode Pipeline");
         }
         let cluster = self.cluster();
-        let (process, settings) = (self.process(), self.settings(own));
+        let (process, settings) = (self.process()?, self.settings(own));
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = logging::on_threads(builder.enable_all()).build();
         let runtime = runtime.context("cannot start the runtime")?;
@@ -112,13 +119,15 @@ impl Start {
         }
     }
 
-    fn process(&self) -> Process {
+    fn process(&self) -> anyhow::Result<Process> {
         let address = |port: u16| (port != 0).then(|| format!(":{port}"));
-        Process {
+        let schemas = self.features.older.enable_composition_webhook_schema_validation;
+        Ok(Process {
             election: self.leader_election.then(|| self.identity.namespace.clone()),
             probes: address(self.network.health_probe_port),
             metrics: address(self.network.metrics_port),
-        }
+            webhooks: self.hooks.options(&self.identity.namespace, schemas)?,
+        })
     }
 
     fn settings(&self, own: &Registry) -> Settings {
