@@ -18,6 +18,7 @@ mod postgres;
 mod read;
 mod read_changes;
 mod read_objects;
+mod read_pages;
 mod retain;
 pub mod rows;
 mod schema;
@@ -111,8 +112,8 @@ impl Store {
     /// older one is brought up to date.
     pub fn open(location: &Location, id: &[u8; 16]) -> Result<Self, Error> {
         let db = match location {
-            Location::File(path) => Db::Sqlite(Sqlite::open(path, PAGES)?),
-            Location::Server(text) => Db::Postgres(Postgres::connect(text)?),
+            Location::File(path) => Db::sqlite(Sqlite::open(path, PAGES)?),
+            Location::Server(text) => Db::postgres(Postgres::connect(text)?),
         };
         schema::migrate(&db, id)?;
         Ok(Self::with(db, location))
@@ -121,8 +122,8 @@ impl Store {
     /// Opens a store to read.
     pub fn open_existing(location: &Location) -> Result<Self, Error> {
         let db = match location {
-            Location::File(path) => Db::Sqlite(Sqlite::read(path, BLOBS)?),
-            Location::Server(text) => Db::Postgres(Postgres::connect(text)?),
+            Location::File(path) => Db::sqlite(Sqlite::read(path, BLOBS)?),
+            Location::Server(text) => Db::postgres(Postgres::connect(text)?),
         };
         let tables = match db.engine() {
             Engine::Sqlite => "SELECT count(*) FROM sqlite_master WHERE name = 'meta'",
@@ -153,6 +154,12 @@ impl Store {
     /// Where it is.
     pub fn location(&self) -> &Location {
         &self.location
+    }
+
+    /// Limits what is read from now on for somebody who asks: until when, and how many bytes of
+    /// content.
+    pub fn limit(&self, until: std::time::Instant, bytes: usize) {
+        self.db.limit(until, bytes);
     }
 
     /// Which database it is.

@@ -33,7 +33,13 @@ impl Stored {
         Ok(Self(Store::open_existing(&Location::parse(location))?))
     }
 
-    fn head(&self, row: &RunRow) -> Result<Head, Error> {
+    /// The store itself, for those who know things by their keys.
+    pub fn store(&self) -> &Store {
+        &self.0
+    }
+
+    /// What is known of a run without its payloads.
+    pub fn head(&self, row: &RunRow) -> Result<Head, Error> {
         let step = |step: rows::PipelineStepRow| {
             (i32::try_from(step.index).unwrap_or(i32::MAX), step.step, step.function)
         };
