@@ -154,7 +154,7 @@ pub fn field(item: &FieldItem) -> Markup {
             (sign(mark))
             span class="path" { (item.path) } " "
             (positions(moved, None))
-            (values(item.before.as_ref(), item.after.as_ref()))
+            (values(mark, item.before.as_ref(), item.after.as_ref()))
         }
     }
 }
@@ -171,7 +171,7 @@ pub fn sign(mark: Mark) -> Markup {
     };
     html! {
         span class="sign" aria-hidden="true" { (sign) }
-        @if !word.is_empty() { span class="vh" { (word) " " } }
+        @if !word.is_empty() { span class="hidden" { (word) " " } }
     }
 }
 
@@ -429,7 +429,7 @@ fn ready(before: &str, after: &str) -> Markup {
     html! {
         li class="l changed" data-path="ready" {
             (sign(Mark::Changed)) span class="path" { "ready" } " "
-            (values(Some(&Value::from(before)), Some(&Value::from(after))))
+            (values(Mark::Changed, Some(&Value::from(before)), Some(&Value::from(after))))
         }
     }
 }
@@ -472,7 +472,7 @@ impl Pen<'_> {
                 @if line.mark == Mark::Unknown {
                     (chip()) " " span class="note" { "whether it differs is unknown" }
                 } @else {
-                    (values(line.before, line.after))
+                    (values(line.mark, line.before, line.after))
                 }
                 @if let Some(holder) = holder {
                     " " span class="hint" {
@@ -522,13 +522,14 @@ fn positions(moved: Option<(usize, usize)>, was: Option<usize>) -> Markup {
     }
 }
 
-fn values(before: Option<&Value>, after: Option<&Value>) -> Markup {
+fn values(mark: Mark, before: Option<&Value>, after: Option<&Value>) -> Markup {
     html! {
         span class="v" {
             @match (before, after) {
                 (Some(before), Some(after)) => (value::pair(before, after)),
                 (Some(before), None) => del { (value::one(before)) },
-                (None, Some(after)) => ins { (value::one(after)) },
+                (None, Some(after)) if mark == Mark::Added => ins { (value::one(after)) },
+                (None, Some(after)) => (value::one(after)),
                 (None, None) => {},
             }
         }

@@ -20,7 +20,7 @@ pub fn stamp(step: &StepRef) -> Markup {
     html! {
         span class={ "stamp step-" (hue) } title=(words) {
             span aria-hidden="true" { (step.number) }
-            span class="vh" { (words) }
+            span class="hidden" { (words) }
         }
     }
 }
@@ -159,7 +159,7 @@ mod tests {
         let drawn = stamp(&step(9, "ready").unwrap()).into_string();
         let want = "<span class=\"stamp step-1\" title=\"set by step 9, ready\">\
                     <span aria-hidden=\"true\">9</span>\
-                    <span class=\"vh\">set by step 9, ready</span></span>";
+                    <span class=\"hidden\">set by step 9, ready</span></span>";
         assert_eq!(drawn, want);
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn pair(before: &Value, after: &Value) -> Markup {
     html! {
         del { (old) }
         span class="to" aria-hidden="true" { " → " }
-        span class="vh" { " to " }
+        span class="hidden" { " to " }
         ins { (new) }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use serde_json::json;
 
     fn drawn(before: &Value, after: &Value) -> String {
-        let arrow = r#"<span class="to" aria-hidden="true"> → </span><span class="vh"> to </span>"#;
+        let arrow = r#"<span class="to" aria-hidden="true"> → </span><span class="hidden"> to </span>"#;
         pair(before, after).into_string().replace(arrow, " -> ")
     }
 
