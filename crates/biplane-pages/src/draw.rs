@@ -465,7 +465,7 @@ impl Pen<'_> {
         let holder = now.and_then(|value| self.setting.holders?.of(value));
         let step = now.and_then(|_| self.setting.stamps?.get(self.resource, &path));
         html! {
-            li class={ "l " (class(line.mark)) } data-path=(path) {
+            li class={ "l " (class(line.mark)) } data-path=(path) data-change[line.mark != Mark::Same] {
                 (sign(line.mark))
                 span class="path" { (label(&line.path, line.base)) } " "
                 (positions(line.moved, line.was))
