@@ -133,8 +133,19 @@ fn what_is_gone_is_struck_where_it_was() {
 #[test]
 fn lists_without_identity_are_drawn_by_position() {
     assert_eq!(
-        drawn(&json!({"l": [{"a": 1}, {"a": 2, "b": 1}]}), &json!({"l": [{"a": 1}, {"a": 3, "b": 1}]})),
-        ["l", "  1 unchanged", "    item 1 a 1", "  item 2", "    1 unchanged", "      b 1", "    ~a 2 → 3"]
+        drawn(
+            &json!({"l": [{"a": 1}, {"a": 2, "b": 1}]}),
+            &json!({"l": [{"a": 1}, {"a": 3, "b": 1}]})
+        ),
+        [
+            "l",
+            "  1 unchanged",
+            "    item 1 a 1",
+            "  item 2",
+            "    1 unchanged",
+            "      b 1",
+            "    ~a 2 → 3"
+        ]
     );
 }
 
@@ -251,11 +262,8 @@ fn a_step_is_drawn_by_resource_with_hints_and_contents() {
 #[test]
 fn a_field_says_which_step_set_it() {
     let step = StepRef { number: 2, name: "compose".to_owned(), function: "f".to_owned() };
-    let field = BlameField {
-        path: "spec.region".to_owned(),
-        step: Some(step),
-        ..BlameField::default()
-    };
+    let field =
+        BlameField { path: "spec.region".to_owned(), step: Some(step), ..BlameField::default() };
     let item =
         BlameItem { resource: "bucket".to_owned(), fields: vec![field], ..BlameItem::default() };
     let stamps = Stamps::of(&Blame { resources: vec![item], ..Blame::default() });
@@ -335,7 +343,8 @@ fn fields_of_an_answer_are_drawn_one_a_line() {
 
 /// Documents with texts that would be markup.
 fn hostile() -> impl Strategy<Value = Value> {
-    let words = ["a", "name", "<x-evil>", "\" onx=\"1", "</li><x-evil", "&amp;", "**REDACTED**", "'"];
+    let words =
+        ["a", "name", "<x-evil>", "\" onx=\"1", "</li><x-evil", "&amp;", "**REDACTED**", "'"];
     let word = prop::sample::select(words.to_vec());
     let leaf = prop_oneof![
         Just(Value::Null),

@@ -231,11 +231,7 @@ impl Builder {
         }
     }
 
-    fn object<'a>(
-        &mut self,
-        fields: &'a Map<String, Value>,
-        found: &Found<'a>,
-    ) -> Vec<Part<'a>> {
+    fn object<'a>(&mut self, fields: &'a Map<String, Value>, found: &Found<'a>) -> Vec<Part<'a>> {
         let gone = found.below.keys().filter_map(|segment| match segment {
             Segment::Field(name) => Some(name.as_str()),
             _ => None,

@@ -21,7 +21,9 @@ pub(super) fn text(value: &Value) -> Cow<'_, str> {
 
 fn is_ambiguous(text: &str) -> bool {
     let is_short = text.len() < 64;
-    text.trim() != text || text.is_empty() || (is_short && serde_json::from_str::<Value>(text).is_ok())
+    text.trim() != text
+        || text.is_empty()
+        || (is_short && serde_json::from_str::<Value>(text).is_ok())
 }
 
 /// A value on its own.
@@ -42,7 +44,8 @@ pub fn chip() -> Markup {
 /// A value and the one that replaced it.
 pub(super) fn pair(before: &Value, after: &Value) -> Markup {
     let (was, is) = (text(before), text(after));
-    let both = before.is_string() && after.is_string() && !is_redacted(before) && !is_redacted(after);
+    let both =
+        before.is_string() && after.is_string() && !is_redacted(before) && !is_redacted(after);
     let (old, new) = if both {
         let (start, end) = common(&was, &is);
         (emphasised(&was, start, end), emphasised(&is, start, end))
@@ -118,20 +121,28 @@ mod tests {
     use serde_json::json;
 
     fn drawn(before: &Value, after: &Value) -> String {
-        let arrow = r#"<span class="to" aria-hidden="true"> → </span><span class="hidden"> to </span>"#;
+        let arrow =
+            r#"<span class="to" aria-hidden="true"> → </span><span class="hidden"> to </span>"#;
         pair(before, after).into_string().replace(arrow, " -> ")
     }
 
     #[test]
     fn what_differs_between_two_texts_is_emphasised() {
         for (before, after, want) in [
-            (json!("eu-central-1"), json!("eu-west-1"),
-                "<del>eu-<em>central</em>-1</del> -> <ins>eu-<em>west</em>-1</ins>"),
+            (
+                json!("eu-central-1"),
+                json!("eu-west-1"),
+                "<del>eu-<em>central</em>-1</del> -> <ins>eu-<em>west</em>-1</ins>",
+            ),
             (json!("abc"), json!("xyz"), "<del>abc</del> -> <ins>xyz</ins>"),
             (json!("aa"), json!("aaa"), "<del>aa</del> -> <ins>aa<em>a</em></ins>"),
             (json!("größe"), json!("größte"), "<del>größe</del> -> <ins>größ<em>t</em>e</ins>"),
             (json!(30), json!(34), "<del>30</del> -> <ins>34</ins>"),
-            (json!("<b>"), json!("<i>"), "<del>&lt;<em>b</em>&gt;</del> -> <ins>&lt;<em>i</em>&gt;</ins>"),
+            (
+                json!("<b>"),
+                json!("<i>"),
+                "<del>&lt;<em>b</em>&gt;</del> -> <ins>&lt;<em>i</em>&gt;</ins>",
+            ),
         ] {
             assert_eq!(drawn(&before, &after), want);
         }

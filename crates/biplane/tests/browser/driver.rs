@@ -179,7 +179,9 @@ impl Browser {
             serde_json::from_slice(&answer).map_err(|error| error.to_string())?;
         let value = answer["value"].take();
         match value.get("error").and_then(Value::as_str) {
-            Some(error) => Err(format!("{error}: {}", value["message"].as_str().unwrap_or_default())),
+            Some(error) => {
+                Err(format!("{error}: {}", value["message"].as_str().unwrap_or_default()))
+            }
             None => Ok(value),
         }
     }
@@ -206,13 +208,17 @@ impl Browser {
 
     /// Sets the width of the page, the colours that the reader prefers, and screen or print.
     pub(crate) fn view(&self, view: View) {
-        let metrics = json!({"width": view.width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+        let metrics =
+            json!({"width": view.width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
         self.devtools("Emulation.setDeviceMetricsOverride", &metrics);
         let features = json!([
             {"name": "prefers-color-scheme", "value": view.scheme},
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]);
-        self.devtools("Emulation.setEmulatedMedia", &json!({"media": view.media, "features": features}));
+        self.devtools(
+            "Emulation.setEmulatedMedia",
+            &json!({"media": view.media, "features": features}),
+        );
     }
 
     pub(crate) fn go(&self, url: &str) {

@@ -65,7 +65,8 @@ fn kind(path: &str) -> String {
 
 /// Follows links from page to page: the first address of each kind, and the states.
 fn pages(recorder: &Recorder) -> Vec<String> {
-    let mut waiting: VecDeque<String> = ["/"].iter().chain(&STATES).map(|p| (*p).to_owned()).collect();
+    let mut waiting: VecDeque<String> =
+        ["/"].iter().chain(&STATES).map(|p| (*p).to_owned()).collect();
     let mut known: BTreeSet<String> = waiting.iter().cloned().collect();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = Vec::new();
@@ -83,7 +84,8 @@ fn pages(recorder: &Recorder) -> Vec<String> {
         }
         for link in page.split("href=\"").skip(1) {
             let link = link.split(['"', '#']).next().unwrap().replace("&amp;", "&");
-            if link.starts_with('/') && !link.starts_with("/assets/") && known.insert(link.clone()) {
+            if link.starts_with('/') && !link.starts_with("/assets/") && known.insert(link.clone())
+            {
                 waiting.push_back(link);
             }
         }
@@ -107,7 +109,10 @@ fn look(browser: &Browser, recorder: &Recorder, path: &str, state: &str) -> Vec<
     let nodes = browser.nodes();
     for node in &nodes {
         let is_control = node.is_focusable && !PASSIVE.contains(&node.role.as_str());
-        if is_control && (node.name.trim().is_empty() || matches!(node.role.as_str(), "" | "generic" | "none")) {
+        if is_control
+            && (node.name.trim().is_empty()
+                || matches!(node.role.as_str(), "" | "generic" | "none"))
+        {
             wrong.push(format!("{path}: a control without a name or a role: {node:?}"));
         }
     }
@@ -173,7 +178,8 @@ fn print_opens_what_changed() {
     let count = |what: &str| browser.script(what).as_u64().unwrap();
     let shown = count(visible);
     assert!(shown > 0);
-    let folded = "document.querySelectorAll('details').forEach((e) => { e.open = false; }); return 0";
+    let folded =
+        "document.querySelectorAll('details').forEach((e) => { e.open = false; }); return 0";
     browser.script(folded);
     assert_eq!(count(visible), 0);
     browser.view(View { media: "print", ..View::WIDE });

@@ -24,12 +24,21 @@ enum Answer {
 
 /// All lines.
 pub(crate) fn emissions() -> String {
-    let runs = [south(1, 2, 10, 40), south(2, 3, 20, 41), warned(), failed(), unanswered(), evil(), operation()];
+    let runs = [
+        south(1, 2, 10, 40),
+        south(2, 3, 20, 41),
+        warned(),
+        failed(),
+        unanswered(),
+        evil(),
+        operation(),
+    ];
     let mut text = String::new();
     for run in runs {
         for (index, (step, request, answer)) in run.steps.iter().enumerate() {
             let mut print = |half: &str, payload: &Value, error: &str| {
-                let mut line = json!({"meta": meta(&run, step, index), "payload": payload, "type": half});
+                let mut line =
+                    json!({"meta": meta(&run, step, index), "payload": payload, "type": half});
                 if !error.is_empty() {
                     line["error"] = json!(error);
                 }
@@ -90,13 +99,24 @@ fn resource(kind: &str, name: &str, spec: &Value) -> Value {
 fn south(number: u32, size: u32, minute: u32, resources: u32) -> Run {
     let mut desired = Map::new();
     for at in 1..=resources {
-        let subnet = json!({"cidr": format!("10.0.{at}.0/24"), "network": "vpc-0a1b2c3d", "zone": "a"});
-        desired.insert(format!("subnet-{at:02}"), resource("Subnet", &format!("south-{at:02}"), &subnet));
+        let subnet =
+            json!({"cidr": format!("10.0.{at}.0/24"), "network": "vpc-0a1b2c3d", "zone": "a"});
+        desired.insert(
+            format!("subnet-{at:02}"),
+            resource("Subnet", &format!("south-{at:02}"), &subnet),
+        );
     }
-    let statement = |action: &str| format!("{{\n  \"Effect\": \"Allow\",\n  \"Action\": \"{action}\"\n}}\n");
-    let policy = format!("{}{}{}", statement("s3:Get*").repeat(6), statement(if number == 1 { "s3:Put*" } else { "s3:*" }), statement("s3:List*").repeat(6));
+    let statement =
+        |action: &str| format!("{{\n  \"Effect\": \"Allow\",\n  \"Action\": \"{action}\"\n}}\n");
+    let policy = format!(
+        "{}{}{}",
+        statement("s3:Get*").repeat(6),
+        statement(if number == 1 { "s3:Put*" } else { "s3:*" }),
+        statement("s3:List*").repeat(6)
+    );
     let ports = if number == 1 { json!([80, 443, 8080]) } else { json!([443, 8080, 80, 9090]) };
-    let server = json!({"size": size, "policy": policy, "ports": ports, "owner": "orders", "replicas": "3"});
+    let server =
+        json!({"size": size, "policy": policy, "ports": ports, "owner": "orders", "replicas": "3"});
     desired.insert("server".to_owned(), resource("Server", "south-server", &server));
     let network = json!({"resources": {}, "items": [{"resource": {
         "apiVersion": "ec2.example.org/v1", "kind": "VPC",
@@ -120,7 +140,11 @@ fn south(number: u32, size: u32, minute: u32, resources: u32) -> Run {
     let said = json!({"desired": answer["desired"], "context": answer["context"],
         "conditions": [{"type": "NetworkReady", "status": "STATUS_CONDITION_FALSE", "reason": "Waiting", "message": "2 subnets are not ready"}]});
     Run {
-        trace: if number == 1 { "a1000001-0000-4000-8000-000000000001" } else { "a2000002-0000-4000-8000-000000000002" },
+        trace: if number == 1 {
+            "a1000001-0000-4000-8000-000000000001"
+        } else {
+            "a2000002-0000-4000-8000-000000000002"
+        },
         minute,
         kind: "Store",
         name: "south".to_owned(),

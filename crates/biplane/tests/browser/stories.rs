@@ -167,7 +167,9 @@ fn the_keys_of_the_script_lead_to_the_same_answers() {
     // Changes of a difference.
     browser.go(&reader.recorder.at("/runs/6a3ac86e/diff"));
     browser.press("n");
-    browser.until("no change has the focus", || browser.focused().filter(|node| node.role != "RootWebArea"));
+    browser.until("no change has the focus", || {
+        browser.focused().filter(|node| node.role != "RootWebArea")
+    });
     browser.press("?");
     browser.arrive("/help");
 }
