@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 
 use biplane_recorder::query::answer::{Blame, FieldItem, Sign, StepRef};
 use biplane_recorder::query::difference::{self, Difference};
+use biplane_recorder::query::path::Path;
 use biplane_recorder::query::record::ObjectRef;
 use biplane_recorder::query::state::{self, SlotChange};
 use maud::{Markup, html};
@@ -23,7 +24,7 @@ use serde_json::{Map, Value};
 pub use self::blame::{blame, stamp};
 pub use self::holders::{Holder, Holders};
 pub use self::tree::Mark;
-use self::tree::{Fold, Group, Line, Part, Tree, label};
+use self::tree::{Fold, Group, Line, Part, Tree, is_position, label};
 pub use self::value::chip;
 pub use self::window::Limits;
 use self::window::{Room, measure};
@@ -429,7 +430,7 @@ fn ready(before: &str, after: &str) -> Markup {
     html! {
         li class="l changed" data-path="ready" {
             (sign(Mark::Changed)) span class="path" { "ready" } " "
-            (values(Mark::Changed, Some(&Value::from(before)), Some(&Value::from(after))))
+            (value::change(&html! { (before) }, &html! { (after) }))
         }
     }
 }
@@ -467,8 +468,7 @@ impl Pen<'_> {
         html! {
             li class={ "l " (class(line.mark)) } data-path=(path) data-change[line.mark != Mark::Same] {
                 (sign(line.mark))
-                span class="path" { (label(&line.path, line.base)) } " "
-                (positions(line.moved, line.was))
+                (named(&line.path, line.base, line.moved, line.was))
                 @if line.mark == Mark::Unknown {
                     (chip()) " " span class="note" { "whether it differs is unknown" }
                 } @else {
@@ -488,9 +488,8 @@ impl Pen<'_> {
         html! {
             li class={ "g " (class(group.mark)) } data-path=(group.path) {
                 (sign(group.mark))
-                span class="path" { (label(&group.path, group.base)) } " "
+                (named(&group.path, group.base, group.moved, group.was))
                 @if let Some(keys) = &group.keys { span class="note" { "by " (keys) } " " }
-                (positions(group.moved, group.was))
                 ul { @for part in &group.parts { (self.part(part)) } }
             }
         }
@@ -508,6 +507,15 @@ impl Pen<'_> {
                 }
             }
         }
+    }
+}
+
+/// The name of a line or a group. Items without a name are called by where they were and are.
+fn named(path: &Path, base: usize, moved: Option<(usize, usize)>, was: Option<usize>) -> Markup {
+    let has_name = !is_position(path, base) || (moved.is_none() && was.is_none());
+    html! {
+        @if has_name { span class="path" { (label(path, base)) } " " }
+        (positions(moved, was))
     }
 }
 

@@ -3,7 +3,6 @@
 use biplane_recorder::query::answer::{BlameField, BlameItem};
 use biplane_recorder::query::blame::leaves;
 use biplane_recorder::query::difference::What;
-use biplane_recorder::query::path::Path;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -102,7 +101,7 @@ fn what_is_gone_is_struck_where_it_was() {
         [
             "1 unchanged",
             "  item 1 a1",
-            "−item 2 was item 2 b1",
+            "−was item 2 b1",
             "1 unchanged",
             "  item 2 c1",
             "+item 3 x1",
@@ -113,7 +112,7 @@ fn what_is_gone_is_struck_where_it_was() {
     // A value that moved says where it was.
     assert_eq!(
         drawn(&json!(["a1", "b1", "c1"]), &json!(["b1", "c1", "a1"])),
-        ["2 unchanged", "  item 1 b1", "  item 2 c1", "↕item 3 was item 1, is item 3 a1"]
+        ["2 unchanged", "  item 1 b1", "  item 2 c1", "↕was item 1, is item 3 a1"]
     );
     // At the end, and in place of another.
     assert_eq!(
@@ -121,11 +120,11 @@ fn what_is_gone_is_struck_where_it_was() {
         [
             "1 unchanged",
             "  item 1 1",
-            "−item 2 was item 2 1",
-            "+item 2 2",
+            "−was item 2 1",
             "1 unchanged",
-            "  item 3 2",
-            "−item 4 was item 4 9",
+            "  item 2 2",
+            "−was item 4 9",
+            "+item 3 2",
         ]
     );
 }

@@ -280,7 +280,7 @@ impl Builder {
         let mut gone = gone.into_iter().peekable();
         // How many items that stayed were before it.
         let place = |from: usize| from - left.range(..from).count();
-        let fields = found.below.keys().find_map(|segment| match segment {
+        let fields: Option<Vec<String>> = found.below.keys().find_map(|segment| match segment {
             Segment::Item(key) => Some(key.iter().map(|(field, _)| field.clone()).collect()),
             _ => None,
         });
@@ -293,7 +293,7 @@ impl Builder {
                 parts.push(self.gone(from, segment, value));
             }
             stayed += usize::from(!arrived.contains(&to));
-            let segment = segment_of(item, to, fields.as_ref());
+            let segment = segment_of(item, to, fields.as_deref());
             let found = found.below.get(&segment);
             self.path.push(segment);
             let drawn = found.map(|found| self.place(Some(item), found)).unwrap_or_default();
@@ -368,7 +368,7 @@ fn flush<'a>(fold: &mut Fold<'a>, parts: &mut Vec<Part<'a>>) {
 }
 
 /// The name of an item as differences name it.
-fn segment_of(item: &Value, index: usize, fields: Option<&Vec<String>>) -> Segment {
+fn segment_of(item: &Value, index: usize, fields: Option<&[String]>) -> Segment {
     let key = fields.and_then(|fields| {
         let pair = |field: &String| Some((field.clone(), scalar(item.get(field)?)?));
         fields.iter().map(pair).collect::<Option<Vec<_>>>()
@@ -447,6 +447,11 @@ fn compact(part: Part<'_>) -> Part<'_> {
         }
         None => Part::Group(group),
     }
+}
+
+/// Whether the end of a path is nothing but a position in a list.
+pub(super) fn is_position(path: &Path, base: usize) -> bool {
+    matches!(path.0.get(base..), Some([Segment::Index(_)]))
 }
 
 /// The end of a path, as it is written on a line.

@@ -52,6 +52,11 @@ pub(super) fn pair(before: &Value, after: &Value) -> Markup {
     } else {
         (one(before), one(after))
     };
+    change(&old, &new)
+}
+
+/// What was and what is.
+pub(super) fn change(old: &Markup, new: &Markup) -> Markup {
     html! {
         del { (old) }
         span class="to" aria-hidden="true" { " → " }
