@@ -278,10 +278,17 @@ impl Browser {
         });
     }
 
-    /// Waits until the address contains something.
-    pub(crate) fn arrive(&self, part: &str) {
-        self.until(&format!("the address has no {part:?}"), || {
-            self.url().contains(part).then_some(())
+    /// Waits until the address has a path. `*` at its end stands for anything.
+    pub(crate) fn arrive(&self, path: &str) {
+        self.until(&format!("the address is not {path:?}"), || {
+            let url = self.url();
+            let at = url.splitn(4, '/').nth(3).unwrap_or_default();
+            let at = format!("/{}", at.split(['?', '#']).next().unwrap_or_default());
+            let fits = match path.strip_suffix('*') {
+                Some(start) => at.starts_with(start),
+                None => at == path,
+            };
+            fits.then_some(())
         });
     }
 
