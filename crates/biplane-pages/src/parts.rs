@@ -165,22 +165,15 @@ pub fn run(trace: &str) -> Markup {
     html! { a.data href={ "/runs/" (id) } { (id) } }
 }
 
-/// A number with separators: `1,204`.
-pub fn number(number: i64) -> String {
-    let digits = number.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if number < 0 { format!("-{text}") } else { text }
-}
+pub use biplane_recorder::query::sentence::lists::{many as counted, separated as number};
 
-/// A number with separators and its noun.
-pub fn counted(count: i64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", number(count)) }
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:@-+=,%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// A text on one line, not longer than this.
@@ -204,6 +197,8 @@ mod tests {
         }
         assert_eq!(counted(1, "run"), "1 run");
         assert_eq!(counted(1204, "run"), "1,204 runs");
+        assert_eq!(quoted("a-b/c"), "a-b/c");
+        assert_eq!(quoted("a'; rm"), "'a'\\''; rm'");
     }
 
     #[test]

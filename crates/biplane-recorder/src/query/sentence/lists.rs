@@ -7,11 +7,12 @@ use crate::query::record::Outcome;
 use crate::query::time;
 
 /// A number with separators and its noun: `1,204 runs`.
-fn many(count: i64, noun: &str) -> String {
+pub fn many(count: i64, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", separated(count)) }
 }
 
-fn separated(count: i64) -> String {
+/// A number with separators: `1,204`.
+pub fn separated(count: i64) -> String {
     let digits = count.unsigned_abs().to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -20,7 +21,7 @@ fn separated(count: i64) -> String {
         }
         text.push(digit);
     }
-    text
+    if count < 0 { format!("-{text}") } else { text }
 }
 
 /// What is known of the runs of a time.
