@@ -1,5 +1,7 @@
 //! Sentences about what happened, made from values.
 
+pub mod lists;
+
 use crate::query::answer::{Cause, FieldItem, Sign, SlotItem};
 use crate::query::record::{Outcome, Run, Step};
 use crate::query::time;
