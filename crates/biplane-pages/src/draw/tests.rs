@@ -323,6 +323,22 @@ fn a_long_difference_has_several_pages() {
 }
 
 #[test]
+fn a_page_is_not_larger_than_it_may_be() {
+    let evil = "<\"&>".repeat(200);
+    let document = |n: u8| {
+        let fields = (0..200)
+            .map(|at| (format!("{at}{}", "<".repeat(at % 40)), json!(format!("{n}{evil}{at}"))));
+        Value::Object(fields.collect())
+    };
+    let limits = Limits { bytes: 50_000, ..Limits::default() };
+    let setting = Setting { limits, ..Setting::default() };
+    let page = documents("it", &document(1), &document(2), &setting).into_string();
+    // What surrounds the lines is small.
+    assert!(page.len() < 52_000, "{}", page.len());
+    assert!(page.matches("data-path").count() > 3);
+}
+
+#[test]
 fn fields_of_an_answer_are_drawn_one_a_line() {
     let item = |path: &str, change, bookkeeping| FieldItem {
         path: path.to_owned(),

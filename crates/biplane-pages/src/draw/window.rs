@@ -1,6 +1,7 @@
 //! How much of a difference one page shows.
 
 use biplane_recorder::query::difference::NODES;
+use biplane_recorder::query::path::Segment;
 use serde_json::Value;
 
 use super::tree::{Fold, Group, Line, Part};
@@ -26,7 +27,9 @@ impl Default for Limits {
 pub(super) const LONGEST: usize = 400;
 
 /// About how many bytes a line has beside its path and its values.
-const FRAME: usize = 180;
+const FRAME: usize = 220;
+/// About how many bytes the markup around a value has.
+const VALUE: usize = 80;
 
 /// What is left of a page.
 #[derive(Debug)]
@@ -121,13 +124,27 @@ pub(super) fn measure(parts: &[Part<'_>]) -> (usize, usize) {
     }))
 }
 
-/// About how many bytes a line has.
+/// About how many bytes a line has, and rather more than fewer.
 pub(super) fn size(line: &Line<'_>) -> usize {
     let value = |value: Option<&Value>| match value {
-        Some(Value::String(text)) => text.len().min(LONGEST * 2),
-        Some(_) => 8,
+        Some(Value::String(text)) => escaped(text).min(LONGEST * 6) + VALUE,
+        Some(_) => 24 + VALUE,
         None => 0,
     };
+    let segment = |segment: &Segment| match segment {
+        Segment::Field(name) => escaped(name) + 2,
+        Segment::Item(key) => {
+            key.iter().map(|(field, value)| escaped(field) + escaped(value) + 3).sum()
+        }
+        Segment::Index(_) => 8,
+    };
+    let path: usize = line.path.0.iter().map(segment).sum();
     // The path is on the line twice.
-    FRAME + line.path.0.len() * 24 + value(line.before) + value(line.after)
+    FRAME + path * 2 + value(line.before) + value(line.after)
+}
+
+/// The bytes of a text in HTML.
+fn escaped(text: &str) -> usize {
+    let longer = text.bytes().filter(|byte| matches!(byte, b'&' | b'<' | b'>' | b'"')).count();
+    text.len() + longer * 5
 }
