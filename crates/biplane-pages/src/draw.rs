@@ -153,7 +153,7 @@ pub fn field(item: &FieldItem) -> Markup {
     html! {
         li class={ "l " (class(mark)) } data-path=(item.path) {
             (sign(mark))
-            span class="path" { (item.path) } " "
+            span class="field" { (item.path) } " "
             (positions(moved, None))
             (values(mark, item.before.as_ref(), item.after.as_ref()))
         }
@@ -429,7 +429,7 @@ fn section(
 fn ready(before: &str, after: &str) -> Markup {
     html! {
         li class="l changed" data-path="ready" {
-            (sign(Mark::Changed)) span class="path" { "ready" } " "
+            (sign(Mark::Changed)) span class="field" { "ready" } " "
             (value::change(&html! { (before) }, &html! { (after) }))
         }
     }
@@ -439,7 +439,7 @@ fn connection(key: &str, is_new: bool) -> Markup {
     let mark = if is_new { Mark::Added } else { Mark::Removed };
     html! {
         li class={ "l " (class(mark)) } {
-            (sign(mark)) "connection detail " span class="path" { (key) } " " (chip())
+            (sign(mark)) "connection detail " span class="field" { (key) } " " (chip())
         }
     }
 }
@@ -476,7 +476,7 @@ impl Pen<'_> {
                 }
                 @if let Some(holder) = holder {
                     " " span class="hint" {
-                        "same value: " span class="path" { (holder.document) " " (holder.path) }
+                        "same value: " span class="field" { (holder.document) " " (holder.path) }
                     }
                 }
                 @if let Some(step) = step { " " (stamp(step)) }
@@ -514,7 +514,7 @@ impl Pen<'_> {
 fn named(path: &Path, base: usize, moved: Option<(usize, usize)>, was: Option<usize>) -> Markup {
     let has_name = !is_position(path, base) || (moved.is_none() && was.is_none());
     html! {
-        @if has_name { span class="path" { (label(path, base)) } " " }
+        @if has_name { span class="field" { (label(path, base)) } " " }
         (positions(moved, was))
     }
 }

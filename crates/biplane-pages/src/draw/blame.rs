@@ -78,7 +78,7 @@ fn table(fields: &[&BlameField], run: &dyn Fn(&str) -> String) -> Markup {
             tbody {
                 @for field in fields {
                     tr data-path=(field.path) {
-                        th scope="row" class="path" { (field.path) }
+                        th scope="row" class="field" { (field.path) }
                         td class="v" { (value::one(&field.value)) }
                         td {
                             @match &field.step {
