@@ -118,15 +118,16 @@ fn south(number: u32, size: u32, minute: u32, resources: u32) -> Run {
     let server =
         json!({"size": size, "policy": policy, "ports": ports, "owner": "orders", "replicas": "3"});
     desired.insert("server".to_owned(), resource("Server", "south-server", &server));
-    let network = json!({"resources": {}, "items": [{"resource": {
+    let network = json!([{"resource": {
         "apiVersion": "ec2.example.org/v1", "kind": "VPC",
-        "metadata": {"name": "main", "resourceVersion": "77"}, "status": {"arn": "arn:aws:ec2:vpc/vpc-0a1b2c3d"},
-    }}]});
+        "metadata": {"name": "main", "resourceVersion": "77"},
+        "status": {"arn": "arn:aws:ec2:vpc/vpc-0a1b2c3d"},
+    }}]);
     let request = json!({
         "observed": composite("south", size),
         "desired": {},
         "context": {},
-        "requiredResources": {"network": {"items": network["items"]}},
+        "requiredResources": {"network": {"items": network}},
     });
     let mut context = Map::new();
     context.insert("apiextensions.crossplane.io/environment".to_owned(), json!({"zones": number}));
