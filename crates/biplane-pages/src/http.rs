@@ -2,6 +2,7 @@
 //!
 //! A connection ends with its answer, so what follows a request can never be taken for another one.
 
+use std::fmt::Write as _;
 use std::io;
 use std::time::Duration;
 
@@ -241,10 +242,10 @@ pub async fn write(
     for (name, value) in headers {
         // A value from outside cannot begin another header.
         let value: String = value.chars().filter(|c| !c.is_control()).collect();
-        head.push_str(&format!("{name}: {value}\r\n"));
+        let _ = write!(head, "{name}: {value}\r\n");
     }
     if let Body::Text(text) = &body {
-        head.push_str(&format!("Content-Length: {}\r\n", text.len()));
+        let _ = write!(head, "Content-Length: {}\r\n", text.len());
     }
     head.push_str("Connection: close\r\n\r\n");
     stream.write_all(head.as_bytes()).await?;

@@ -90,10 +90,12 @@ impl Theme {
 }
 
 /// What the server knows of the reader and of all pages.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Reader {
     /// The colours.
     pub theme: Theme,
+    /// The address of the page, to come back to it.
+    pub address: String,
     /// How many warnings are open, if it is known.
     pub warnings: Option<usize>,
 }
@@ -162,7 +164,7 @@ impl Page {
                                     }
                                 }
                             }
-                            form.search role="search" method="post" action="/search" {
+                            form.search role="search" method="post" action="/search/" {
                                 label.hidden for="search" { "Search or paste an id" }
                                 input #search type="search" name="q" placeholder="Search or paste an id" autocomplete="off" spellcheck="false" maxlength="200";
                                 button type="submit" { "Search" }
@@ -171,6 +173,7 @@ impl Page {
                                 a href="/status" { "Status" }
                                 form method="post" action="/theme" data-theme-form {
                                     input type="hidden" name="theme" value=(reader.theme.next().name());
+                                    input type="hidden" name="back" value=(reader.address);
                                     button type="submit" { "Theme: " span data-theme-name { (reader.theme.name()) } }
                                 }
                                 a href="/help" { "Help" }

@@ -13,4 +13,3 @@ pub mod runs;
 pub mod search;
 pub mod status;
 pub mod step;
-pub mod warnings;

@@ -1,5 +1,7 @@
 //! The list of what providers did.
 
+use std::fmt::Write as _;
+
 use biplane_recorder::query::answer::{ChangeItem, ChangeList};
 use biplane_recorder::query::record::ObjectRef;
 use biplane_recorder::query::sentence::lists;
@@ -53,13 +55,13 @@ pub fn page(changes: &Changes, links: &dyn Links) -> Page {
         command.push_str(&parts::quoted(&format!("{}/{}", object.kind, object.name)));
     }
     if let Some(operation) = filter.operation {
-        command.push_str(&format!(" --operation={}", operation_name(operation)));
+        let _ = write!(command, " --operation={}", operation_name(operation));
     }
     if filter.ended.is_some() {
         command.push_str(" --failed");
     }
     if let Some(since) = &filter.since {
-        command.push_str(&format!(" --since={since}"));
+        let _ = write!(command, " --since={since}");
     }
     Page::new(Place::Changes, "Changes", body).command(command)
 }

@@ -1,5 +1,7 @@
 //! A composite resource or Operation: how it is, what it composes, and what happened to it.
 
+use std::fmt::Write as _;
+
 use biplane_recorder::query::answer::{ChangeItem, RunItem};
 use biplane_recorder::query::record::ObjectRef;
 use maud::{Markup, html};
@@ -106,7 +108,7 @@ pub fn page(composite: &Composite, links: &dyn Links) -> Page {
     let mut command =
         format!("biplane inspector runs {}", parts::quoted(&format!("{kind}/{}", object.name)));
     if !object.namespace.is_empty() {
-        command.push_str(&format!(" --namespace={}", parts::quoted(&object.namespace)));
+        let _ = write!(command, " --namespace={}", parts::quoted(&object.namespace));
     }
     Page::new(Place::Resources, title, body).command(command)
 }

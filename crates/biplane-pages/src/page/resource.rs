@@ -140,25 +140,36 @@ fn versions(resource: &Resource, key: &str) -> Markup {
     }
 }
 
+/// A resource in one run.
+#[derive(Clone, Copy, Debug)]
+pub struct InRun<'a> {
+    /// The run.
+    pub trace: &'a str,
+    /// Its owner.
+    pub owner: &'a ObjectRef,
+    /// The name of the composed resource; empty for the composite resource.
+    pub name: &'a str,
+    /// The key of the slot.
+    pub key: i64,
+    /// What differs from the run before, if it is known.
+    pub diff: Option<&'a Diff>,
+    /// The same, drawn.
+    pub drawn: &'a Markup,
+    /// Who set what.
+    pub blamed: Option<&'a BlameItem>,
+}
+
 /// The page of a resource in one run: what differs from the run before, and who set what.
-pub fn in_run(
-    trace: &str,
-    owner: &ObjectRef,
-    name: &str,
-    key: i64,
-    diff: Option<&Diff>,
-    drawn: &Markup,
-    blamed: Option<&BlameItem>,
-    links: &dyn Links,
-) -> Page {
-    let id = ids::trace(trace);
+pub fn in_run(shown: &InRun<'_>, links: &dyn Links) -> Page {
+    let InRun { name, key, diff, drawn, blamed, .. } = *shown;
+    let id = ids::trace(shown.trace);
     let label = if name.is_empty() { "composite" } else { name };
     let body = html! {
         h1 { (label) " in run " (id) }
         p.path {
             a rel="up" href={ "/runs/" (id) } { "The run" }
             a href={ "/r/" (ids::text(key)) } { "All about the resource" }
-            span { (parts::object(owner, links)) }
+            span { (parts::object(shown.owner, links)) }
         }
         @if let Some(diff) = diff { (parts::lead("", &diff.sentence)) (drawn) }
         @else { (parts::lead("", "What differs is not known.")) (drawn) }

@@ -1,6 +1,6 @@
 //! All about one run.
 
-use biplane_recorder::query::answer::{RunDetail, SlotItem, StepItem};
+use biplane_recorder::query::answer::{RunDetail, Sign, SlotItem, StepItem};
 use biplane_recorder::query::record::Outcome;
 use maud::{Markup, html};
 
@@ -270,7 +270,6 @@ pub fn resources(run: &RunDetail, id: &str, from: usize, most: usize, links: &dy
         return html! {};
     }
     let count = |sign| run.resources.iter().filter(|slot| slot.change == sign).count();
-    use biplane_recorder::query::answer::Sign;
     let shown = run.resources.iter().skip(from).take(most);
     let end = (from + most).min(run.resources.len());
     html! {

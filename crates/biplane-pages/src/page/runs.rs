@@ -1,5 +1,7 @@
 //! The list of runs.
 
+use std::fmt::Write as _;
+
 use biplane_recorder::query::answer::{Loss, RunItem, RunList};
 use biplane_recorder::query::archive::{RunFilter, kind_and_group};
 use biplane_recorder::query::record::ObjectRef;
@@ -142,10 +144,10 @@ fn words(bar: &Bar) -> String {
     let mut words =
         format!("{} to {}: {}", at(bar.from), at(bar.until), parts::counted(bar.runs, "run"));
     if bar.failed > 0 {
-        words.push_str(&format!(", {} failed", parts::number(bar.failed)));
+        let _ = write!(words, ", {} failed", parts::number(bar.failed));
     }
     if bar.lost > 0 {
-        words.push_str(&format!(", {} lost", parts::counted(bar.lost, "emission")));
+        let _ = write!(words, ", {} lost", parts::counted(bar.lost, "emission"));
     }
     words
 }
