@@ -213,3 +213,27 @@ pub fn alone(title: &str, body: &Markup) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_small_and_its_name_changes_with_it() {
+        assert!(SCRIPT.len() <= 10 * 1024, "{} bytes", SCRIPT.len());
+        assert_ne!(asset("a", "js"), asset("b", "js"));
+        assert!(SCRIPT_PATH.starts_with("/assets/") && SCRIPT_PATH.ends_with(".js"));
+    }
+
+    #[test]
+    fn a_page_says_where_the_reader_is() {
+        let page = Page::new(Place::Changes, "<Title>", html! { h1 { "x" } }).command("echo '<&>'");
+        let reader = Reader { theme: Theme::Dark, address: "/c".to_owned(), warnings: Some(2) };
+        let text = page.render(&reader);
+        assert!(text.starts_with("<!DOCTYPE html><html lang=\"en\" data-theme=\"dark\">"), "{text:.80}");
+        assert!(text.contains("<title>&lt;Title&gt; - Biplane</title>"));
+        assert!(text.contains("<a href=\"/changes\" aria-current=\"page\">"));
+        assert!(text.contains("Warnings 2") && text.contains("echo '&lt;&amp;&gt;'"));
+        assert!(!alone("t", &html! { "b" }).into_string().contains("<script"));
+    }
+}

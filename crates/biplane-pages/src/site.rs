@@ -108,7 +108,7 @@ impl Site {
             return Response::of(page.status, page.content_type, page.body);
         }
         let host = request.header("host");
-        if !api::is_own_host(host) && !self.options.allowed.iter().any(|name| name == host) {
+        if !api::is_own_host(host) && !self.is_allowed(host) {
             return Response::text(403, "this name of the server is not known\n");
         }
         if let Some(asset) = asset(&path) {
@@ -137,6 +137,15 @@ impl Site {
             _ if path.starts_with("/api/") && !is_post => self.api(request).await,
             _ => self.page(request, reader).await,
         }
+    }
+
+    /// Whether a `Host` header, with or without its port, is a name that was told.
+    fn is_allowed(&self, host: &str) -> bool {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let is = |allowed: &String| {
+            allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(name)
+        };
+        self.options.allowed.iter().any(is)
     }
 
     /// Takes the token from its form.

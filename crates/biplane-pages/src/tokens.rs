@@ -65,3 +65,83 @@ pub fn css() -> String {
          @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The colour of a token on a light (1) or dark (2) page.
+    fn colour(name: &str, theme: usize) -> [f64; 3] {
+        let token = TOKENS.iter().find(|token| token.0 == name).unwrap();
+        let text = if theme == 1 { token.1 } else { token.2 };
+        let part = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+        [1, 3, 5].map(|at| f64::from(part(at)) / 255.0)
+    }
+
+    /// The relative luminance of WCAG 2.
+    fn luminance(colour: [f64; 3]) -> f64 {
+        let linear = |part: f64| {
+            if part <= 0.040_45 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        let [red, green, blue] = colour.map(linear);
+        0.2126 * red + 0.7152 * green + 0.0722 * blue
+    }
+
+    fn contrast(a: &str, b: &str, theme: usize) -> f64 {
+        let (a, b) = (luminance(colour(a, theme)), luminance(colour(b, theme)));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    const GROUNDS: [&str; 3] = ["bg", "surface", "sunken"];
+
+    #[test]
+    fn texts_can_be_read_on_every_ground() {
+        let mut pairs = Vec::new();
+        let texts = ["text", "text-2", "text-3", "accent", "ok", "warn", "fail", "lost"];
+        let steps: Vec<String> = (1..=8).map(|number| format!("step-{number}")).collect();
+        let steps = steps.iter().map(String::as_str);
+        for text in texts.into_iter().chain(["added", "removed", "moved"]).chain(steps) {
+            pairs.extend(GROUNDS.map(|ground| (text.to_owned(), ground.to_owned())));
+        }
+        for own in ["accent", "ok", "warn", "fail", "lost", "added", "removed", "moved"] {
+            pairs.push((own.to_owned(), format!("{own}-bg")));
+            pairs.push(("text".to_owned(), format!("{own}-bg")));
+        }
+        for own in ["added", "removed"] {
+            pairs.push((own.to_owned(), format!("{own}-strong")));
+        }
+        let mut low = Vec::new();
+        for theme in [1, 2] {
+            for (text, ground) in &pairs {
+                let found = contrast(text, ground, theme);
+                if found < 4.5 {
+                    low.push(format!("{text} on {ground}, theme {theme}: {found:.2}"));
+                }
+            }
+        }
+        assert!(low.is_empty(), "{}", low.join("\n"));
+    }
+
+    #[test]
+    fn edges_and_bars_can_be_seen() {
+        for theme in [1, 2] {
+            for edge in ["edge", "accent", "fail", "warn", "lost"] {
+                for ground in GROUNDS {
+                    let found = contrast(edge, ground, theme);
+                    assert!(found >= 3.0, "{edge} on {ground}, theme {theme}: {found:.2}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_style_names_no_other_colour() {
+        for style in [include_str!("layout/style.css"), crate::draw::CSS] {
+            let named: Vec<&str> =
+                style.split(['{', ';', '}']).filter(|rule| rule.contains(":#")).collect();
+            assert!(named.is_empty(), "{named:?}");
+        }
+        let style = css();
+        assert!(style.contains("--bg:#F7F8F6;") && style.contains("--bg:#0F1211;"));
+    }
+}
