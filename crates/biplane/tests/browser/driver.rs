@@ -106,7 +106,7 @@ impl Browser {
         let port = loop {
             line.clear();
             assert_ne!(output.read_line(&mut line).unwrap(), 0, "the driver has ended");
-            let port = line.trim_end().rsplit_once("on port ").map(|(_, port)| port);
+            let port = line.trim_end().rsplit_once("successfully on port ").map(|(_, port)| port);
             if let Some(port) = port.and_then(|port| port.trim_end_matches('.').parse().ok()) {
                 break port;
             }
