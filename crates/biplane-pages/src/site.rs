@@ -170,7 +170,7 @@ impl Site {
         let permit = Arc::clone(&self.readers).acquire_owned();
         let permit = tokio::time::timeout(PATIENCE, permit).await.map_err(|_| slow())?;
         let site = self.clone();
-        let working = tokio::task::spawn_blocking(move || {
+        let working = tokio::task::spawn_blocking(move || -> Result<T, Failure> {
             let _permit = permit;
             let free = || site.free.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = free().pop();

@@ -1,7 +1,5 @@
 //! Composite resources and Operations, and other objects.
 
-use std::collections::BTreeMap;
-
 use biplane_recorder::query::answer::Answer;
 use biplane_recorder::query::archive::{Archive as _, RunFilter, kind_and_group};
 use biplane_recorder::query::ask::Question;
@@ -46,7 +44,7 @@ pub(super) fn list(context: &Context<'_>, request: &Request) -> Result<Reply> {
     Ok(composites::page(&found, more).into())
 }
 
-fn object(context: &Context<'_>, key: &str) -> Result<ObjectRow> {
+pub(super) fn object(context: &Context<'_>, key: &str) -> Result<ObjectRow> {
     let id = ids::key(key).ok_or(Failure::NoPage)?;
     let gone = || Failure::NotFound("this resource is no longer kept".to_owned());
     context.stored.store().object(id)?.ok_or_else(gone)
@@ -76,9 +74,9 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
     let Answer::Runs(list) = context.ask(&question)? else { return Err(Failure::NoPage) };
     let last = list.runs.iter().find(|run| !run.open);
     let is_failing = last.is_some_and(|run| run.outcome.is_failure());
-    let step = last.filter(|_| is_failing).and_then(|run| {
-        run.pipeline.get(run.reached.checked_sub(1)?).map(step_words)
-    });
+    let step = last
+        .filter(|_| is_failing)
+        .and_then(|run| run.pipeline.get(run.reached.checked_sub(1)?).map(step_words));
     let said: Vec<lists::Beat> = beats
         .iter()
         .map(|beat| lists::Beat {
@@ -89,11 +87,6 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
         .collect();
     let has_changes = store.has_changes()?;
     let composed: Vec<_> = slots.into_iter().filter(|slot| !slot.name.is_empty()).collect();
-    let versions: BTreeMap<i64, (i64, bool)> = store
-        .last_versions(row.id, Side::Desired)?
-        .into_iter()
-        .map(|(slot, run, gone)| (slot, (run, gone)))
-        .collect();
     let mut shown = Vec::new();
     let mut changed = Vec::new();
     for slot in composed.iter().skip(from).take(SLOTS) {
@@ -109,7 +102,7 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
             name: slot.name.clone(),
             object: object.map(|row| object_ref(&row)).unwrap_or_default(),
             since: version.as_ref().map(|version| version.at),
-            gone: versions.get(&slot.id).is_some_and(|(_, gone)| *gone),
+            gone: version.as_ref().is_some_and(|version| version.body.is_none()),
             change: items(&done).into_iter().next(),
         });
         changed.extend(done);

@@ -27,7 +27,7 @@ use crate::page::step;
 const VERSIONS: usize = 40;
 const CHANGES: usize = 20;
 
-fn slot(context: &Context<'_>, key: &str) -> Result<(SlotRow, rows::ObjectRow)> {
+pub(super) fn slot(context: &Context<'_>, key: &str) -> Result<(SlotRow, rows::ObjectRow)> {
     let store = context.stored.store();
     let id = ids::key(key).ok_or(Failure::NoPage)?;
     let gone = || Failure::NotFound("this resource is no longer kept".to_owned());
@@ -126,12 +126,7 @@ fn blamed(context: &Context<'_>, trace: &str, name: &str) -> Result<Option<Blame
 }
 
 /// The page of a resource in one run.
-pub(super) fn in_run(
-    context: &Context<'_>,
-    run: &str,
-    key: &str,
-    from: usize,
-) -> Result<Reply> {
+pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -> Result<Reply> {
     let (slot, _) = slot(context, key)?;
     let row = run_row(context, run)?;
     if row.owner.id != slot.owner {
@@ -147,7 +142,9 @@ pub(super) fn in_run(
         Err(failure) => return Err(failure),
     };
     let drawn = match &diff {
-        None => html! { p { "The run did not get to its end, or neither it nor the run before has the resource." } },
+        None => {
+            html! { p { "The run did not get to its end, or neither it nor the run before has the resource." } }
+        }
         Some(diff) => {
             let after = context.stored.load(&context.stored.head(&row)?)?;
             let trace = diff.before.split(':').next().unwrap_or_default();
@@ -189,7 +186,8 @@ fn only(run: &Run, name: &str) -> Value {
         None => json!({}),
         Some(slot) if name.is_empty() => json!({"composite": slot}),
         Some(slot) => {
-            let resources: serde_json::Map<String, Value> = [(name.to_owned(), slot)].into_iter().collect();
+            let resources: serde_json::Map<String, Value> =
+                [(name.to_owned(), slot)].into_iter().collect();
             json!({"resources": resources})
         }
     }
