@@ -1,6 +1,7 @@
 //! Answers as people and programs read them.
 
 mod blocks;
+mod reasons;
 
 use std::str::FromStr;
 
@@ -127,5 +128,9 @@ fn names(answer: &Answer) -> Vec<String> {
         Answer::Verify(verify) => verify.sources.iter().map(|s| s.source.clone()).collect(),
         Answer::Replay(replay) => replay.resources.iter().map(|s| s.resource.clone()).collect(),
         Answer::Import(_) => Vec::new(),
+        Answer::Why(why) => vec![why.reason.name()],
+        Answer::At(at) => at.resources.iter().map(|item| item.resource.clone()).collect(),
+        Answer::Warnings(list) => list.warnings.iter().map(|w| w.id.clone()).collect(),
+        Answer::Warning(warning) => vec![warning.item.id.clone()],
     }
 }
