@@ -181,7 +181,8 @@ impl Asking<'_> {
         let head = self.archive.load(&self.head)?.head;
         let head =
             if head.outcome.is_failure() { success_before(self.archive, &head)? } else { Some(head) };
-        let none = || Error::NotFound(format!("no run of {} got to its end", words(&head_owner(self))));
+        let none =
+            || Error::NotFound(format!("no run of {} got to its end", words(&self.head.owner)));
         self.archive.load(&head.ok_or_else(none)?)
     }
 
@@ -191,9 +192,12 @@ impl Asking<'_> {
             return self.head.owner.clone();
         }
         let of = |state| state::slot(state, &self.slot).map(|s| ObjectRef::of_object(state::body(s)));
-        let observed = of(run.observed()).filter(|object| !object.name.is_empty());
-        let found = self.object.clone().or(observed).or_else(|| of(run.desired()));
-        found.unwrap_or_default()
+        let seen: Vec<ObjectRef> = of(run.observed()).into_iter().chain(of(run.desired())).collect();
+        let named = seen.iter().find(|object| match &self.object {
+            Some(own) => (&own.kind, &own.name) == (&object.kind, &object.name),
+            None => !object.name.is_empty(),
+        });
+        named.or(self.object.as_ref()).or(seen.first()).cloned().unwrap_or_default()
     }
 
     /// An answer about what began in a run.
@@ -260,10 +264,6 @@ impl Asking<'_> {
             },
         }
     }
-}
-
-fn head_owner(asking: &Asking<'_>) -> ObjectRef {
-    asking.head.owner.clone()
 }
 
 /// An object in words.

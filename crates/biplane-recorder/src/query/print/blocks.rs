@@ -10,7 +10,7 @@ use super::super::blame::leaves;
 use super::super::record::ObjectRef;
 use super::super::table::Block;
 use super::super::time;
-use super::{Format, Options, reasons};
+use super::{Format, Options};
 use crate::query::sentence::{self, short};
 
 /// The most lines that an added or removed value takes.
@@ -61,10 +61,8 @@ pub(super) fn of(answer: &Answer, options: Options) -> Vec<Block> {
         Answer::Verify(verify) => of_verify(verify),
         Answer::Replay(replay) => of_replay(replay, options),
         Answer::Import(import) => of_import(import),
-        Answer::Why(why) => reasons::of_why(why, wide),
-        Answer::At(at) => reasons::of_at(at, options),
-        Answer::Warnings(list) => reasons::of_warnings(list, wide),
-        Answer::Warning(warning) => reasons::of_warning(warning),
+        // These have a module of their own.
+        Answer::Why(_) | Answer::At(_) | Answer::Warnings(_) | Answer::Warning(_) => Vec::new(),
     }
 }
 
