@@ -222,8 +222,8 @@ impl Root {
         let mut sentences = Vec::new();
         for cause in &self.chain {
             sentences.push(format!(
-                "What {} was given was made by an earlier step, and differs: {}.",
-                step_words(&cause.step).trim_end_matches(','),
+                "Of what {} was given, what earlier steps made differs: {}.",
+                step_words(&cause.step),
                 sentence::cause(cause)
             ));
         }

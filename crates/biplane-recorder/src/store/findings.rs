@@ -8,11 +8,12 @@ mod fights;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::db::Error;
+use super::db::{Error, Row};
+use super::fields;
 use super::ledger::{LastRun, Ledger, OpenRun, OpenStep};
 use super::pack::{List, RequestList, ResponseList};
 use super::read::StepFlags;
-use super::rows::FindingKind;
+use super::rows::{FindingKind, StateEntry};
 use super::watch::Open;
 
 /// What the control plane says when requirements never settle.
@@ -27,6 +28,9 @@ const MOST_OBJECT: i64 = 1536 * 1024;
 const fn near(limit: i64) -> i64 {
     limit / 5 * 4
 }
+
+/// So many answers to the same input are remembered.
+const MOST_ANSWERS: usize = 4;
 
 /// A finding that so many runs of its owner do not show has ended.
 const PATIENCE: u32 = 10;
@@ -66,6 +70,31 @@ struct Said {
     other: Vec<u8>,
     severity: i64,
     conditions: Vec<(String, i64, String)>,
+}
+
+impl Said {
+    /// A text that is the same for the same answer.
+    fn key(&self) -> String {
+        let parts = self.parts.map(|part| part.unwrap_or_default().to_string());
+        let conditions: Vec<String> =
+            self.conditions.iter().map(|(kind, status, _)| format!("{kind}={status}")).collect();
+        format!("{}/{}/{}", parts.join("."), self.severity, conditions.join(","))
+            .replace(char::is_whitespace, "_")
+    }
+}
+
+/// When a step was given the same before.
+struct Before {
+    exchange: i64,
+    revision: Option<i64>,
+    trace: String,
+}
+
+impl Before {
+    fn of(row: &Row) -> Result<Self, Error> {
+        let trace = super::pack::unpack_id(&row.bytes(2)?);
+        Ok(Self { exchange: row.int(0)?, revision: row.int_or(1)?, trace })
+    }
 }
 
 /// The parts of an answer.
@@ -139,9 +168,9 @@ impl Ledger {
         let mut large = BTreeMap::new();
         for ((index, iteration), step) in &run.steps {
             let Some(exchange) = step.exchange else { continue };
-            let sql = "SELECT input, request_bytes, response_bytes FROM exchange WHERE id = $1";
+            let sql = "SELECT request_bytes, response_bytes FROM exchange WHERE id = $1";
             let Some(row) = self.store.db.first(sql, &[exchange.into()])? else { continue };
-            let (input, request, response) = (row.bytes(0)?, row.int(1)?, row.int(2)?);
+            let (request, response) = (row.int(0)?, row.int(1)?);
             let (what, bytes) =
                 if request > response { ("request", request) } else { ("response", response) };
             if bytes >= near(MOST_MESSAGE) {
@@ -155,7 +184,7 @@ impl Ledger {
             let place = (*index, *iteration, Some(exchange));
             let repeats = last.is_some_and(|last| last.exchanges.contains(&place));
             if !repeats && !step.failed {
-                self.find_same_input(run, (*index, *iteration), step, exchange, &input, found)?;
+                self.find_same_input(run, (*index, *iteration), step, exchange, last, found)?;
             }
         }
         for (name, bytes) in large {
@@ -205,57 +234,166 @@ impl Ledger {
     fn find_same_input(
         &mut self,
         run: &OpenRun,
-        (index, iteration): (i64, i64),
+        place: (i64, i64),
         step: &OpenStep,
         exchange: i64,
-        input: &[u8],
+        last: Option<&LastRun>,
         found: &mut Vec<Sighting>,
     ) -> Result<(), Error> {
-        if input.is_empty() {
+        let (index, iteration) = place;
+        let before = match self.last_time(run, index, exchange)? {
+            Some(before) => Some(before),
+            None => self.time_before(place, exchange, last)?,
+        };
+        let Some(Before { exchange: other, revision, trace }) = before else { return Ok(()) };
+        let (Some(there), Some(here)) = (self.said(other)?, self.said(exchange)?) else {
+            return Ok(());
+        };
+        if there == here {
             return Ok(());
         }
-        let sql = "SELECT id FROM exchange WHERE input = $1 AND id <> $2 AND error IS NULL \
-            AND response IS NOT NULL AND request IS NOT NULL ORDER BY id LIMIT 20";
-        let rows = self.store.db.query(sql, &[input.into(), exchange.into()])?;
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let Some(here) = self.said(exchange)? else { return Ok(()) };
-        let mut ids = vec![exchange];
-        for row in &rows {
-            ids.push(row.int(0)?);
-        }
-        let list: Vec<String> = ids.iter().map(i64::to_string).collect();
-        let sql = format!(
-            "SELECT s.exchange, s.revision, r.trace FROM run r JOIN step s ON s.run = r.id \
-                WHERE r.owner = $1 AND r.id < $2 AND s.idx = $3 AND s.exchange IN ({}) \
-                ORDER BY r.started DESC, r.id DESC LIMIT 50",
-            list.join(", ")
-        );
-        let uses = self.store.db.query(&sql, &[run.owner.into(), run.id.into(), index.into()])?;
-        let Some(before) = uses.first() else { return Ok(()) };
-        let other = before.int(0)?;
-        let there = if other == exchange { None } else { self.said(other)? };
-        let Some(there) = there.filter(|there| *there != here) else { return Ok(()) };
         let sql = "SELECT revision FROM step WHERE run = $1 AND idx = $2 AND iteration = $3";
-        let revision =
-            self.store.db.number(sql, &[run.id.into(), index.into(), iteration.into()])?;
-        if revision.is_some() && before.int_or(1)?.is_some() && revision != before.int_or(1)? {
+        let own = self.store.db.number(sql, &[run.id.into(), index.into(), iteration.into()])?;
+        if own.is_some() && revision.is_some() && own != revision {
             // Another revision of a function may answer something else.
             return Ok(());
         }
-        let mut alternates = false;
-        for row in &uses {
-            alternates |= row.int(0)? == exchange;
+        let mut seen = self.answers_seen(run.owner, index, &step.name)?;
+        let how = match (seen.is_empty(), seen.contains(&here.key())) {
+            (true, _) => "once",
+            (false, true) => "alternating",
+            (false, false) => "again",
+        };
+        for key in [there.key(), here.key()] {
+            if !seen.contains(&key) {
+                seen.push(key);
+            }
         }
+        let seen = seen.split_off(seen.len().saturating_sub(MOST_ANSWERS));
         let (part, resources) = self.first_difference(&there, &here)?;
         let sighting = Sighting::of_step(FindingKind::SameInput, index, step)
             .with("part", part)
-            .with("how", if alternates { "alternating" } else { "once" })
-            .with("runBefore", super::pack::unpack_id(&before.bytes(2)?));
+            .with("how", how)
+            .with("answers", seen.join(" "))
+            .with("runBefore", trace);
         let named = resources.join(", ");
         found.push(if named.is_empty() { sighting } else { sighting.with("resources", named) });
         Ok(())
+    }
+
+    /// The last run of an owner in which a step was given exactly the same.
+    fn last_time(
+        &self,
+        run: &OpenRun,
+        index: i64,
+        exchange: i64,
+    ) -> Result<Option<Before>, Error> {
+        let sql = "SELECT o.id FROM exchange e JOIN exchange o ON o.input = e.input AND o.id <> e.id \
+            WHERE e.id = $1 AND e.request IS NOT NULL AND o.request IS NOT NULL \
+            AND o.response IS NOT NULL AND o.error IS NULL ORDER BY o.id LIMIT 20";
+        let rows = self.store.db.query(sql, &[exchange.into()])?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut ids = vec![exchange.to_string()];
+        for row in &rows {
+            ids.push(row.int(0)?.to_string());
+        }
+        let sql = format!(
+            "SELECT s.exchange, s.revision, r.trace FROM run r JOIN step s ON s.run = r.id \
+                WHERE r.owner = $1 AND r.id < $2 AND s.idx = $3 AND s.exchange IN ({}) \
+                ORDER BY r.started DESC, r.id DESC LIMIT 1",
+            ids.join(", ")
+        );
+        let row = self.store.db.first(&sql, &[run.owner.into(), run.id.into(), index.into()])?;
+        row.as_ref().map(Before::of).transpose()
+    }
+
+    /// The run before, if a step was given the same in it but for bookkeeping.
+    fn time_before(
+        &self,
+        (index, iteration): (i64, i64),
+        exchange: i64,
+        last: Option<&LastRun>,
+    ) -> Result<Option<Before>, Error> {
+        let Some(last) = last else { return Ok(None) };
+        let place = last.exchanges.iter().find(|(i, n, _)| (*i, *n) == (index, iteration));
+        let Some((_, _, Some(other))) = place else { return Ok(None) };
+        if !self.is_same_request(*other, exchange)? {
+            return Ok(None);
+        }
+        let sql = "SELECT s.exchange, s.revision, r.trace FROM run r JOIN step s ON s.run = r.id \
+            WHERE r.id = $1 AND s.idx = $2 AND s.iteration = $3";
+        let key = [last.run.into(), index.into(), iteration.into()];
+        self.store.db.first(sql, &key)?.as_ref().map(Before::of).transpose()
+    }
+
+    /// Whether two requests say the same but for bookkeeping. Where something is redacted, that is
+    /// not known.
+    fn is_same_request(&self, a: i64, b: i64) -> Result<bool, Error> {
+        let sql = "SELECT count(*) FROM exchange WHERE id IN ($1, $2) AND redactions = 0 \
+            AND error IS NULL";
+        if self.store.db.number(sql, &[a.into(), b.into()])? != Some(2) {
+            return Ok(false);
+        }
+        let sql = "SELECT count(*) FROM exchange a JOIN exchange b ON b.function = a.function \
+            WHERE a.id = $1 AND b.id = $2";
+        if self.store.db.number(sql, &[a.into(), b.into()])? != Some(1) {
+            return Ok(false);
+        }
+        let (Some(List::Blobs { ids: a, .. }), _) = self.lists(a)? else { return Ok(false) };
+        let (Some(List::Blobs { ids: b, .. }), _) = self.lists(b)? else { return Ok(false) };
+        // The first four are states.
+        if a[4..8] != b[4..8] {
+            return Ok(false);
+        }
+        for (a, b) in a.iter().zip(&b).take(4) {
+            if !self.is_same_state(*a, *b)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_same_state(&self, a: Option<i64>, b: Option<i64>) -> Result<bool, Error> {
+        let (a, b) = match (a, b) {
+            _ if a == b => return Ok(true),
+            (Some(a), Some(b)) => (self.store.state(a)?, self.store.state(b)?),
+            _ => return Ok(false),
+        };
+        if a.len() != b.len() {
+            return Ok(false);
+        }
+        for (a, b) in a.iter().zip(&b) {
+            let beside = |entry: &StateEntry| StateEntry { body: None, ..entry.clone() };
+            if beside(a) != beside(b) {
+                return Ok(false);
+            }
+            match (a.body, b.body) {
+                (a, b) if a == b => {}
+                (Some(a), Some(b)) => {
+                    let (a, b) = (self.store.body(a)?, self.store.body(b)?);
+                    if !fields::differences(&a, &b).is_empty() {
+                        return Ok(false);
+                    }
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The answers that a finding has seen already.
+    fn answers_seen(&self, owner: i64, index: i64, step: &str) -> Result<Vec<String>, Error> {
+        let sql = "SELECT detail FROM finding WHERE owner = $1 AND kind = $2 AND step = $3 \
+            AND idx = $4";
+        let kind = FindingKind::SameInput.name();
+        let params = [owner.into(), kind.into(), step.into(), index.into()];
+        let Some(row) = self.store.db.first(sql, &params)? else { return Ok(Vec::new()) };
+        let detail: BTreeMap<String, String> =
+            serde_json::from_str(&row.text(0)?).unwrap_or_default();
+        let answers = detail.get("answers").map(String::as_str).unwrap_or_default();
+        Ok(answers.split_whitespace().map(str::to_owned).collect())
     }
 
     fn said(&self, exchange: i64) -> Result<Option<Said>, Error> {

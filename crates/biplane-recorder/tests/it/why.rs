@@ -84,7 +84,7 @@ fn a_resource_is_deleted_because_a_required_resource_differs() {
     assert_eq!(
         why.sentence,
         "Bucket north-2 is not desired since run bbbb0000, 2027-01-15 08:01:00: step 2, compose, no longer desired it. \
-         What step 2, compose was given was made by an earlier step, and differs: context environment.tier gold -> silver. \
+         Of what step 2, compose, was given, what earlier steps made differs: context environment.tier gold -> silver. \
          Of what step 1, env, was given, one input differs: required EnvironmentConfig/eu data.tier gold -> silver."
     );
     let required = (at("bbbb0000/1"), "required EnvironmentConfig/eu data.tier gold -> silver");
@@ -378,7 +378,7 @@ fn the_same_values_tell_which_input_it_was() {
     second.desired["bucket"]["spec"]["forProvider"]["tier"] = "ap".into();
     let story = Story::of(&[first, second]);
     let found = why(&story, Verb::Changed, "Bucket/north-1", Some("spec.forProvider.tier"));
-    let want = "What step 2, compose was given was made by an earlier step, and differs: \
+    let want = "Of what step 2, compose, was given, what earlier steps made differs: \
         context environment.tier gold -> ap. Of what step 1, env, was given, 2 inputs differ, the likeliest: \
         required EnvironmentConfig/eu data.tier gold -> ap.";
     assert!(found.sentence.ends_with(want), "{}", found.sentence);

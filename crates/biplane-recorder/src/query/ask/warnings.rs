@@ -129,6 +129,7 @@ fn words(row: &FindingRow) -> String {
             };
             let how = match detail(row, "how") {
                 "alternating" => ", back and forth",
+                "again" => ", again and again",
                 _ => ", once",
             };
             let place = place(row);
