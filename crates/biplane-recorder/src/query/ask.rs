@@ -159,9 +159,7 @@ pub fn answer(archive: &dyn Archive, question: &Question, now: Timestamp) -> Res
         }
         Question::Why { verb, of, field } => why::why(archive, *verb, of, field.as_deref(), now)
             .map(|why| Answer::Why(Box::new(why))),
-        Question::At { of, at } => {
-            at::at(archive, of, *at, now).map(|at| Answer::At(Box::new(at)))
-        }
+        Question::At { of, at } => at::at(archive, of, *at, now).map(|at| Answer::At(Box::new(at))),
         Question::DiffAt { of, from, to, observed } => {
             at::diff_at(archive, of, (*from, *to), *observed, now).map(Answer::Diff)
         }

@@ -39,10 +39,8 @@ pub fn root(before: &Run, after: &Run, step: &Step, values: Values<'_>) -> Root 
     let mut nodes = NODES;
     let (was, is) = (before.last_calls(), after.last_calls());
     let pairs = aligned(&was, &is);
-    let mut root = Root {
-        pipeline: pipeline_difference(&before.head, &after.head),
-        ..Root::default()
-    };
+    let mut root =
+        Root { pipeline: pipeline_difference(&before.head, &after.head), ..Root::default() };
     let mut at = pairs.iter().position(|(_, is)| is.is_some_and(|is| is.index == step.index));
     loop {
         let Some((Some(was), Some(is))) = at.and_then(|at| pairs.get(at)) else {
@@ -103,12 +101,16 @@ fn differences(was: &Step, is: &Step, nodes: &mut usize) -> Vec<Cause> {
     let mut found: Vec<Cause> = compare::given(was, is, nodes)
         .into_iter()
         .filter(|cause| !matches!(cause.part.as_str(), "requiredResources" | "extraResources"))
-        .map(|cause| Cause { field: cause.field.clone().or_else(|| came_or_went(was, is, &cause)), ..cause })
+        .map(|cause| Cause {
+            field: cause.field.clone().or_else(|| came_or_went(was, is, &cause)),
+            ..cause
+        })
         .collect();
     let objects = |step: &Step| -> Vec<(ObjectRef, Value)> {
         let parts = ["requiredResources", "extraResources"];
         let parts = parts.iter().filter_map(|part| step.request.as_ref()?.get(*part)?.as_object());
-        let items = parts.flat_map(|part| part.values()).filter_map(|one| one.get("items")?.as_array());
+        let items =
+            parts.flat_map(|part| part.values()).filter_map(|one| one.get("items")?.as_array());
         items
             .flatten()
             .map(|item| (ObjectRef::of_object(state::body(item)), state::body(item).clone()))
@@ -158,14 +160,16 @@ fn came_or_went(was: &Step, is: &Step, cause: &Cause) -> Option<FieldItem> {
 
 /// The smaller, the likelier a difference is a cause. What people wrote comes before what the world
 /// made of it.
-fn rank(cause: &Cause, values: Values<'_>) -> u8 {
+fn rank(cause: &Cause, values: Values<'_>) -> (bool, u8) {
     let field = cause.field.as_ref();
-    if let (Some((before, after)), Some(field)) = (values, field)
-        && (before, after) == (field.before.as_ref(), field.after.as_ref())
-        && (before.is_some() || after.is_some())
-    {
-        return 0;
-    }
+    let has_same_values = matches!((values, field), (Some((before, after)), Some(field))
+        if (before, after) == (field.before.as_ref(), field.after.as_ref())
+            && (before.is_some() || after.is_some()));
+    (!has_same_values, kind_rank(cause))
+}
+
+fn kind_rank(cause: &Cause) -> u8 {
+    let field = cause.field.as_ref();
     let path = field.map_or("", |field| field.path.as_str());
     let of = |name: &str| is_below(path, name);
     match (cause.part.as_str(), cause.resource.as_deref()) {

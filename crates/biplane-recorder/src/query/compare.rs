@@ -131,10 +131,7 @@ pub fn step_ref(step: Option<&Step>) -> StepRef {
 
 /// Pairs steps of the same name, in the order of the second run. Steps without a name are paired by
 /// position.
-pub fn aligned<'a>(
-    was: &[&'a Step],
-    is: &[&'a Step],
-) -> Vec<(Option<&'a Step>, Option<&'a Step>)> {
+pub fn aligned<'a>(was: &[&'a Step], is: &[&'a Step]) -> Vec<(Option<&'a Step>, Option<&'a Step>)> {
     let is_same = |a: &Step, b: &Step| {
         if a.name.is_empty() || b.name.is_empty() { a.index == b.index } else { a.name == b.name }
     };

@@ -43,11 +43,8 @@ pub(super) fn list(
 
 /// Looks for findings in runs, the oldest first, as a recorder does when they end.
 pub(super) fn of_runs(runs: &[Run]) -> Result<Ledger, Error> {
-    let options = LedgerOptions {
-        cluster: String::new(),
-        source: "lines".to_owned(),
-        failures_only: false,
-    };
+    let options =
+        LedgerOptions { cluster: String::new(), source: "lines".to_owned(), failures_only: false };
     let clock = Instant::now();
     let mut ledger = Ledger::open(&Location::Memory, &[0; 16], options, (0, clock))?;
     for run in runs {

@@ -282,12 +282,7 @@ impl Ledger {
     }
 
     /// The last run of an owner in which a step was given exactly the same.
-    fn last_time(
-        &self,
-        run: &OpenRun,
-        index: i64,
-        exchange: i64,
-    ) -> Result<Option<Before>, Error> {
+    fn last_time(&self, run: &OpenRun, index: i64, exchange: i64) -> Result<Option<Before>, Error> {
         let sql = "SELECT o.id FROM exchange e JOIN exchange o ON o.input = e.input AND o.id <> e.id \
             WHERE e.id = $1 AND e.request IS NOT NULL AND o.request IS NOT NULL \
             AND o.response IS NOT NULL AND o.error IS NULL ORDER BY o.id LIMIT 20";
@@ -427,8 +422,7 @@ impl Ledger {
         }
         let pairs = PARTS.iter().zip(before.parts.iter().zip(&after.parts));
         let part = pairs.filter(|(_, (was, is))| was != is).map(|(part, _)| *part).next();
-        let rest =
-            if before.conditions == after.conditions { "results" } else { "conditions" };
+        let rest = if before.conditions == after.conditions { "results" } else { "conditions" };
         Ok((part.unwrap_or(rest), Vec::new()))
     }
 

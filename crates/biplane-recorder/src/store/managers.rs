@@ -45,7 +45,9 @@ fn is_item(key: &str, item: &Value, at: u32) -> bool {
     if let Some(fields) = key.strip_prefix("k:") {
         let fields: Value = serde_json::from_str(fields).unwrap_or_default();
         return fields.as_object().is_some_and(|fields| {
-            fields.iter().all(|(name, value)| item.get(name).is_some_and(|own| is_equal(own, value)))
+            fields
+                .iter()
+                .all(|(name, value)| item.get(name).is_some_and(|own| is_equal(own, value)))
         });
     }
     if let Some(value) = key.strip_prefix("v:") {
@@ -91,7 +93,8 @@ mod tests {
         assert_eq!(found("spec.replicas"), ["autoscaler"]);
         assert_eq!(found("spec.rules[1].days"), ["editor"]);
         assert_eq!(found("spec.finalizers[1]"), ["editor"]);
-        for path in ["spec.ports[0]", "spec.rules[0].days", "spec.finalizers[0]", "status.x", "a["] {
+        for path in ["spec.ports[0]", "spec.rules[0].days", "spec.finalizers[0]", "status.x", "a["]
+        {
             assert_eq!(found(path), Vec::<String>::new(), "{path}");
         }
     }

@@ -19,9 +19,9 @@ const FINDING_FROM: &str = "FROM finding f JOIN object o ON o.id = f.owner \
 /// `None` if a newer program has found something that this one does not know.
 fn finding(row: &Row) -> Result<Option<FindingRow>, Error> {
     let Some(kind) = FindingKind::of_name(&row.text(1)?) else { return Ok(None) };
-    let trace = |at| Ok::<_, Error>(row.bytes_or(at)?.as_deref().map(unpack_id).unwrap_or_default());
-    let detail: BTreeMap<String, String> =
-        serde_json::from_str(&row.text(13)?).unwrap_or_default();
+    let trace =
+        |at| Ok::<_, Error>(row.bytes_or(at)?.as_deref().map(unpack_id).unwrap_or_default());
+    let detail: BTreeMap<String, String> = serde_json::from_str(&row.text(13)?).unwrap_or_default();
     Ok(Some(FindingRow {
         id: row.int(0)?,
         kind,

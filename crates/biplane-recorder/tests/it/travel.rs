@@ -14,7 +14,8 @@ fn time(text: &str) -> jiff::Timestamp {
 /// A store whose bucket is created, found, moved, and then a run fails.
 fn story() -> Story {
     let first = Scene { ready: Vec::new(), ..Scene::new("aaaa0000", 0) };
-    let observed = json!({"bucket": existing("north-1", "eu"), "replica": existing("north-2", "us")});
+    let observed =
+        json!({"bucket": existing("north-1", "eu"), "replica": existing("north-2", "us")});
     let second = Scene { observed: observed.clone(), ..Scene::new("bbbb0000", 60) };
     let mut third = Scene { observed: observed.clone(), ..Scene::new("cccc0000", 120) };
     third.spec["region"] = "ap".into();
@@ -91,7 +92,10 @@ fn the_state_at_a_time_is_that_of_the_last_run_before() {
 
     // A run that failed observed something; what is desired is older.
     let found = at(&told, "2027-01-15T09:00:00Z");
-    assert_eq!((found.run.run.as_str(), found.desired_run.as_deref()), ("dddd0000", Some("cccc0000")));
+    assert_eq!(
+        (found.run.run.as_str(), found.desired_run.as_deref()),
+        ("dddd0000", Some("cccc0000"))
+    );
     assert_eq!(
         rows(&found),
         [("composite", true, false, "", 0), ("bucket", true, true, "true", 0)]

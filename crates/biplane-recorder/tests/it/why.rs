@@ -22,7 +22,8 @@ fn refused(story: &Story, verb: Verb, address: &str, field: Option<&str>) -> Str
 }
 
 fn scene(trace: &'static str, at: i64) -> Scene {
-    let observed = json!({"bucket": existing("north-1", "eu"), "replica": existing("north-2", "us")});
+    let observed =
+        json!({"bucket": existing("north-1", "eu"), "replica": existing("north-2", "us")});
     Scene { observed, ..Scene::new(trace, at) }
 }
 
@@ -453,7 +454,8 @@ fn a_resource_is_not_ready() {
         scene.ready = vec![("bucket", false)];
         scene.observed = json!({});
     });
-    let want = "Bucket bucket is not ready in run aaaa0000, 2027-01-15 08:00:00: it does not exist yet.";
+    let want =
+        "Bucket bucket is not ready in run aaaa0000, 2027-01-15 08:00:00: it does not exist yet.";
     assert_eq!(found, (Reason::NotCreated, Some(3), want.to_owned()));
     let found = words(&|_| {});
     let want = "Bucket north-1 is ready: step 3, ready, said so.";
@@ -552,7 +554,8 @@ fn a_provider_failed() {
     story.changes.push(entry("north-1", 61, "UPDATE", Some("AccessDenied")));
     let found = why(&story, Verb::Failed, "Bucket/north-1", None);
     assert_eq!(found.reason, Reason::ProviderFailed);
-    let want = "provider-s3:v1 failed to update Bucket north-1 at 2027-01-15 08:01:01: AccessDenied.";
+    let want =
+        "provider-s3:v1 failed to update Bucket north-1 at 2027-01-15 08:01:01: AccessDenied.";
     assert!(found.sentence.starts_with(want), "{}", found.sentence);
     story.changes.push(entry("north-1", 66, "UPDATE", None));
     let found = why(&story, Verb::Failed, "Bucket/north-1", None);
@@ -591,7 +594,11 @@ fn a_run_is_slow() {
 fn what_is_not_known_is_said() {
     let story = two(without_replica);
     for (verb, address, want) in [
-        (Verb::Deleted, "Store/north:other", "no kept run of Store north desired a resource \"other\""),
+        (
+            Verb::Deleted,
+            "Store/north:other",
+            "no kept run of Store north desired a resource \"other\"",
+        ),
         (Verb::Deleted, "Bucket/other", "no run of Bucket/other is kept"),
         (Verb::Slow, "Store/south", "no run of Store/south is kept"),
         (Verb::Created, "bbbb0000/2", "expected a resource or a run, not a step"),

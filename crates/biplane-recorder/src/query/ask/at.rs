@@ -142,8 +142,7 @@ fn ages(archive: &dyn Archive, run: &Run, is_observed: bool) -> Result<Ages, Err
 fn is_alike(a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
-            a == b
-                || difference::difference(a, b).changes.iter().all(|c| c.path.is_bookkeeping())
+            a == b || difference::difference(a, b).changes.iter().all(|c| c.path.is_bookkeeping())
         }
         (None, None) => true,
         _ => false,
@@ -205,9 +204,9 @@ fn resource(
 
 fn words(run: &Run, desired: Option<&Run>, after: Option<&Head>, resources: &[AtItem]) -> String {
     let short = |head: &Head| head.trace.chars().take(8).collect::<String>();
-    let composed: Vec<&AtItem> = resources.iter().filter(|item| !item.resource.is_empty()).collect();
-    let count =
-        |is: &dyn Fn(&AtItem) -> bool| composed.iter().filter(|item| is(item)).count();
+    let composed: Vec<&AtItem> =
+        resources.iter().filter(|item| !item.resource.is_empty()).collect();
+    let count = |is: &dyn Fn(&AtItem) -> bool| composed.iter().filter(|item| is(item)).count();
     let wanted = count(&|item| item.desired.is_some());
     let ready = count(&|item| item.ready == "true");
     let there = count(&|item| item.observed.is_some());
@@ -224,7 +223,8 @@ fn words(run: &Run, desired: Option<&Run>, after: Option<&Head>, resources: &[At
             time::date(desired.head.started)
         )),
         Some(_) => {}
-        None => sentences.push("No run had got to its end, so what was desired is not known.".to_owned()),
+        None => sentences
+            .push("No run had got to its end, so what was desired is not known.".to_owned()),
     }
     if let Some(after) = after {
         sentences.push(format!(

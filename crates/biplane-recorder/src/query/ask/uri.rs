@@ -92,8 +92,8 @@ impl Question {
         let rest = uri.strip_prefix(PREFIX)?;
         let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
         let known = [
-            "runs", "run", "steps", "blame", "diff", "compare", "changes", "change", "verify", "why",
-            "at", "warnings", "warning",
+            "runs", "run", "steps", "blame", "diff", "compare", "changes", "change", "verify",
+            "why", "at", "warnings", "warning",
         ];
         known.contains(&name).then(|| Query::read(query).and_then(|query| question(name, query)))
     }
@@ -389,7 +389,10 @@ mod tests {
         assert_eq!(error("/api/v1/runs?limit=many"), "limit: \"many\" is no number");
         assert_eq!(error("/api/v1/runs?changed=1"), "changed is true or false, not \"1\"");
         assert_eq!(error("/api/v1/at?address=a"), "the parameter at is missing");
-        assert_eq!(error("/api/v1/diff?address=a&at=2026-01-15T14:00:00Z"), "the parameter at is missing");
+        assert_eq!(
+            error("/api/v1/diff?address=a&at=2026-01-15T14:00:00Z"),
+            "the parameter at is missing"
+        );
         assert_eq!(
             error("/api/v1/why?verb=gone&address=a"),
             "expected one of deleted, created, changed, not-ready, failed, slow but got \"gone\""

@@ -51,7 +51,8 @@ fn item(row: &FindingRow) -> WarningItem {
         ("", version) => version.to_owned(),
         (group, version) => format!("{group}/{version}"),
     };
-    let when = |micros| time::rfc3339(jiff::Timestamp::from_microsecond(micros).unwrap_or_default());
+    let when =
+        |micros| time::rfc3339(jiff::Timestamp::from_microsecond(micros).unwrap_or_default());
     WarningItem {
         id: row.id.to_string(),
         kind: row.kind.name().to_owned(),
@@ -133,7 +134,9 @@ fn words(row: &FindingRow) -> String {
                 _ => ", once",
             };
             let place = place(row);
-            format!("{place} was given the same and answered {what}{how}: same input, different output.")
+            format!(
+                "{place} was given the same and answered {what}{how}: same input, different output."
+            )
         }
         FindingKind::UnstableRequirements => format!(
             "{} asked for other resources each time, until the control plane gave up.",
@@ -161,7 +164,11 @@ fn words(row: &FindingRow) -> String {
 }
 
 fn capital(text: &str) -> String {
-    if text == "the composite resource" { "The composite resource".to_owned() } else { text.to_owned() }
+    if text == "the composite resource" {
+        "The composite resource".to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 fn facts(row: &FindingRow) -> Vec<(&'static str, String)> {

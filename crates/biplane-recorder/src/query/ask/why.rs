@@ -113,8 +113,11 @@ fn asking<'a>(
             );
             return Err(Error::Usage(reason));
         }
-        let run =
-            RunName::Owner { kind: kind_and_group(&owner), name: owner.name.clone(), which: *which };
+        let run = RunName::Owner {
+            kind: kind_and_group(&owner),
+            name: owner.name.clone(),
+            which: *which,
+        };
         let address = Address { run, part: Part::Slot(slot.clone()) }.to_string();
         let namespace = Some(owner.namespace.clone()).filter(|namespace| !namespace.is_empty());
         let head = find(archive, &Named { address, namespace }, now)?.head;
@@ -179,8 +182,11 @@ impl Asking<'_> {
     /// The last run that got to its end: the one to begin with, or one before it.
     fn success(&self) -> Result<Run, Error> {
         let head = self.archive.load(&self.head)?.head;
-        let head =
-            if head.outcome.is_failure() { success_before(self.archive, &head)? } else { Some(head) };
+        let head = if head.outcome.is_failure() {
+            success_before(self.archive, &head)?
+        } else {
+            Some(head)
+        };
         let none =
             || Error::NotFound(format!("no run of {} got to its end", words(&self.head.owner)));
         self.archive.load(&head.ok_or_else(none)?)
@@ -191,8 +197,10 @@ impl Asking<'_> {
         if self.slot.is_empty() {
             return self.head.owner.clone();
         }
-        let of = |state| state::slot(state, &self.slot).map(|s| ObjectRef::of_object(state::body(s)));
-        let seen: Vec<ObjectRef> = of(run.observed()).into_iter().chain(of(run.desired())).collect();
+        let of =
+            |state| state::slot(state, &self.slot).map(|s| ObjectRef::of_object(state::body(s)));
+        let seen: Vec<ObjectRef> =
+            of(run.observed()).into_iter().chain(of(run.desired())).collect();
         let named = seen.iter().find(|object| match &self.object {
             Some(own) => (&own.kind, &own.name) == (&object.kind, &object.name),
             None => !object.name.is_empty(),
@@ -280,7 +288,7 @@ fn run_words(run: &Run) -> String {
     format!("run {}, {}", short(run), time::date(run.head.started))
 }
 
-fn step_of<'a>(run: &'a Run, stamp: Stamp) -> Option<&'a Step> {
+fn step_of(run: &Run, stamp: Stamp) -> Option<&Step> {
     match stamp {
         Stamp::Step(at) => run.last_calls().get(at).copied(),
         Stamp::Given | Stamp::Between(_) => None,

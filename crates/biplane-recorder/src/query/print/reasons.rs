@@ -1,6 +1,8 @@
 //! What tables and reports say of causes, times and warnings.
 
-use super::super::answer::{At, AtItem, Evidence, StepRef, WarningDetail, WarningItem, WarningList, Why};
+use super::super::answer::{
+    At, AtItem, Evidence, StepRef, WarningDetail, WarningItem, WarningList, Why,
+};
 use super::super::table::Block;
 use super::blocks::{field_lines, id, more_text, object, one_line, runs, when};
 use super::{Format, Options};
@@ -48,10 +50,13 @@ pub(super) fn of_at(at: &At, options: Options) -> Vec<Block> {
     title.push(format!("at {}", when(&at.at)));
     let row = |item: &AtItem| {
         let since = |since: &Option<super::super::answer::Since>| {
-            since.as_ref().map_or_else(|| "-".to_owned(), |since| {
-                let or = if since.or_earlier { " or earlier" } else { "" };
-                format!("{}{or}", when(&since.at))
-            })
+            since.as_ref().map_or_else(
+                || "-".to_owned(),
+                |since| {
+                    let or = if since.or_earlier { " or earlier" } else { "" };
+                    format!("{}{or}", when(&since.at))
+                },
+            )
         };
         let change = item.last_change.as_ref().map(|change| {
             let result = if change.error.is_some() { "failed" } else { "ok" };
@@ -126,7 +131,8 @@ fn table(items: &[WarningItem], wide: bool) -> Block {
         row.push(one_line(&warning.sentence));
         row
     };
-    let mut columns = vec!["LAST SEEN", "ID", "FOUND", "OWNER", "NAMESPACE", "STATE", "RUNS", "RUN"];
+    let mut columns =
+        vec!["LAST SEEN", "ID", "FOUND", "OWNER", "NAMESPACE", "STATE", "RUNS", "RUN"];
     if wide {
         columns.extend(["FIRST SEEN", "FIRST RUN"]);
     }

@@ -112,7 +112,7 @@ fn by_a_step(asking: &Asking<'_>, found: Edge) -> Result<Why, Error> {
         }
         (true, false, _) => format!("{subject} is not desired since {}.", run_words(&run)),
         (_, _, Some(first)) if asking.field.is_some() && fields.len() == 1 => {
-            format!("{} {}", field_words(first, &subject, &run), since(&run))
+            format!("{} since {}.", field_words(first, &subject), run_words(&run))
         }
         (_, _, Some(first)) => format!(
             "{subject} is desired otherwise since {}: {} differ{}, the first: {}.",
@@ -170,16 +170,14 @@ fn by_a_step(asking: &Asking<'_>, found: Edge) -> Result<Why, Error> {
     Ok(why)
 }
 
-fn since(run: &Run) -> String {
-    format!("since {}.", run_words(run))
-}
-
-fn field_words(field: &FieldItem, subject: &str, _: &Run) -> String {
+fn field_words(field: &FieldItem, subject: &str) -> String {
     let value = |value: &Option<Value>| value.as_ref().map(short).unwrap_or_default();
     let path = &field.path;
     match field.change {
         Sign::Added => format!("{path} of {subject} is set, to {},", value(&field.after)),
-        Sign::Removed => format!("{path} of {subject}, {} before, is not set", value(&field.before)),
+        Sign::Removed => {
+            format!("{path} of {subject}, {} before, is not set", value(&field.before))
+        }
         _ => {
             let (before, after) = (value(&field.before), value(&field.after));
             format!("{path} of {subject} is {after} instead of {before}")
@@ -211,9 +209,9 @@ fn same_value(step: &Step, value: &Value) -> Option<String> {
     });
     in_composite.or_else(|| {
         let parts = ["requiredResources", "extraResources", "context", "input"];
-        parts.iter().find_map(|part| {
-            find(request.get(*part), None).map(|path| format!("{part} {path}"))
-        })
+        parts
+            .iter()
+            .find_map(|part| find(request.get(*part), None).map(|path| format!("{part} {path}")))
     })
 }
 

@@ -35,7 +35,7 @@ pub(super) fn created(asking: &Asking<'_>) -> Result<Why, Error> {
     let run = asking.success()?;
     let slot = &asking.slot;
     if slot.is_empty() {
-        return composed_by(asking, &run, |parent| created(parent));
+        return composed_by(asking, &run, created);
     }
     if !is_desired(&run, slot) {
         let subject = asking.subject(&asking.object_in(&run));
@@ -89,7 +89,7 @@ pub(super) fn deleted(asking: &Asking<'_>) -> Result<Why, Error> {
         if let Some((at, held)) = deletion(&last, slot) {
             return Ok(marked(asking, &last, Reason::OwnerDeleted, &at, &held));
         }
-        return composed_by(asking, &run, |parent| deleted(parent));
+        return composed_by(asking, &run, deleted);
     }
     if is_desired(&run, slot) {
         return still_desired(asking, run);
@@ -223,6 +223,7 @@ fn still_desired(asking: &Asking<'_>, run: Run) -> Result<Why, Error> {
             );
             return Ok(asking.answer(Reason::NotCreated, Some(&found.run), sentence));
         };
+        let subject = asking.subject(&asking.object_in(&before));
         let sentence = format!(
             "{subject} was observed in run {} and no longer in {}, though {owner} still desires it: somebody else deleted it.",
             short(&before),
@@ -279,7 +280,10 @@ fn composed_by(
     let (reason, sentence) = match asking.verb {
         super::Verb::Created => (
             Reason::SomebodyElse,
-            format!("Somebody else created {}: no composite resource that is known composes it.", words(owner)),
+            format!(
+                "Somebody else created {}: no composite resource that is known composes it.",
+                words(owner)
+            ),
         ),
         _ => (
             Reason::NotSo,

@@ -5,9 +5,7 @@ use super::super::super::archive::{Archive, Error, RunFilter, kind_and_group};
 use super::super::super::record::{Head, Outcome, Run, Step};
 use super::super::super::state;
 use super::super::{success_before, whole_pipeline};
-use super::{
-    Asking, change_evidence, named_step, one_line, run_evidence, run_words, short, words,
-};
+use super::{Asking, change_evidence, named_step, one_line, run_evidence, run_words, short, words};
 use crate::query::sentence;
 
 /// How many failures in a row are counted.
@@ -168,7 +166,8 @@ fn of_resource(asking: &Asking<'_>) -> Result<Why, Error> {
         let text = |c: &serde_json::Value, field: &str| {
             c.get(field).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
         };
-        let synced = list.iter().find(|c| text(c, "type") == "Synced" && text(c, "status") == "False")?;
+        let synced =
+            list.iter().find(|c| text(c, "type") == "Synced" && text(c, "status") == "False")?;
         Some((text(synced, "reason"), one_line(&text(synced, "message"))))
     });
     if let Some((reason, message)) = synced {

@@ -33,10 +33,9 @@ pub(super) fn not_ready(asking: &Asking<'_>) -> Result<Why, Error> {
     let Some(found) = unready(&run, &asking.slot) else {
         let desired = state::slot(run.desired(), &asking.slot);
         let (reason, sentence) = match (desired, who_said(&run, &asking.slot)) {
-            (None, _) => (
-                Reason::NotSo,
-                format!("{subject} is not desired in {}.", run_words(&run)),
-            ),
+            (None, _) => {
+                (Reason::NotSo, format!("{subject} is not desired in {}.", run_words(&run)))
+            }
             (Some(_), Some(step)) => (
                 Reason::NotSo,
                 format!("{subject} is ready: {} said so.", step_words(&step_ref(Some(step)))),
@@ -56,8 +55,12 @@ pub(super) fn not_ready(asking: &Asking<'_>) -> Result<Why, Error> {
         && let Some(error) = &change.error
     {
         let who = if change.provider.is_empty() { "A provider" } else { change.provider.as_str() };
-        sentence =
-            format!("{sentence} {} failed to {} it: {}.", capital(who), change.operation, one_line(error));
+        sentence = format!(
+            "{sentence} {} failed to {} it: {}.",
+            capital(who),
+            change.operation,
+            one_line(error)
+        );
     }
     why.evidence.extend(changes.into_iter().map(change_evidence));
     why.sentence = sentence;
@@ -126,10 +129,9 @@ fn unready<'a>(run: &'a Run, slot: &str) -> Option<Unready<'a>> {
     let (reason, words) = match (observed, conditions.first(), step) {
         (None, ..) => (Reason::NotCreated, "it does not exist yet".to_owned()),
         (Some(_), Some(_), _) => (Reason::Condition, conditions.join("; ")),
-        (Some(_), None, Some(step)) => (
-            Reason::StepSaysNotReady,
-            format!("{} said so", step_words(&step_ref(Some(step)))),
-        ),
+        (Some(_), None, Some(step)) => {
+            (Reason::StepSaysNotReady, format!("{} said so", step_words(&step_ref(Some(step)))))
+        }
         (Some(_), None, None) => (Reason::NobodySaysReady, said.to_owned()),
     };
     Some(Unready { slot: slot.to_owned(), object, reason, words, step, said, conditions })

@@ -50,9 +50,10 @@ pub(super) fn slow(asking: &Asking<'_>) -> Result<Why, Error> {
     let at = if asking.is_named {
         0
     } else {
-        let slowest = heads.iter().enumerate().max_by_key(|(at, head)| {
-            (head.took.unwrap_or_default(), std::cmp::Reverse(*at))
-        });
+        let slowest = heads
+            .iter()
+            .enumerate()
+            .max_by_key(|(at, head)| (head.took.unwrap_or_default(), std::cmp::Reverse(*at)));
         slowest.map_or(0, |(at, _)| at)
     };
     let head = heads.remove(at);
@@ -171,7 +172,9 @@ fn compared(asking: &Asking<'_>, run: &Run, step: &StepRef) -> Result<Option<Str
     let mut nodes = NODES;
     let given = compare::given(was, is, &mut nodes);
     Ok(Some(match given.first() {
-        None => "It was given the same as in the run before: same input, other duration.".to_owned(),
+        None => {
+            "It was given the same as in the run before: same input, other duration.".to_owned()
+        }
         Some(first) => format!(
             "It was given something else than in the run before: {}.",
             crate::query::sentence::cause(first)
