@@ -6,6 +6,8 @@ use biplane_recorder::query::answer::{Answer, WarningDetail, WarningItem};
 use biplane_recorder::query::archive::WarningFilter;
 use biplane_recorder::query::ask::{self, Question};
 use biplane_recorder::query::print::{self, Options};
+use biplane_recorder::store::rows::FindingFilter;
+use biplane_recorder::store::{Location, Store};
 use serde_json::{Value, json};
 
 use crate::queries::{archive, runs};
@@ -386,7 +388,7 @@ fn ten_thousand_honest_runs_have_no_warning() {
         10_000
     );
     assert_eq!(found, BTreeMap::new());
-    let none = world.store().findings(&Default::default(), 10, None).unwrap();
+    let none = world.store().findings(&FindingFilter::default(), 10, None).unwrap();
     assert_eq!(none, []);
 }
 
@@ -400,7 +402,7 @@ on_both! {
         });
         story.tell(world);
         assert_eq!(world.ledger.take_found().len(), 1);
-        let found = world.store().findings(&Default::default(), 10, None).unwrap();
+        let found = world.store().findings(&FindingFilter::default(), 10, None).unwrap();
         assert_eq!((found.len(), found[0].count, found[0].open), (1, 3, true));
         world.restart();
         // What was seen goes on after a restart, and is not new.
@@ -411,18 +413,53 @@ on_both! {
         });
         Story { runs: more.runs[4..].to_vec(), ..Story::default() }.tell(world);
         assert_eq!(world.ledger.take_found(), []);
-        let found = world.store().findings(&Default::default(), 10, None).unwrap();
+        let found = world.store().findings(&FindingFilter::default(), 10, None).unwrap();
         assert_eq!((found.len(), found[0].count), (1, 5));
         // A half that comes twice counts once.
         Story { runs: more.runs[4..].to_vec(), ..Story::default() }.tell(world);
-        let found = world.store().findings(&Default::default(), 10, None).unwrap();
+        let found = world.store().findings(&FindingFilter::default(), 10, None).unwrap();
         assert_eq!((found.len(), found[0].count), (1, 5));
         let short = biplane_recorder::store::Retention {
             runs_for: SECOND,
             ..crate::store::world::forever()
         };
         world.sweep(&short, NOON + 86_400 * SECOND);
-        assert_eq!(world.store().findings(&Default::default(), 10, None).unwrap(), []);
+        assert_eq!(world.store().findings(&FindingFilter::default(), 10, None).unwrap(), []);
+    }
+
+    /// A store that an older program made gets the columns of findings, and keeps its runs.
+    fn an_older_store_is_brought_up_to_date(world) {
+        let story = many(4, |at, scene| {
+            if at % 2 == 1 {
+                scene.desired["bucket"] = bucket("random");
+            }
+        });
+        Story { runs: story.runs[..1].to_vec(), ..Story::default() }.tell(world);
+        let version = match world.location {
+            Location::Server(_) => "'1'::bytea",
+            _ => "CAST('1' AS BLOB)",
+        };
+        let sql = format!(
+            "DROP INDEX finding_owner; DROP INDEX finding_last; \
+                ALTER TABLE finding DROP COLUMN step; ALTER TABLE finding DROP COLUMN idx; \
+                ALTER TABLE finding DROP COLUMN first_run; ALTER TABLE finding DROP COLUMN last_run; \
+                ALTER TABLE finding DROP COLUMN detail; \
+                UPDATE meta SET value = {version} WHERE key = 'version';"
+        );
+        match &world.location {
+            Location::Server(server) => crate::postgres::batch(server, &sql),
+            Location::File(path) => {
+                rusqlite::Connection::open(path).unwrap().execute_batch(&sql).unwrap();
+            }
+            Location::Memory => {}
+        }
+        let old = Store::open_existing(&world.location).unwrap_err().to_string();
+        assert!(old.contains("start the recorder to bring it up to date"), "{old}");
+        world.restart();
+        Story { runs: story.runs[1..].to_vec(), ..Story::default() }.tell(world);
+        assert_eq!(world.runs().len(), 4);
+        let found = world.store().findings(&FindingFilter::default(), 10, None).unwrap();
+        assert_eq!((found.len(), found[0].count), (1, 3));
     }
 }
 

@@ -66,7 +66,7 @@ fn a_resource_is_deleted_because_a_field_of_the_composite_resource_differs() {
         assert_eq!(why.run_before.as_deref(), Some("aaaa0000"));
         assert_eq!(
             why.sentence,
-            "Bucket north-2 is not desired since run bbbb0000, 2027-01-15 08:01:00: step 2, compose, no longer desired it. \
+            "Bucket north-2 is not desired since run bbbb0000 (2027-01-15 08:01:00): step 2, compose, no longer desired it. \
              Of what step 2, compose, was given, one input differs: observed composite spec.size 3 -> 1."
         );
         let input = (at("bbbb0000/2"), "observed composite spec.size 3 -> 1");
@@ -84,7 +84,7 @@ fn a_resource_is_deleted_because_a_required_resource_differs() {
     assert_eq!((why.reason, step(&why)), (Reason::InputDiffers, Some((2, "compose"))));
     assert_eq!(
         why.sentence,
-        "Bucket north-2 is not desired since run bbbb0000, 2027-01-15 08:01:00: step 2, compose, no longer desired it. \
+        "Bucket north-2 is not desired since run bbbb0000 (2027-01-15 08:01:00): step 2, compose, no longer desired it. \
          Of what step 2, compose, was given, what earlier steps made differs: context environment.tier gold -> silver. \
          Of what step 1, env, was given, one input differs: required EnvironmentConfig/eu data.tier gold -> silver."
     );
@@ -196,7 +196,7 @@ fn a_step_that_is_gone_desires_nothing() {
     assert_eq!((why.reason, step(&why)), (Reason::CompositionChanged, None));
     assert_eq!(
         why.sentence,
-        "Bucket north-2 is not desired since run bbbb0000, 2027-01-15 08:01:00: step 3, replicate, had desired it. \
+        "Bucket north-2 is not desired since run bbbb0000 (2027-01-15 08:01:00): step 3, replicate, had desired it. \
          The Composition changed: step audit is new."
     );
 }
@@ -244,7 +244,7 @@ fn what_is_desired_was_deleted_by_somebody_else_or_with_its_owner() {
     assert_eq!(found.reason, Reason::SomebodyElse);
     assert_eq!(
         found.sentence,
-        "Bucket north-2 was observed in run aaaa0000 and no longer in run bbbb0000, 2027-01-15 08:01:00, \
+        "Bucket north-2 was observed in run aaaa0000 and no longer in run bbbb0000 (2027-01-15 08:01:00), \
          though Store north still desires it: somebody else deleted it."
     );
     let story = two(|scene| {
@@ -280,12 +280,12 @@ fn what_is_desired_was_deleted_by_somebody_else_or_with_its_owner() {
     assert_eq!(
         found.sentence,
         "Provider provider-s3:v1 deleted Bucket north-2 at 2027-01-15 08:05:00. The last run of Store north, \
-         run bbbb0000, 2027-01-15 08:01:00, still desired it, and no run followed: likely Store north was deleted."
+         run bbbb0000 (2027-01-15 08:01:00), still desired it, and no run followed: likely Store north was deleted."
     );
     // Nobody deleted it.
     let found = why(&two(|_| {}), Verb::Deleted, "Bucket/north-2", None);
     assert_eq!(found.reason, Reason::NotSo);
-    let want = "Bucket north-2 is not deleted: run bbbb0000, 2027-01-15 08:01:00 desires it.";
+    let want = "Bucket north-2 is not deleted: run bbbb0000 (2027-01-15 08:01:00) desires it.";
     assert_eq!(found.sentence, want);
 }
 
@@ -301,7 +301,7 @@ fn a_resource_is_created() {
     assert_eq!((found.reason, step(&found)), (Reason::InputDiffers, Some((2, "compose"))));
     assert_eq!(
         found.sentence,
-        "Bucket north-2 is desired since run bbbb0000, 2027-01-15 08:01:00: step 2, compose, created it. \
+        "Bucket north-2 is desired since run bbbb0000 (2027-01-15 08:01:00): step 2, compose, created it. \
          Of what step 2, compose, was given, one input differs: observed composite spec.size 3 -> 5. \
          Provider provider-s3:v1 created it."
     );
@@ -309,7 +309,7 @@ fn a_resource_is_created() {
     assert_eq!((found.reason, found.run.as_deref()), (Reason::FirstRun, Some("aaaa0000")));
     assert_eq!(
         found.sentence,
-        "Bucket north-1 is desired since run aaaa0000, 2027-01-15 08:00:00: step 2, compose, created it. \
+        "Bucket north-1 is desired since run aaaa0000 (2027-01-15 08:00:00): step 2, compose, created it. \
          Of Store north, no older run is kept."
     );
     let found = why(&story, Verb::Created, "aaaa0000:replica", None);
@@ -329,7 +329,7 @@ fn a_field_changed_because_another_did() {
         assert_eq!((found.reason, step(&found)), (Reason::InputDiffers, Some((2, "compose"))));
         assert_eq!(
             found.sentence,
-            "spec.forProvider.region of Bucket north-1 is ap instead of eu since run bbbb0000, 2027-01-15 08:01:00. \
+            "spec.forProvider.region of Bucket north-1 is ap instead of eu since run bbbb0000 (2027-01-15 08:01:00). \
              Step 2, compose, set it. \
              Of what step 2, compose, was given, one input differs: observed composite spec.region eu -> ap."
         );
@@ -345,7 +345,7 @@ fn a_field_changed_because_another_did() {
     let found = why(&story, Verb::Changed, "Bucket/north-1", None);
     assert_eq!(
         found.sentence,
-        "Bucket north-1 is desired otherwise since run bbbb0000, 2027-01-15 08:01:00: 1 field differs: \
+        "Bucket north-1 is desired otherwise since run bbbb0000 (2027-01-15 08:01:00): 1 field differs: \
          spec.forProvider.region eu -> ap. Step 2, compose, set it. \
          Of what step 2, compose, was given, one input differs: observed composite spec.region eu -> ap."
     );
@@ -367,7 +367,7 @@ fn the_same_values_tell_which_input_it_was() {
     });
     let found = why(&story, Verb::Changed, "Bucket/north-1", Some("spec.forProvider.tier"));
     assert_eq!(found.reason, Reason::InputDiffers);
-    let want = "spec.forProvider.tier of Bucket north-1 is set, to ap, since run bbbb0000, 2027-01-15 08:01:00. \
+    let want = "spec.forProvider.tier of Bucket north-1 is set, to ap, since run bbbb0000 (2027-01-15 08:01:00). \
         Step 2, compose, set it. Of what step 2, compose, was given, 2 inputs differ, the likeliest: \
         observed composite spec.size 3 -> 9.";
     assert_eq!(found.sentence, want);
@@ -394,7 +394,7 @@ fn a_field_that_is_gone_was_not_set_again() {
     let story = Story::of(&[first, second]);
     let found = why(&story, Verb::Changed, "Bucket/north-1", Some("spec.forProvider.acl"));
     assert_eq!((found.reason, step(&found)), (Reason::InputDiffers, Some((2, "compose"))));
-    let want = "spec.forProvider.acl of Bucket north-1, private before, is not set since run bbbb0000, 2027-01-15 08:01:00. \
+    let want = "spec.forProvider.acl of Bucket north-1, private before, is not set since run bbbb0000 (2027-01-15 08:01:00). \
         Step 2, compose, no longer set it.";
     assert!(found.sentence.starts_with(want), "{}", found.sentence);
 }
@@ -411,7 +411,7 @@ fn what_no_step_sets_was_changed_by_its_manager() {
     assert_eq!((found.reason, step(&found)), (Reason::SomebodyElse, None));
     assert_eq!(
         found.sentence,
-        "Bucket north-1 was observed otherwise in run bbbb0000, 2027-01-15 08:01:00: \
+        "Bucket north-1 was observed otherwise in run bbbb0000 (2027-01-15 08:01:00): \
          spec.forProvider.acl public (added); no step of the pipeline sets it; its manager is kubectl-edit."
     );
     let manager = (at("bbbb0000:bucket"), "kubectl-edit");
@@ -431,7 +431,7 @@ fn a_resource_is_not_ready() {
         let found = why(&story, Verb::NotReady, "Store/north:bucket", None);
         (found.reason, step(&found).map(|(number, _)| number), found.sentence)
     };
-    let run = "Bucket north-1 is not ready in run aaaa0000, 2027-01-15 08:00:00:";
+    let run = "Bucket north-1 is not ready in run aaaa0000 (2027-01-15 08:00:00):";
     let found = words(&|scene| scene.ready = vec![("bucket", false)]);
     let want = format!("{run} step 3, ready, said so.");
     assert_eq!(found, (Reason::StepSaysNotReady, Some(3), want));
@@ -455,7 +455,7 @@ fn a_resource_is_not_ready() {
         scene.observed = json!({});
     });
     let want =
-        "Bucket bucket is not ready in run aaaa0000, 2027-01-15 08:00:00: it does not exist yet.";
+        "Bucket bucket is not ready in run aaaa0000 (2027-01-15 08:00:00): it does not exist yet.";
     assert_eq!(found, (Reason::NotCreated, Some(3), want.to_owned()));
     let found = words(&|_| {});
     let want = "Bucket north-1 is ready: step 3, ready, said so.";
@@ -473,11 +473,11 @@ fn a_composite_resource_is_not_ready_while_its_resources_are_not() {
     assert_eq!(found.reason, Reason::ResourcesNotReady);
     assert_eq!(
         found.sentence,
-        "Store north is not ready in run aaaa0000, 2027-01-15 08:00:00, as 1 of 2 composed resources are not. \
+        "Store north is not ready in run aaaa0000 (2027-01-15 08:00:00): 1 of 2 composed resources is not. \
          replica: Ready is False, Creating: soon."
     );
     let found = why(&two(|_| {}), Verb::NotReady, "Store/north", None);
-    let want = "Store north is ready in run bbbb0000, 2027-01-15 08:01:00: all of its 2 composed resources are.";
+    let want = "Store north is ready in run bbbb0000 (2027-01-15 08:01:00): all of its 2 composed resources are.";
     assert_eq!((found.reason, found.sentence.as_str()), (Reason::NotSo, want));
 }
 
@@ -537,12 +537,12 @@ fn a_run_failed() {
     story.runs.push(again.collect());
     let found = why(&story, Verb::Failed, "Store/north", None);
     assert_eq!(found.run.as_deref(), Some("cccc0000"));
-    let want = "It is failure 2 in a row, since run bbbb0000, 2027-01-15 08:01:00.";
+    let want = "It is failure 2 in a row, since run bbbb0000 (2027-01-15 08:01:00).";
     assert!(found.sentence.contains(want), "{}", found.sentence);
     story.runs.push(scene("dddd0000", 180).calls());
     let found = why(&story, Verb::Failed, "Store/north", None);
     assert_eq!((found.reason, found.run.as_deref()), (Reason::FatalResult, Some("cccc0000")));
-    let want = "Since run dddd0000, 2027-01-15 08:03:00, it succeeds.";
+    let want = "Since run dddd0000 (2027-01-15 08:03:00), it succeeds.";
     assert!(found.sentence.ends_with(want), "{}", found.sentence);
     let found = why(&story, Verb::Failed, "dddd0000", None);
     assert_eq!(found.reason, Reason::NotSo);

@@ -285,7 +285,7 @@ fn short(run: &Run) -> String {
 
 /// A run with its time, as sentences name it.
 fn run_words(run: &Run) -> String {
-    format!("run {}, {}", short(run), time::date(run.head.started))
+    format!("run {} ({})", short(run), time::date(run.head.started))
 }
 
 fn step_of(run: &Run, stamp: Stamp) -> Option<&Step> {

@@ -203,15 +203,14 @@ fn composite(asking: &Asking<'_>, run: &Run) -> Why {
     let named: Vec<String> = named.collect();
     let more = unready.len().saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let which = match (unready.len(), names.len()) {
+        (1, 1) => "its only composed resource is not".to_owned(),
+        (1, all) => format!("1 of {all} composed resources is not"),
+        (some, all) => format!("{some} of {all} composed resources are not"),
+    };
     let sentence = format!(
-        "{subject} is not ready in {}, as {} of {} not. {}{more}.",
+        "{subject} is not ready in {}: {which}. {}{more}.",
         run_words(run),
-        unready.len(),
-        if names.len() == 1 {
-            "1 composed resource is".to_owned()
-        } else {
-            format!("{} composed resources are", names.len())
-        },
         named.join("; ")
     );
     let mut why = asking.answer(Reason::ResourcesNotReady, Some(run), sentence);
@@ -221,7 +220,7 @@ fn composite(asking: &Asking<'_>, run: &Run) -> Why {
             resource: Some(found.slot.clone()),
             ..Evidence::new(
                 EvidenceKind::Resource,
-                format!("{} {}", words(&found.object), found.words).trim().to_owned(),
+                format!("{}: {}", words(&found.object), found.words),
             )
         });
     }
