@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use biplane_recorder::query::answer::{Answer, BlameItem};
+use biplane_recorder::query::answer::{Answer, BlameItem, Verb};
 use biplane_recorder::query::archive::Archive as _;
 use biplane_recorder::query::ask::Question;
 use biplane_recorder::query::record::{ObjectRef, Run};
@@ -86,19 +86,25 @@ pub(super) fn one(context: &Context<'_>, key: &str) -> Result<Reply> {
         last: last.map(|run| (ids::trace(&run).to_owned(), step)),
         provider: changes.first().map(|change| (change.operation.clone(), change.error.clone())),
     };
+    let is_gone = history.gone.is_some();
     let page = Resource {
         key: slot.id,
         owner: object_ref(&owner),
-        name: slot.name,
+        name: slot.name.clone(),
         object,
         history,
         is_cut: versions.len() > VERSIONS,
         versions: shown,
         changes,
         blame,
-        questions: Vec::new(),
+        questions: super::composites::asked(slot.id, verbs(is_gone)),
     };
     Ok(resource::page(&page, &context.links).into())
+}
+
+/// What can be asked about a resource.
+fn verbs(is_gone: bool) -> &'static [Verb] {
+    if is_gone { &[Verb::Deleted] } else { &[Verb::Created, Verb::Changed, Verb::NotReady] }
 }
 
 /// Who set what in the last run that got to its end.

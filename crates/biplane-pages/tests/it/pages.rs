@@ -220,7 +220,7 @@ async fn searches_find_runs_resources_fields_and_messages() {
 }
 
 #[tokio::test]
-async fn a_time_leads_to_the_last_run_that_had_begun() {
+async fn a_time_is_posted_and_becomes_a_number() {
     let world = World::example();
     let site = world.site();
     let list = page(&site, "/x").await;
@@ -228,9 +228,37 @@ async fn a_time_leads_to_the_last_run_that_had_begun() {
     let at = async |time: &str| {
         ask(&site, Request::post(&format!("{composite}/at"), &format!("at={time}"))).await
     };
-    assert_eq!(at("14:02").await.header("Location"), "/runs/6a3ac86e");
+    let target = at("14:02").await.header("Location").to_owned();
+    assert!(target.starts_with(&format!("{composite}/at/")), "{target}");
+    let then = page(&site, &target).await;
+    insta::assert_snapshot!("at_a_time", text(&then));
     assert_eq!(at("noon").await.status, 400);
-    assert_eq!(at("2026-01-01").await.status, 404);
+    let never = at("2026-01-01").await.header("Location").to_owned();
+    assert_eq!(ask(&site, Request::get(&never)).await.status, 404);
+}
+
+#[tokio::test]
+async fn causes_are_said_with_their_evidence() {
+    let world = World::example();
+    let site = world.site();
+    let list = page(&site, "/x").await;
+    let composite = addresses(&list).into_iter().find(|a| a.starts_with("/x/")).unwrap();
+    let one = page(&site, &composite).await;
+    let failed = addresses(&one).into_iter().find(|a| a.ends_with("/why/failed")).unwrap();
+    let why = page(&site, &failed).await;
+    assert!(sentence(&why).contains("size 5 is not one of 1, 3"), "{}", text(&why));
+    assert!(text(&why).contains("Evidence"), "{}", text(&why));
+    let wrong = failed.replace("failed", "angry");
+    assert_eq!(ask(&site, Request::get(&wrong)).await.status, 404);
+}
+
+#[tokio::test]
+async fn warnings_are_listed() {
+    let world = World::example();
+    let site = world.site();
+    let list = text(&page(&site, "/warnings").await);
+    assert!(list.starts_with("Warnings"), "{list}");
+    assert_eq!(ask(&site, Request::get("/warnings/x.y")).await.status, 404);
 }
 
 #[tokio::test]
