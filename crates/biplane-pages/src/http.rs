@@ -166,7 +166,9 @@ fn reason(status: u16) -> &'static str {
 }
 
 /// Reads a request. `None` if nobody asked, and an answer if it cannot be understood.
-pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<Result<Option<Request>, Response>> {
+pub async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> io::Result<Result<Option<Request>, Response>> {
     match tokio::time::timeout(PATIENCE, read_now(stream)).await {
         Ok(read) => read,
         Err(_) => Ok(Ok(None)),
@@ -280,7 +282,10 @@ mod tests {
         let request = reading(text).await.unwrap().unwrap();
         assert_eq!((request.method.as_str(), request.path()), ("POST", "/filter"));
         assert_eq!((request.query("b"), request.query("c")), (Some("2"), None));
-        assert_eq!((request.field("name").as_str(), request.header("host")), ("a b&c", "localhost"));
+        assert_eq!(
+            (request.field("name").as_str(), request.header("host")),
+            ("a b&c", "localhost")
+        );
         assert_eq!((request.cookie("y"), request.cookie("z")), ("2", ""));
     }
 
@@ -294,7 +299,7 @@ mod tests {
             ("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 501),
             ("\u{1}\u{2}\r\n\r\n".to_owned(), 400),
         ] {
-            assert_eq!(reading(&text).await, Err(want), "{:.40}", text);
+            assert_eq!(reading(&text).await, Err(want), "{text:.40}");
         }
         assert_eq!(reading("GET / HT").await, Ok(None), "the caller hung up");
     }

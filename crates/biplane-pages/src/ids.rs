@@ -184,7 +184,9 @@ mod tests {
 
     #[test]
     fn keys_are_short_texts() {
-        for (number, want) in [(0, "0"), (35, "z"), (36, "10"), (123, "3f"), (i64::MAX, "1y2p0ij32e8e7")] {
+        for (number, want) in
+            [(0, "0"), (35, "z"), (36, "10"), (123, "3f"), (i64::MAX, "1y2p0ij32e8e7")]
+        {
             assert_eq!(text(number), want);
             assert_eq!(key(want), Some(number));
         }

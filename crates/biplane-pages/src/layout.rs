@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 use crate::{draw, tokens};
 
 /// The style of all pages.
-pub static CSS: LazyLock<String> =
-    LazyLock::new(|| [&tokens::css(), include_str!("layout/style.css"), draw::CSS].concat());
+pub static CSS: LazyLock<String> = LazyLock::new(|| {
+    [tokens::css().as_str(), include_str!("layout/style.css"), draw::CSS].concat()
+});
 
 /// The script. Pages are complete without it.
 pub const SCRIPT: &str = include_str!("layout/script.js");
@@ -230,7 +231,10 @@ mod tests {
         let page = Page::new(Place::Changes, "<Title>", html! { h1 { "x" } }).command("echo '<&>'");
         let reader = Reader { theme: Theme::Dark, address: "/c".to_owned(), warnings: Some(2) };
         let text = page.render(&reader);
-        assert!(text.starts_with("<!DOCTYPE html><html lang=\"en\" data-theme=\"dark\">"), "{text:.80}");
+        assert!(
+            text.starts_with("<!DOCTYPE html><html lang=\"en\" data-theme=\"dark\">"),
+            "{text:.80}"
+        );
         assert!(text.contains("<title>&lt;Title&gt; - Biplane</title>"));
         assert!(text.contains("<a href=\"/changes\" aria-current=\"page\">"));
         assert!(text.contains("Warnings 2") && text.contains("echo '&lt;&amp;&gt;'"));

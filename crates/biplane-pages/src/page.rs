@@ -1,5 +1,6 @@
 //! The pages: each is a function from answers to what the reader sees.
 
+pub mod at;
 pub mod change;
 pub mod changes;
 pub mod compare;
@@ -13,3 +14,5 @@ pub mod runs;
 pub mod search;
 pub mod status;
 pub mod step;
+pub mod warnings;
+pub mod why;

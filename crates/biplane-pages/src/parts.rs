@@ -192,7 +192,8 @@ mod tests {
 
     #[test]
     fn numbers_have_separators() {
-        for (count, want) in [(0, "0"), (999, "999"), (1_204, "1,204"), (-1_234_567, "-1,234,567")] {
+        for (count, want) in [(0, "0"), (999, "999"), (1_204, "1,204"), (-1_234_567, "-1,234,567")]
+        {
             assert_eq!(number(count), want);
         }
         assert_eq!(counted(1, "run"), "1 run");

@@ -7,11 +7,12 @@ mod runs;
 mod search;
 mod status;
 mod steps;
+mod warnings;
 
 use std::time::{Duration, Instant};
 
 use biplane_recorder::query::answer::Answer;
-use biplane_recorder::query::archive::{Error, RunFilter};
+use biplane_recorder::query::archive::{Archive as _, Error, RunFilter, WarningFilter};
 use biplane_recorder::query::ask::{self, Named, Question};
 use biplane_recorder::query::record::Outcome;
 use biplane_recorder::query::stored::Stored;
@@ -118,7 +119,11 @@ pub fn route(context: &Context<'_>, request: &Request) -> Result<Reply> {
         (_, ["runs", run, step, tab]) => steps::page(context, request, run, step, tab),
         (_, ["x"]) => composites::list(context, request),
         (_, ["x", key]) => composites::one(context, key, from(request)),
+        (_, ["x", key, "at", at]) => warnings::at(context, request, key, at),
         (_, ["r", slot]) => resources::one(context, slot),
+        (_, ["r", slot, "why", verb]) => warnings::why(context, slot, verb),
+        (_, ["warnings"]) => warnings::list(context, request),
+        (_, ["warnings", id]) => warnings::one(context, id),
         (_, ["compare", before, after]) => runs::compare(context, before, after),
         (_, ["changes"]) => changes::list(context, request),
         (_, ["changes", id]) => changes::one(context, request, id),
@@ -133,6 +138,13 @@ pub fn route(context: &Context<'_>, request: &Request) -> Result<Reply> {
 /// The filter of a list with names, from its text in an address.
 pub fn run_filter(context: &Context<'_>, text: &str) -> Result<RunFilter> {
     runs::named(context, &Filter::of_text(text)).map(|(filter, _)| filter)
+}
+
+/// How many warnings are open, as far as the head of a page says it.
+pub fn open_warnings(context: &Context<'_>) -> Option<usize> {
+    const MOST: usize = 99;
+    let filter = WarningFilter { open: true, ..WarningFilter::default() };
+    context.stored.warnings(&filter, MOST, None).ok().map(|found| found.len())
 }
 
 /// Where a list or a difference goes on.

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn only_addresses_of_the_machine_itself_are_loopback() {
-        for address in ["127.0.0.1:7654", "127.8.8.8:1", "[::1]:7654", "localhost:0", "LOCALHOST:1"] {
+        for address in ["127.0.0.1:7654", "127.8.8.8:1", "[::1]:7654", "localhost:0", "LOCALHOST:1"]
+        {
             assert!(is_loopback(address), "{address}");
         }
         for address in [":7654", "0.0.0.0:7654", "[::]:7654", "10.0.0.1:1", "example.org:80", ""] {

@@ -170,7 +170,7 @@ impl Site {
         let permit = Arc::clone(&self.readers).acquire_owned();
         let permit = tokio::time::timeout(PATIENCE, permit).await.map_err(|_| slow())?;
         let site = self.clone();
-        let working = tokio::task::spawn_blocking(move || {
+        let working = tokio::task::spawn_blocking(move || -> Result<T, Failure> {
             let _permit = permit;
             let free = || site.free.lock().unwrap_or_else(PoisonError::into_inner);
             let kept = free().pop();
@@ -194,14 +194,21 @@ impl Site {
         }
     }
 
-    async fn page(&self, request: Request, reader: Reader) -> Response {
+    async fn page(&self, request: Request, mut reader: Reader) -> Response {
         let (now, trouble) = ((self.options.now)(), (self.options.trouble)());
         let done = self.with_store(move |stored| {
-            let routed = router::route(&Context::new(stored, now, trouble), &request);
+            let context = Context::new(stored, now, trouble);
+            let routed = router::route(&context, &request);
+            let warnings = router::open_warnings(&context);
             let is_fine = !matches!(routed, Err(Failure::Broken(_)));
-            (routed, is_fine)
+            (routed.map(|routed| (routed, warnings)), is_fine)
         });
-        match done.await.and_then(|routed| routed) {
+        let routed = done.await.and_then(|routed| routed);
+        let routed = routed.map(|(routed, warnings)| {
+            reader.warnings = warnings;
+            routed
+        });
+        match routed {
             Ok(Reply::Page(page)) => Response::html(200, page.render(&reader)),
             Ok(Reply::Redirect(target)) => Response::redirect(&target),
             Err(failure) => {

@@ -24,7 +24,9 @@ impl std::fmt::Debug for Token {
 
 /// Comparing takes the same time wherever texts differ.
 fn is_same(a: &str, b: &str) -> bool {
-    bool::from(Sha256::digest(a.as_bytes()).as_slice().ct_eq(Sha256::digest(b.as_bytes()).as_slice()))
+    bool::from(
+        Sha256::digest(a.as_bytes()).as_slice().ct_eq(Sha256::digest(b.as_bytes()).as_slice()),
+    )
 }
 
 impl Token {

@@ -114,9 +114,8 @@ fn scalar(value: &Value) -> Markup {
 }
 
 fn count(value: &Value) -> String {
-    let counted = |count: usize, noun: &str| {
-        parts::counted(i64::try_from(count).unwrap_or(i64::MAX), noun)
-    };
+    let counted =
+        |count: usize, noun: &str| parts::counted(i64::try_from(count).unwrap_or(i64::MAX), noun);
     match value {
         Value::Object(fields) => counted(fields.len(), "field"),
         Value::Array(items) => counted(items.len(), "item"),
@@ -237,7 +236,8 @@ mod tests {
 
     #[test]
     fn small_documents_are_whole_and_values_inert() {
-        let text = drawn(&json!({"a": {"b": ["<script>", 1, null]}, "secret": "**REDACTED**"}), "", 0);
+        let text =
+            drawn(&json!({"a": {"b": ["<script>", 1, null]}, "secret": "**REDACTED**"}), "", 0);
         assert!(text.contains("&lt;script&gt;") && !text.contains("<script"), "{text}");
         assert!(text.contains("redacted"), "{text}");
     }
@@ -261,7 +261,10 @@ mod tests {
             assert!(text.len() < 90 * 1024, "{position}: {}", text.len());
         }
         let text = drawn(&value, "1", 0);
-        assert!(text.contains("1 to 200 of 1,000") && text.contains("p=1&amp;o=200"), "{:.300}", text);
+        assert!(
+            text.contains("1 to 200 of 1,000") && text.contains("p=1&amp;o=200"),
+            "{text:.300}"
+        );
         assert!(drawn(&value, "1", 800).contains("801 to 1000"));
         assert!(drawn(&value, "0", 40_000).contains("yyy"));
     }

@@ -9,7 +9,12 @@ use crate::parts::{self, Links};
 use crate::tree::{self, Position};
 
 /// The page. `None` if the entry has no such part.
-pub fn page(change: &ChangeDetail, position: &Position, from: usize, links: &dyn Links) -> Option<Page> {
+pub fn page(
+    change: &ChangeDetail,
+    position: &Position,
+    from: usize,
+    links: &dyn Links,
+) -> Option<Page> {
     let item = &change.item;
     let title = format!("{} of {}", item.operation, parts::object_name(&item.object));
     let result = match &item.error {
@@ -48,5 +53,8 @@ pub fn page(change: &ChangeDetail, position: &Position, from: usize, links: &dyn
         h2 { "Entry" }
         (tree::document(&change.entry, position, from, &base)?)
     };
-    Some(Page::new(Place::Changes, title, body).command(format!("biplane changelogs show {}", item.id)))
+    Some(
+        Page::new(Place::Changes, title, body)
+            .command(format!("biplane changelogs show {}", item.id)),
+    )
 }

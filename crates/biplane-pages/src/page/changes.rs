@@ -168,10 +168,13 @@ pub fn link(change: &ChangeItem) -> Markup {
 
 /// How change logs get here.
 pub fn none() -> Markup {
-    parts::empty("No change logs", &html! {
-        p { "Providers that support change logs send what they did to a sidecar. A DeploymentRuntimeConfig adds it:" }
-        pre { "containers:\n- name: package-runtime\n  args: [--enable-changelogs]\n  volumeMounts:\n  - name: changelogs-vol\n    mountPath: /var/run/changelogs\n- name: recorder\n  args:\n  - recorder\n  - serve\n  - --changelogs-socket=/var/run/changelogs/changelogs.sock" }
-    })
+    parts::empty(
+        "No change logs",
+        &html! {
+            p { "Providers that support change logs send what they did to a sidecar. A DeploymentRuntimeConfig adds it:" }
+            pre { "containers:\n- name: package-runtime\n  args: [--enable-changelogs]\n  volumeMounts:\n  - name: changelogs-vol\n    mountPath: /var/run/changelogs\n- name: recorder\n  args:\n  - recorder\n  - serve\n  - --changelogs-socket=/var/run/changelogs/changelogs.sock" }
+        },
+    )
 }
 
 #[cfg(test)]
@@ -186,9 +189,13 @@ mod tests {
             error: error.map(str::to_owned),
             ..ChangeItem::default()
         };
-        let list =
-            [change("4", None), change("3", Some("a")), change("2", Some("a")), change("1", Some("b"))];
+        let list = [
+            change("4", None),
+            change("3", Some("a")),
+            change("2", Some("a")),
+            change("1", Some("b")),
+        ];
         let rows: Vec<_> = retries(&list).iter().map(|(c, count)| (c.id.clone(), *count)).collect();
-        assert_eq!(rows, [("4".into(), 1), ("3".into(), 2), ("1".into(), 1)]);
+        assert_eq!(rows, [("4".to_owned(), 1), ("3".to_owned(), 2), ("1".to_owned(), 1)]);
     }
 }

@@ -15,7 +15,11 @@ pub fn page(compare: &Compare, links: &dyn Links) -> Page {
     let (before, after) = (ids::trace(&compare.before.run), ids::trace(&compare.after.run));
     // Equal input with different output is a fault of a function.
     let is_fault = compare.first.as_ref().is_some_and(|cause| {
-        cause.half == "answered" && compare.steps.iter().all(|step| step.given != "differs" || step.step.number > cause.step.number)
+        cause.half == "answered"
+            && compare
+                .steps
+                .iter()
+                .all(|step| step.given != "differs" || step.step.number > cause.step.number)
     });
     let pair = [compare.before.clone(), compare.after.clone()];
     let body = html! {

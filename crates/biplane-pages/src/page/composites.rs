@@ -27,9 +27,14 @@ pub fn page(items: &[Item], more: Option<i64>) -> Page {
     let count = i64::try_from(items.len()).unwrap_or_default();
     let sentence = match (count, failing) {
         (0, _) => "No composite resource has a run that is kept.".to_owned(),
-        (count, 0) => format!("{}. The last run of none failed.", parts::counted(count, "composite resource")),
+        (count, 0) => {
+            format!("{}. The last run of none failed.", parts::counted(count, "composite resource"))
+        }
         (count, failing) => {
-            format!("{}. The last run of {failing} failed.", parts::counted(count, "composite resource"))
+            format!(
+                "{}. The last run of {failing} failed.",
+                parts::counted(count, "composite resource")
+            )
         }
     };
     let body = html! {

@@ -29,14 +29,32 @@ pub const KEYS: [(&str, &str); 17] = [
 /// The page.
 pub fn page() -> Page {
     let words = [
-        ("Run", "All calls of functions for one reconcile of a composite resource or Operation. Its id is the trace of the Pipeline Inspector; eight digits are enough."),
-        ("Step", "A call of a function in a pipeline. A function that asks for more resources is called again."),
-        ("Composed resource", "A resource that a pipeline desires, by its name in the Composition."),
+        (
+            "Run",
+            "All calls of functions for one reconcile of a composite resource or Operation. Its id is the trace of the Pipeline Inspector; eight digits are enough.",
+        ),
+        (
+            "Step",
+            "A call of a function in a pipeline. A function that asks for more resources is called again.",
+        ),
+        (
+            "Composed resource",
+            "A resource that a pipeline desires, by its name in the Composition.",
+        ),
         ("Unchanged", "The run was given the same and answered the same as the run before."),
-        ("Bookkeeping", "Fields that an API server keeps for itself: versions, managed fields, times of conditions."),
+        (
+            "Bookkeeping",
+            "Fields that an API server keeps for itself: versions, managed fields, times of conditions.",
+        ),
         ("Redacted", "A secret that was not stored. Whether it differs is unknown."),
-        ("Lost", "Emissions that were received and not stored, because the queue or the disk was full."),
-        ("Certain, likely, enforces", "How sure it is that a provider's change belongs to a run: it names the run; it was the next change after the run changed what is desired; or it put back what the run had decided."),
+        (
+            "Lost",
+            "Emissions that were received and not stored, because the queue or the disk was full.",
+        ),
+        (
+            "Certain, likely, enforces",
+            "How sure it is that a provider's change belongs to a run: it names the run; it was the next change after the run changed what is desired; or it put back what the run had decided.",
+        ),
     ];
     let body = html! {
         h1 { "Help" }

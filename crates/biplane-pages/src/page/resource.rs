@@ -88,8 +88,14 @@ pub fn page(resource: &Resource, links: &dyn Links) -> Page {
         @if resource.changes.is_empty() { (changes::none()) } @else { (changes::table(&resource.changes, links)) }
     };
     let command = match &resource.blame {
-        Some((run, _)) => format!("biplane inspector blame {}", parts::quoted(&format!("{}:{name}", ids::trace(run)))),
-        None => format!("biplane changelogs list {}", parts::quoted(&format!("{}/{}", object.kind, object.name))),
+        Some((run, _)) => format!(
+            "biplane inspector blame {}",
+            parts::quoted(&format!("{}:{name}", ids::trace(run)))
+        ),
+        None => format!(
+            "biplane changelogs list {}",
+            parts::quoted(&format!("{}/{}", object.kind, object.name))
+        ),
     };
     Page::new(Place::Resources, title, body).command(command)
 }
@@ -100,7 +106,8 @@ pub fn blame(item: &BlameItem) -> Markup {
     if item.fields.len() <= FIELDS {
         return draw::blame(item, &run_href);
     }
-    let cut = BlameItem { fields: item.fields.iter().take(FIELDS).cloned().collect(), ..item.clone() };
+    let cut =
+        BlameItem { fields: item.fields.iter().take(FIELDS).cloned().collect(), ..item.clone() };
     html! {
         (draw::blame(&cut, &run_href))
         p.dim { (item.fields.len() - FIELDS) " more fields. The command below prints all of them." }

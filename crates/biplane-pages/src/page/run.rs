@@ -87,11 +87,8 @@ fn size(bytes: i64) -> String {
 
 /// The colour of the sentence about a run.
 pub fn lead_tone(outcome: Outcome, is_open: bool) -> &'static str {
-    match outcome {
-        Outcome::Incomplete if is_open => "",
-        Outcome::Ok => "",
-        outcome => parts::tone(outcome),
-    }
+    let goes_on = is_open && outcome == Outcome::Incomplete;
+    if goes_on || outcome == Outcome::Ok { "" } else { parts::tone(outcome) }
 }
 
 fn head(run: &RunDetail, around: &Around, links: &dyn Links) -> Markup {

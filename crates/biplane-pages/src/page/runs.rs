@@ -328,13 +328,16 @@ fn nothing_received() -> Markup {
 }
 
 fn no_match(wider: &[(String, String)]) -> Markup {
-    parts::empty("No run fits the filter", &html! {
-        @if wider.is_empty() { p { a href="/runs" { "Show all runs" } } }
-        @else {
-            p { "Wider filters:" }
-            ul.plain { @for (href, words) in wider { li { a href=(href) { (words) } } } }
-        }
-    })
+    parts::empty(
+        "No run fits the filter",
+        &html! {
+            @if wider.is_empty() { p { a href="/runs" { "Show all runs" } } }
+            @else {
+                p { "Wider filters:" }
+                ul.plain { @for (href, words) in wider { li { a href=(href) { (words) } } } }
+            }
+        },
+    )
 }
 
 fn command(runs: &Runs) -> String {

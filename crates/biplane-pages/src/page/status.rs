@@ -88,7 +88,7 @@ pub fn page(status: &Status) -> Page {
                 ul.plain {
                     @for source in verify.sources.iter().take(200) {
                         li {
-                            (source.source) ": " (parts::counted(source.entries, "entry").replace("entrys", "entries"))
+                            (source.source) ": " @if source.entries == 1 { "1 entry" } @else { (parts::number(source.entries)) " entries" }
                             @if source.removed > 0 { ", " (parts::number(source.removed)) " removed by retention" }
                             @for broken in source.broken.iter().take(20) { div { span.status.fail { "broken" } " " (broken) } }
                         }

@@ -180,13 +180,17 @@ fn tabs(base: &str, current: Tab) -> Markup {
 fn difference(step: &StepItem, base: &str, from: usize, is_late: &dyn Fn() -> bool) -> Markup {
     let none = Value::Object(serde_json::Map::new());
     match &step.response {
-        None => parts::empty("No difference", &html! {
-            p { "The step has no answer, so there is nothing to compare with what it was given." }
-            p { a href={ (base) "/request" } { "What it got" } }
-        }),
+        None => parts::empty(
+            "No difference",
+            &html! {
+                p { "The step has no answer, so there is nothing to compare with what it was given." }
+                p { a href={ (base) "/request" } { "What it got" } }
+            },
+        ),
         Some(response) => {
             let next = |line: usize| format!("{base}?o={line}");
-            let setting = Setting { limits: LIMITS, from, next: &next, is_late, ..Setting::default() };
+            let setting =
+                Setting { limits: LIMITS, from, next: &next, is_late, ..Setting::default() };
             draw::step(step.request.as_ref().unwrap_or(&none), response, &setting)
         }
     }

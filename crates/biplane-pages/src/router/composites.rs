@@ -1,9 +1,7 @@
 //! Composite resources and Operations, and other objects.
 
-use std::collections::BTreeMap;
-
-use biplane_recorder::query::answer::Answer;
-use biplane_recorder::query::archive::{Archive as _, RunFilter, kind_and_group};
+use biplane_recorder::query::answer::{Answer, Verb};
+use biplane_recorder::query::archive::{RunFilter, kind_and_group};
 use biplane_recorder::query::ask::Question;
 use biplane_recorder::query::record::ObjectRef;
 use biplane_recorder::query::sentence::lists;
@@ -21,6 +19,7 @@ use crate::page::composite::{self, Composite, SLOTS, Slot};
 use crate::page::composites::{self, Item};
 use crate::page::failure::Failure;
 use crate::page::resource::step_words;
+use crate::page::why;
 
 /// How many of them a list has.
 const LIMIT: usize = 100;
@@ -46,7 +45,7 @@ pub(super) fn list(context: &Context<'_>, request: &Request) -> Result<Reply> {
     Ok(composites::page(&found, more).into())
 }
 
-fn object(context: &Context<'_>, key: &str) -> Result<ObjectRow> {
+pub(super) fn object(context: &Context<'_>, key: &str) -> Result<ObjectRow> {
     let id = ids::key(key).ok_or(Failure::NoPage)?;
     let gone = || Failure::NotFound("this resource is no longer kept".to_owned());
     context.stored.store().object(id)?.ok_or_else(gone)
@@ -76,9 +75,9 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
     let Answer::Runs(list) = context.ask(&question)? else { return Err(Failure::NoPage) };
     let last = list.runs.iter().find(|run| !run.open);
     let is_failing = last.is_some_and(|run| run.outcome.is_failure());
-    let step = last.filter(|_| is_failing).and_then(|run| {
-        run.pipeline.get(run.reached.checked_sub(1)?).map(step_words)
-    });
+    let step = last
+        .filter(|_| is_failing)
+        .and_then(|run| run.pipeline.get(run.reached.checked_sub(1)?).map(step_words));
     let said: Vec<lists::Beat> = beats
         .iter()
         .map(|beat| lists::Beat {
@@ -89,11 +88,6 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
         .collect();
     let has_changes = store.has_changes()?;
     let composed: Vec<_> = slots.into_iter().filter(|slot| !slot.name.is_empty()).collect();
-    let versions: BTreeMap<i64, (i64, bool)> = store
-        .last_versions(row.id, Side::Desired)?
-        .into_iter()
-        .map(|(slot, run, gone)| (slot, (run, gone)))
-        .collect();
     let mut shown = Vec::new();
     let mut changed = Vec::new();
     for slot in composed.iter().skip(from).take(SLOTS) {
@@ -109,7 +103,7 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
             name: slot.name.clone(),
             object: object.map(|row| object_ref(&row)).unwrap_or_default(),
             since: version.as_ref().map(|version| version.at),
-            gone: versions.get(&slot.id).is_some_and(|(_, gone)| *gone),
+            gone: version.as_ref().is_some_and(|version| version.body.is_none()),
             change: items(&done).into_iter().next(),
         });
         changed.extend(done);
@@ -129,9 +123,30 @@ pub(super) fn one(context: &Context<'_>, key: &str, from: usize) -> Result<Reply
         changes: items(&changed),
         has_changes,
         object: named,
-        questions: Vec::new(),
+        questions: questions(context, &row, is_failing)?,
     };
     Ok(composite::page(&page, &context.links).into())
+}
+
+/// What can be asked about a composite resource: words and addresses.
+fn questions(
+    context: &Context<'_>,
+    row: &ObjectRow,
+    is_failing: bool,
+) -> Result<Vec<(String, String)>> {
+    let Some(slot) = context.stored.store().slot_named(row.id, "")? else { return Ok(Vec::new()) };
+    let verbs = if is_failing {
+        [Verb::Failed, Verb::NotReady, Verb::Slow]
+    } else {
+        [Verb::NotReady, Verb::Changed, Verb::Slow]
+    };
+    Ok(asked(slot.id, &verbs))
+}
+
+/// Questions about a resource: words and addresses.
+pub(super) fn asked(slot: i64, verbs: &[Verb]) -> Vec<(String, String)> {
+    let href = |verb: &Verb| format!("/r/{}/why/{}", ids::text(slot), verb.name());
+    verbs.iter().map(|verb| (why::words(*verb).to_owned(), href(verb))).collect()
 }
 
 /// The objects around a composite resource.
@@ -168,19 +183,10 @@ fn other(context: &Context<'_>, row: &ObjectRow) -> Result<Reply> {
     Ok(composite::other(&object_ref(row), &owners, &changed, &context.links).into())
 }
 
-/// A time that was typed: leads to the last run that had begun then.
+/// A time that was typed: leads to its address, which has it as microseconds.
 pub(super) fn at(context: &Context<'_>, key: &str, text: &str) -> Result<Reply> {
     let row = object(context, key)?;
     let at = time::point(text, context.now).map_err(|error| Failure::Usage(error.to_string()))?;
-    let filter = RunFilter {
-        until: at.checked_add(jiff::SignedDuration::from_micros(1)).ok(),
-        ..of_owner(&object_ref(&row))
-    };
-    match context.stored.runs(&filter, 1, None)?.first() {
-        Some(head) => Ok(Reply::Redirect(format!("/runs/{}", ids::trace(&head.trace)))),
-        None => {
-            let text = format!("no run of it had begun at {}", time::date(at));
-            Err(Failure::NotFound(text))
-        }
-    }
+    let (key, at) = (ids::text(row.id), ids::text(at.as_microsecond()));
+    Ok(Reply::Redirect(format!("/x/{key}/at/{at}")))
 }

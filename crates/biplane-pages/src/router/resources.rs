@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use biplane_recorder::query::answer::{Answer, BlameItem};
+use biplane_recorder::query::answer::{Answer, BlameItem, Verb};
 use biplane_recorder::query::archive::Archive as _;
 use biplane_recorder::query::ask::Question;
 use biplane_recorder::query::record::{ObjectRef, Run};
@@ -27,7 +27,7 @@ use crate::page::step;
 const VERSIONS: usize = 40;
 const CHANGES: usize = 20;
 
-fn slot(context: &Context<'_>, key: &str) -> Result<(SlotRow, rows::ObjectRow)> {
+pub(super) fn slot(context: &Context<'_>, key: &str) -> Result<(SlotRow, rows::ObjectRow)> {
     let store = context.stored.store();
     let id = ids::key(key).ok_or(Failure::NoPage)?;
     let gone = || Failure::NotFound("this resource is no longer kept".to_owned());
@@ -86,19 +86,25 @@ pub(super) fn one(context: &Context<'_>, key: &str) -> Result<Reply> {
         last: last.map(|run| (ids::trace(&run).to_owned(), step)),
         provider: changes.first().map(|change| (change.operation.clone(), change.error.clone())),
     };
+    let is_gone = history.gone.is_some();
     let page = Resource {
         key: slot.id,
         owner: object_ref(&owner),
-        name: slot.name,
+        name: slot.name.clone(),
         object,
         history,
         is_cut: versions.len() > VERSIONS,
         versions: shown,
         changes,
         blame,
-        questions: Vec::new(),
+        questions: super::composites::asked(slot.id, verbs(is_gone)),
     };
     Ok(resource::page(&page, &context.links).into())
+}
+
+/// What can be asked about a resource.
+fn verbs(is_gone: bool) -> &'static [Verb] {
+    if is_gone { &[Verb::Deleted] } else { &[Verb::Created, Verb::Changed, Verb::NotReady] }
 }
 
 /// Who set what in the last run that got to its end.
@@ -126,12 +132,7 @@ fn blamed(context: &Context<'_>, trace: &str, name: &str) -> Result<Option<Blame
 }
 
 /// The page of a resource in one run.
-pub(super) fn in_run(
-    context: &Context<'_>,
-    run: &str,
-    key: &str,
-    from: usize,
-) -> Result<Reply> {
+pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -> Result<Reply> {
     let (slot, _) = slot(context, key)?;
     let row = run_row(context, run)?;
     if row.owner.id != slot.owner {
@@ -147,7 +148,9 @@ pub(super) fn in_run(
         Err(failure) => return Err(failure),
     };
     let drawn = match &diff {
-        None => html! { p { "The run did not get to its end, or neither it nor the run before has the resource." } },
+        None => {
+            html! { p { "The run did not get to its end, or neither it nor the run before has the resource." } }
+        }
         Some(diff) => {
             let after = context.stored.load(&context.stored.head(&row)?)?;
             let trace = diff.before.split(':').next().unwrap_or_default();
@@ -189,7 +192,8 @@ fn only(run: &Run, name: &str) -> Value {
         None => json!({}),
         Some(slot) if name.is_empty() => json!({"composite": slot}),
         Some(slot) => {
-            let resources: serde_json::Map<String, Value> = [(name.to_owned(), slot)].into_iter().collect();
+            let resources: serde_json::Map<String, Value> =
+                [(name.to_owned(), slot)].into_iter().collect();
             json!({"resources": resources})
         }
     }

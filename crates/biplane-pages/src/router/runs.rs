@@ -159,7 +159,8 @@ fn overview(context: &Context<'_>, runs: &mut Runs) -> Result<()> {
 }
 
 fn window(filter: &Filter) -> String {
-    if let Some((_, words)) = SINCE.iter().find(|(text, _)| filter.since.as_deref() == Some(text)) {
+    if let Some((_, words)) = SINCE.iter().find(|(text, _)| filter.since.as_deref() == Some(*text))
+    {
         return format!("in the {}", words.to_lowercase());
     }
     match (filter.from, filter.until) {
@@ -196,7 +197,13 @@ fn wider(context: &Context<'_>, filter: &Filter) -> Result<Vec<(String, String)>
         ("that also changed nothing", Filter { changed: false, ..filter.clone() }),
         (
             "of any Composition, function and namespace",
-            Filter { composition: None, function: None, namespace: None, object: None, ..filter.clone() },
+            Filter {
+                composition: None,
+                function: None,
+                namespace: None,
+                object: None,
+                ..filter.clone()
+            },
         ),
     ];
     let mut found = Vec::new();

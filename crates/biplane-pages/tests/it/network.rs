@@ -42,7 +42,8 @@ async fn pages_are_served_and_connections_end() {
     let garbage = plain(&server, "\u{1}\r\n\r\n").await;
     assert!(garbage.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{garbage}");
     // What follows a request is not another one.
-    let two = "GET /help HTTP/1.1\r\nHost: localhost\r\n\r\nGET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let two =
+        "GET /help HTTP/1.1\r\nHost: localhost\r\n\r\nGET /x HTTP/1.1\r\nHost: localhost\r\n\r\n";
     assert_eq!(plain(&server, two).await.matches("HTTP/1.1 200").count(), 1);
 }
 

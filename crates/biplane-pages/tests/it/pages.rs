@@ -9,10 +9,7 @@ async fn each_page_begins_with_what_happened() {
     let world = World::example();
     let site = world.site();
     for (target, want) in [
-        (
-            "/runs",
-            "4 runs in the last 24 hours. 1 failed, in step compose of stores.",
-        ),
+        ("/runs", "4 runs in the last 24 hours. 1 failed, in step compose of stores."),
         (
             "/runs/9822d93d",
             "✕ Step 2 of 3, compose, returned a fatal result: \"cannot compose resource bucket: size 5 is not one of 1, 3\". Step 3, ready, was not reached. The run before succeeded; 6 inputs differ, the first: observed composite spec.size 3 -> 5.",
@@ -24,15 +21,18 @@ async fn each_page_begins_with_what_happened() {
             "6 inputs differ, the first: observed composite spec.size 3 -> 5.",
         ),
         ("/changes", "✕ 4 changes. 1 failed."),
-        ("/changes/3", "✕ The update failed: cannot tag bucket: AccessDenied. What is desired had changed."),
-        ("/x", "✕ 1 composite resource. The last run of 1 failed."),
         (
-            "/status",
-            "The store takes",
+            "/changes/3",
+            "✕ The update failed: cannot tag bucket: AccessDenied. What is desired had changed.",
         ),
+        ("/x", "✕ 1 composite resource. The last run of 1 failed."),
+        ("/status", "The store takes"),
     ] {
         let said = sentence(&page(&site, target).await);
-        assert!(said.trim_start_matches("✕ ").starts_with(want.trim_start_matches("✕ ")), "{target}: {said}");
+        assert!(
+            said.trim_start_matches("✕ ").starts_with(want.trim_start_matches("✕ ")),
+            "{target}: {said}"
+        );
     }
 }
 
@@ -56,7 +56,11 @@ async fn every_link_of_every_page_leads_to_a_page() {
             200 => {
                 seen += 1;
                 let body = response.body_text();
-                assert_eq!(body.matches("<h1").count(), usize::from(body.contains("<html")), "{address}");
+                assert_eq!(
+                    body.matches("<h1").count(),
+                    usize::from(body.contains("<html")),
+                    "{address}"
+                );
                 for next in addresses(body) {
                     if !known.contains(&next) {
                         known.push(next.clone());
@@ -129,7 +133,10 @@ async fn the_list_of_changes_and_one_of_them() {
     let site = world.site();
     insta::assert_snapshot!("changes", text(&page(&site, "/changes").await));
     let one = text(&page(&site, "/changes/4").await);
-    assert!(one.contains("certain") && one.contains("It was tried again after a failure."), "{one}");
+    assert!(
+        one.contains("certain") && one.contains("It was tried again after a failure."),
+        "{one}"
+    );
 }
 
 #[tokio::test]
@@ -152,7 +159,8 @@ async fn filters_are_posted_and_become_ids() {
     let site = world.site();
     let post = |target: &str, form: &str| Request::post(target, form);
     let all = page(&site, "/runs").await;
-    let option = all.split_once("name=\"composition\"").unwrap().1.split("value=\"").nth(2).unwrap();
+    let option =
+        all.split_once("name=\"composition\"").unwrap().1.split("value=\"").nth(2).unwrap();
     let composition = option.split('"').next().unwrap();
     let form = format!("composition={composition}&outcome=f&since=7d&name=&changed=1");
     let response = ask(&site, post("/runs", &form)).await;
@@ -165,7 +173,10 @@ async fn filters_are_posted_and_become_ids() {
     let response = ask(&site, post("/runs", "name=north")).await;
     assert!(response.header("Location").starts_with("/runs?f=x"), "{response:?}");
     let response = ask(&site, post("/runs", "name=nobody")).await;
-    assert_eq!((response.status, sentence(response.body_text()).as_str()), (200, "Nothing was found for \u{201c}nobody\u{201d}."));
+    assert_eq!(
+        (response.status, sentence(response.body_text()).as_str()),
+        (200, "Nothing was found for \u{201c}nobody\u{201d}.")
+    );
     let response = ask(&site, post("/changes", "name=&failed=1&operation=2")).await;
     assert_eq!(response.header("Location"), "/changes?f=w2.of");
     assert!(text(&page(&site, "/changes?f=w2.of").await).contains("AccessDenied"));
@@ -176,7 +187,10 @@ async fn a_filter_without_match_names_wider_ones() {
     let world = World::example();
     let page = page(&world.site(), "/runs?f=o4.s15m").await;
     let said = text(&page);
-    assert!(said.contains("No run fits the filter") && said.contains("runs with any outcome"), "{said}");
+    assert!(
+        said.contains("No run fits the filter") && said.contains("runs with any outcome"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -206,7 +220,7 @@ async fn searches_find_runs_resources_fields_and_messages() {
 }
 
 #[tokio::test]
-async fn a_time_leads_to_the_last_run_that_had_begun() {
+async fn a_time_is_posted_and_becomes_a_number() {
     let world = World::example();
     let site = world.site();
     let list = page(&site, "/x").await;
@@ -214,9 +228,37 @@ async fn a_time_leads_to_the_last_run_that_had_begun() {
     let at = async |time: &str| {
         ask(&site, Request::post(&format!("{composite}/at"), &format!("at={time}"))).await
     };
-    assert_eq!(at("14:02").await.header("Location"), "/runs/6a3ac86e");
+    let target = at("14:02").await.header("Location").to_owned();
+    assert!(target.starts_with(&format!("{composite}/at/")), "{target}");
+    let then = page(&site, &target).await;
+    insta::assert_snapshot!("at_a_time", text(&then));
     assert_eq!(at("noon").await.status, 400);
-    assert_eq!(at("2026-01-01").await.status, 404);
+    let never = at("2026-01-01").await.header("Location").to_owned();
+    assert_eq!(ask(&site, Request::get(&never)).await.status, 404);
+}
+
+#[tokio::test]
+async fn causes_are_said_with_their_evidence() {
+    let world = World::example();
+    let site = world.site();
+    let list = page(&site, "/x").await;
+    let composite = addresses(&list).into_iter().find(|a| a.starts_with("/x/")).unwrap();
+    let one = page(&site, &composite).await;
+    let failed = addresses(&one).into_iter().find(|a| a.ends_with("/why/failed")).unwrap();
+    let why = page(&site, &failed).await;
+    assert!(sentence(&why).contains("size 5 is not one of 1, 3"), "{}", text(&why));
+    assert!(text(&why).contains("Evidence"), "{}", text(&why));
+    let wrong = failed.replace("failed", "angry");
+    assert_eq!(ask(&site, Request::get(&wrong)).await.status, 404);
+}
+
+#[tokio::test]
+async fn warnings_are_listed() {
+    let world = World::example();
+    let site = world.site();
+    let list = text(&page(&site, "/warnings").await);
+    assert!(list.starts_with("Warnings"), "{list}");
+    assert_eq!(ask(&site, Request::get("/warnings/x.y")).await.status, 404);
 }
 
 #[tokio::test]
@@ -225,14 +267,26 @@ async fn states_without_content_say_why_and_what_next() {
     // The store is gone with its folder.
     let broken = ask(&site, Request::get("/runs")).await;
     assert_eq!(broken.status, 503);
-    assert!(sentence(broken.body_text()).contains("there is no store") || sentence(broken.body_text()).contains("There is no store"), "{}", text(broken.body_text()));
+    assert!(
+        sentence(broken.body_text()).contains("there is no store")
+            || sentence(broken.body_text()).contains("There is no store"),
+        "{}",
+        text(broken.body_text())
+    );
     let world = World::empty();
     let site = world.site();
     insta::assert_snapshot!("nothing_received", text(&page(&site, "/runs").await));
     let changes = text(&page(&site, "/changes").await);
-    assert!(changes.contains("No provider has sent a change log.") && changes.contains("--enable-changelogs"), "{changes}");
+    assert!(
+        changes.contains("No provider has sent a change log.")
+            && changes.contains("--enable-changelogs"),
+        "{changes}"
+    );
     assert_eq!(sentence(&page(&site, "/x").await), "No composite resource has a run that is kept.");
-    assert!(text(&page(&site, "/status").await).contains("Nobody has sent anything.") || text(&page(&site, "/status").await).contains("import"));
+    assert!(
+        text(&page(&site, "/status").await).contains("Nobody has sent anything.")
+            || text(&page(&site, "/status").await).contains("import")
+    );
     for (target, status, want) in [
         ("/runs/ffffffff", 404, "No run begins with ffffffff."),
         ("/runs/Store%2Fnorth", 404, "There is no page at this address."),
@@ -246,7 +300,11 @@ async fn states_without_content_say_why_and_what_next() {
         ("/runs?f=czz", 404, "What the filter names is no longer kept."),
     ] {
         let response = ask(&site, Request::get(target)).await;
-        assert_eq!((response.status, sentence(response.body_text()).as_str()), (status, want), "{target}");
+        assert_eq!(
+            (response.status, sentence(response.body_text()).as_str()),
+            (status, want),
+            "{target}"
+        );
     }
 }
 
@@ -255,7 +313,10 @@ async fn a_step_without_effect_and_a_call_without_answer_are_said() {
     let world = World::example();
     let site = world.site();
     let first = text(&page(&site, "/runs/6a3ac86e/1").await);
-    assert!(first.contains("This step returned what it was given.") || first.contains("context"), "{first}");
+    assert!(
+        first.contains("This step returned what it was given.") || first.contains("context"),
+        "{first}"
+    );
     let needs = text(&page(&site, "/runs/6a3ac86e/3/needs").await);
     assert!(needs.contains("The step required no resources."), "{needs}");
     for target in ["/runs/6a3ac86e/9", "/runs/6a3ac86e/compose", "/runs/6a3ac86e/1/other"] {

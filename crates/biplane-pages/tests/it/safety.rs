@@ -33,7 +33,10 @@ async fn every_answer_forbids_what_pages_do_not_need() {
         let response = ask(&site, Request::get(target)).await;
         let policy = response.header("Content-Security-Policy");
         assert!(policy.starts_with("default-src 'none';"), "{target}: {policy}");
-        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert!(
+            policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"),
+            "{policy}"
+        );
         assert_eq!(response.header("Referrer-Policy"), "no-referrer", "{target}");
         assert_eq!(response.header("X-Content-Type-Options"), "nosniff", "{target}");
         let cache = response.header("Cache-Control");
@@ -45,7 +48,9 @@ async fn every_answer_forbids_what_pages_do_not_need() {
 async fn pages_use_own_files_alone_and_have_no_inline_code() {
     let world = World::example();
     let site = world.site();
-    for target in ["/runs", "/runs/6a3ac86e", "/runs/6a3ac86e/diff", "/runs/6a3ac86e/blame", "/help"] {
+    for target in
+        ["/runs", "/runs/6a3ac86e", "/runs/6a3ac86e/diff", "/runs/6a3ac86e/blame", "/help"]
+    {
         let page = page(&site, target).await;
         assert!(!page.contains(" style=\"") && !page.contains("<style"), "{target}");
         assert!(!page.contains("javascript:") && !page.contains(" onclick"), "{target}");

@@ -61,10 +61,13 @@ async fn check(world: &World, targets: &[&str]) {
 #[tokio::test]
 async fn a_thousand_resources_make_small_pages() {
     let world = World::empty();
-    let (first, second) = ("11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002");
+    let (first, second) =
+        ("11111111-0000-4000-8000-000000000001", "22222222-0000-4000-8000-000000000002");
     let (old, new) = (state(1000, 200, "old"), state(1000, 200, "new"));
-    let request = |observed: &Value| json!({"meta": {"tag": "t"}, "observed": observed, "desired": {}});
-    let response = |desired: &Value| json!({"meta": {"tag": "t", "ttl": "60s"}, "desired": desired});
+    let request =
+        |observed: &Value| json!({"meta": {"tag": "t"}, "observed": observed, "desired": {}});
+    let response =
+        |desired: &Value| json!({"meta": {"tag": "t", "ttl": "60s"}, "desired": desired});
     world.import(&lines(first, "2026-11-16T14:00:00Z", &request(&json!({})), &response(&old)));
     world.import(&lines(second, "2026-11-16T14:01:00Z", &request(&old), &response(&new)));
     check(
@@ -116,7 +119,9 @@ async fn what_is_too_large_to_read_is_said() {
     let trace = "44444444-0000-4000-8000-000000000004";
     // Text that does not repeat itself, so that each body is another one.
     let resource = |at: usize| {
-        let text: String = (0..60_000).map(|n| char::from(b'a' + u8::try_from((n * (at + 3) + at) % 26).unwrap())).collect();
+        let text: String = (0..60_000)
+            .map(|n| char::from(b'a' + u8::try_from((n * (at + 3) + at) % 26).unwrap()))
+            .collect();
         (format!("r{at}"), json!({"resource": {"kind": "A", "spec": {"text": text}}}))
     };
     let resources: serde_json::Map<String, Value> = (0..300).map(resource).collect();

@@ -101,16 +101,24 @@ pub(crate) fn text(page: &str) -> String {
     let main = main.replace("</body>", "").replace("</html>", "");
     let mut said = String::new();
     for (at, piece) in main.split('<').enumerate() {
-        let (tag, words) = if at == 0 { ("", piece) } else { piece.split_once('>').unwrap_or(("", piece)) };
+        let (tag, words) =
+            if at == 0 { ("", piece) } else { piece.split_once('>').unwrap_or(("", piece)) };
         let name: String =
             tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();
-        let inline = ["a", "span", "time", "code", "strong", "em", "ins", "del", "kbd", "option", "rect", "line", "title", ""];
+        let inline = [
+            "a", "span", "time", "code", "strong", "em", "ins", "del", "kbd", "option", "rect",
+            "line", "title", "",
+        ];
         if !inline.contains(&name.as_str()) {
             said.push(if matches!(name.as_str(), "td" | "th") { '|' } else { '\n' });
         }
         said.push_str(words);
     }
-    let said = said.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    let said = said
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&");
     let lines = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines = lines.map(|line| line.trim_matches('|').replace("||", "|").trim().to_owned());
     lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")

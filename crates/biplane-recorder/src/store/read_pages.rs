@@ -36,16 +36,6 @@ impl Store {
         row.map(slot).transpose()
     }
 
-    /// The last version of each slot of an owner on one side: slot, run, and whether it is gone.
-    pub fn last_versions(&self, owner: i64, side: Side) -> Result<Vec<(i64, i64, bool)>, Error> {
-        let sql = "SELECT v.slot, v.run, v.blob FROM version v JOIN \
-            (SELECT w.slot AS slot, max(w.run) AS run FROM version w JOIN slot s ON s.id = w.slot \
-            WHERE s.owner = $1 AND w.side = $2 GROUP BY w.slot) l \
-            ON l.slot = v.slot AND l.run = v.run WHERE v.side = $2 ORDER BY v.slot";
-        let rows = self.db.query(sql, &[owner.into(), (side as i64).into()])?;
-        rows.iter().map(|row| Ok((row.int(0)?, row.int(1)?, row.int_or(2)?.is_none()))).collect()
-    }
-
     /// The composite resources and Operations that have runs, by key, after one of them.
     pub fn owners(&self, after: i64, limit: usize) -> Result<Vec<ObjectRow>, Error> {
         // One look into the index for each owner, however many runs it has.
@@ -101,15 +91,13 @@ impl Store {
 
     /// Runs that were stored after another, in the order in which they were.
     pub fn runs_stored_after(&self, key: i64, limit: usize) -> Result<Vec<RunRow>, Error> {
-        let sql =
-            format!("{RUN}, {OBJECT} {RUN_FROM} WHERE r.id > $1 ORDER BY r.id LIMIT {limit}");
+        let sql = format!("{RUN}, {OBJECT} {RUN_FROM} WHERE r.id > $1 ORDER BY r.id LIMIT {limit}");
         self.db.query(&sql, &[key.into()])?.iter().map(run).collect()
     }
 
     /// How many kept runs that started from one time until another did not repeat the run before.
     pub fn changed_runs(&self, since: i64, until: i64) -> Result<i64, Error> {
-        let sql =
-            "SELECT count(*) FROM run WHERE same = 0 AND started >= $1 AND started < $2";
+        let sql = "SELECT count(*) FROM run WHERE same = 0 AND started >= $1 AND started < $2";
         Ok(self.db.number(sql, &[since.into(), until.into()])?.unwrap_or_default())
     }
 

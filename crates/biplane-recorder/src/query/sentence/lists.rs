@@ -212,7 +212,9 @@ pub fn store(state: &StoreState) -> String {
     sentences.extend(state.trouble.as_ref().map(|why| format!("Nothing is stored: {why}.")));
     let bytes = time::bytes(usize::try_from(state.bytes).unwrap_or(usize::MAX));
     sentences.push(match state.oldest {
-        Some(oldest) => format!("The store takes {bytes} and has runs since {}.", time::date(oldest)),
+        Some(oldest) => {
+            format!("The store takes {bytes} and has runs since {}.", time::date(oldest))
+        }
         None => format!("The store takes {bytes} and has no run."),
     });
     sentences.push(match state.lost {
@@ -328,7 +330,10 @@ mod tests {
         );
         let gone = ResourceHistory { gone: since, ..ResourceHistory::default() };
         assert_eq!(resource(&gone), "No longer desired since 2026-11-09 10:00:00.");
-        assert_eq!(changes(4, 1, false, Some(true)), "4 changes. 1 failed. The chain of entries is whole.");
+        assert_eq!(
+            changes(4, 1, false, Some(true)),
+            "4 changes. 1 failed. The chain of entries is whole."
+        );
         assert_eq!(changes(0, 0, false, None), "No change was found.");
         let state = StoreState { bytes: 4096, oldest: since, ..StoreState::default() };
         assert_eq!(

@@ -46,11 +46,8 @@ impl Local {
         // The store must not be opened where something asynchronous runs.
         let started = tokio::task::spawn_blocking(move || Recorder::start(options, &counters));
         let recorder = started.await.context("the thread that opens the store has ended")??;
-        let bound = serve::Options {
-            socket: socket.clone(),
-            max_message: MESSAGE,
-            shutdown: PATIENCE,
-        };
+        let bound =
+            serve::Options { socket: socket.clone(), max_message: MESSAGE, shutdown: PATIENCE };
         let bound: Bound = serve::inspector(Arc::clone(&recorder), bound).await?;
         let (stop, stopped) = oneshot::channel::<()>();
         let receiving = tokio::spawn(async move {

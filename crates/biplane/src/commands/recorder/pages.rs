@@ -128,9 +128,8 @@ impl Listening {
             extra: beside.extra,
         });
         let served = serve::serve(site, &self.listen, certificate).await;
-        let attempted = || {
-            format!("cannot serve pages, answers, metrics and probes at {}", self.listen)
-        };
+        let attempted =
+            || format!("cannot serve pages, answers, metrics and probes at {}", self.listen);
         served.map(Some).with_context(attempted)
     }
 
@@ -178,7 +177,8 @@ impl Pages {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
         let served = runtime.block_on(async {
-            let stop = signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
+            let stop =
+                signals::first_of(signals::of_servers()).context("cannot listen for signals")?;
             let metrics = Metrics::default();
             let beside = Beside {
                 extra: Arc::new(move |path: &str| match path {
