@@ -278,17 +278,13 @@ impl Browser {
         });
     }
 
-    /// Waits until the address has a path. `*` at its end stands for anything.
+    /// Waits until the address has a path.
     pub(crate) fn arrive(&self, path: &str) {
         self.until(&format!("the address is not {path:?}"), || {
             let url = self.url();
             let at = url.splitn(4, '/').nth(3).unwrap_or_default();
             let at = format!("/{}", at.split(['?', '#']).next().unwrap_or_default());
-            let fits = match path.strip_suffix('*') {
-                Some(start) => at.starts_with(start),
-                None => at == path,
-            };
-            fits.then_some(())
+            (at == path).then_some(())
         });
     }
 

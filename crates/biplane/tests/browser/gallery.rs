@@ -6,11 +6,14 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Browser, View};
+use crate::driver::{Browser, ENTER, View};
 use crate::world::Recorder;
 
 /// Pages that show something of their own beside the first of their kind.
-const STATES: [&str; 14] = [
+const STATES: [&str; 17] = [
+    "/runs",
+    "/search",
+    "/nothing-here",
     "/runs/9822d93d",
     "/runs/6a3ac86e",
     "/runs/3c57320a",
@@ -65,27 +68,27 @@ fn kind(path: &str) -> String {
 
 /// Follows links from page to page: the first address of each kind, and the states.
 fn pages(recorder: &Recorder) -> Vec<String> {
-    let mut waiting: VecDeque<String> =
-        ["/"].iter().chain(&STATES).map(|p| (*p).to_owned()).collect();
+    let mut waiting: VecDeque<String> = STATES.iter().map(|path| (*path).to_owned()).collect();
     let mut known: BTreeSet<String> = waiting.iter().cloned().collect();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = Vec::new();
     while let Some(path) = waiting.pop_front() {
-        let is_state = path == "/" || STATES.contains(&path.as_str());
+        let is_state = STATES.contains(&path.as_str());
         let seen = kinds.entry(kind(&path)).or_default();
         *seen += 1;
         if *seen > 1 && !is_state {
             continue;
         }
         let (status, page) = get(recorder, &path);
-        assert!(status == 200 || path == "/runs/ffffffff", "{path}: {status}");
+        let is_nothing = matches!(path.as_str(), "/runs/ffffffff" | "/nothing-here");
+        assert_eq!(status, if is_nothing { 404 } else { 200 }, "{path}");
         if !page.contains("text/html") {
             continue;
         }
         for link in page.split("href=\"").skip(1) {
             let link = link.split(['"', '#']).next().unwrap().replace("&amp;", "&");
-            if link.starts_with('/') && !link.starts_with("/assets/") && known.insert(link.clone())
-            {
+            let is_page = link.starts_with('/') && !link.starts_with("/assets/") && link != "/";
+            if is_page && known.insert(link.clone()) {
                 waiting.push_back(link);
             }
         }
@@ -100,12 +103,17 @@ fn file(path: &str, state: &str, view: View) -> String {
     format!("{state}{name}.{}.{}.png", view.width, view.scheme)
 }
 
-/// Looks at a page in all ways, and returns what is wrong with it.
+/// Goes to a page and looks at it.
 fn look(browser: &Browser, recorder: &Recorder, path: &str, state: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
     browser.view(View::WIDE);
     browser.go(&recorder.at(path));
     browser.find("heading", "");
+    look_here(browser, path, state)
+}
+
+/// Looks at the page in all ways, and returns what is wrong with it.
+fn look_here(browser: &Browser, path: &str, state: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
     let nodes = browser.nodes();
     for node in &nodes {
         let is_control = node.is_focusable && !PASSIVE.contains(&node.role.as_str());
@@ -151,8 +159,16 @@ fn every_page_has_named_controls_fits_narrow_screens_and_runs_no_recorded_text()
     for place in ["/runs", "/x", "/changes", "/warnings", "/status", "/help"] {
         assert!(pages.iter().any(|page| page == place), "{place} is not in {pages:?}");
     }
-    let wrong: Vec<String> =
+    let mut wrong: Vec<String> =
         pages.iter().flat_map(|page| look(&browser, &recorder, page, "runs")).collect();
+    // What was searched for is posted, so no link leads to the answer.
+    browser.view(View::WIDE);
+    browser.press("/");
+    browser.press("north");
+    browser.press(ENTER);
+    browser.find("heading", "Search");
+    browser.see("Bucket north-7f3");
+    wrong.extend(look_here(&browser, "/search", "found"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
