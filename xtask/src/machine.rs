@@ -124,7 +124,27 @@ fn look(root: &Path) -> Vec<Need> {
             packages: &["postgresql"],
             how: "install the package postgresql of your distribution",
         },
+        Need {
+            what: "Chromium".into(),
+            found: first(&["chromium", "chromium-browser", "google-chrome"]),
+            packages: &["chromium"],
+            how: "install the package chromium of your distribution",
+        },
+        Need {
+            what: "the driver of Chromium (chromedriver)".into(),
+            found: first(&["chromedriver"]),
+            packages: &["chromium-driver"],
+            how: "install the package chromium-driver of your distribution, in the version of \
+                  Chromium",
+        },
     ]
+}
+
+/// The first of several programs that exists. The tests of the pages look for the same names in the
+/// same order.
+fn first(names: &[&str]) -> Found {
+    let found = names.iter().map(|name| said(Command::new(name).arg("--version"), Version(0, 0)));
+    found.into_iter().find(|found| *found != Found::Missing).unwrap_or(Found::Missing)
 }
 
 /// The server programs of PostgreSQL are in a folder of their own in most distributions. The tests
@@ -314,6 +334,12 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_several_programs_is_found() {
+        assert_eq!(first(&["no-such-program"]), Found::Missing);
+        assert!(matches!(first(&["no-such-program", "git"]), Found::Good(_)));
+    }
+
+    #[test]
     fn what_a_distribution_offers_is_read() {
         let policy = "golang-go:\n  Installed: (none)\n  Candidate: 2:1.19~1\n  Version table:\n";
         assert_eq!(offered(policy), Some(Version(1, 19)));
@@ -347,7 +373,7 @@ mod tests {
         for need in &needs[..2] {
             assert!(matches!(need.found, Found::Good(_)), "{}: {:?}", need.what, need.found);
         }
-        assert_eq!(needs.len(), 5);
+        assert_eq!(needs.len(), 7);
     }
 
     #[test]

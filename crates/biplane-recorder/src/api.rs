@@ -107,7 +107,7 @@ impl Api {
 }
 
 /// Whether a `Host` header is an address or `localhost`. Names can be made to mean any address.
-fn is_own_host(host: &str) -> bool {
+pub fn is_own_host(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),

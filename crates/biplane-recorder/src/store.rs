@@ -10,19 +10,24 @@ mod changes;
 mod close;
 mod db;
 mod fields;
+mod findings;
 mod intern;
 mod ledger;
 mod link;
+mod managers;
 mod pack;
 mod postgres;
 mod read;
 mod read_changes;
+mod read_findings;
 mod read_objects;
+mod read_pages;
 mod retain;
 pub mod rows;
 mod schema;
 mod sql;
 mod sqlite;
+mod watch;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -32,6 +37,7 @@ pub use changes::ChangeRecord;
 pub use ledger::{
     Applied, HalfRecord, Ledger, MOST_OPEN, Options as LedgerOptions, Owner, SILENCE,
 };
+pub use managers::managers_of;
 pub use pack::hex;
 pub use retain::{Retention, Swept};
 pub use schema::VERSION;
@@ -56,6 +62,8 @@ pub enum Location {
     File(PathBuf),
     /// A connection string of PostgreSQL.
     Server(String),
+    /// The memory of this process. It ends with the connection.
+    Memory,
 }
 
 impl Location {
@@ -72,7 +80,7 @@ impl Location {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Server(_) => None,
+            Self::Server(_) | Self::Memory => None,
         }
     }
 }
@@ -82,6 +90,7 @@ impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),
+            Self::Memory => f.write_str("memory"),
             Self::Server(text) => match text
                 .split_once("://")
                 .and_then(|(scheme, rest)| rest.rsplit_once('@').map(|(_, host)| (scheme, host)))
@@ -111,8 +120,9 @@ impl Store {
     /// older one is brought up to date.
     pub fn open(location: &Location, id: &[u8; 16]) -> Result<Self, Error> {
         let db = match location {
-            Location::File(path) => Db::Sqlite(Sqlite::open(path, PAGES)?),
-            Location::Server(text) => Db::Postgres(Postgres::connect(text)?),
+            Location::File(path) => Db::sqlite(Sqlite::open(path, PAGES)?),
+            Location::Server(text) => Db::postgres(Postgres::connect(text)?),
+            Location::Memory => Db::sqlite(Sqlite::in_memory(PAGES)?),
         };
         schema::migrate(&db, id)?;
         Ok(Self::with(db, location))
@@ -121,8 +131,9 @@ impl Store {
     /// Opens a store to read.
     pub fn open_existing(location: &Location) -> Result<Self, Error> {
         let db = match location {
-            Location::File(path) => Db::Sqlite(Sqlite::read(path, BLOBS)?),
-            Location::Server(text) => Db::Postgres(Postgres::connect(text)?),
+            Location::File(path) => Db::sqlite(Sqlite::read(path, BLOBS)?),
+            Location::Server(text) => Db::postgres(Postgres::connect(text)?),
+            Location::Memory => return Err(Error::Missing(location.to_string())),
         };
         let tables = match db.engine() {
             Engine::Sqlite => "SELECT count(*) FROM sqlite_master WHERE name = 'meta'",
@@ -153,6 +164,12 @@ impl Store {
     /// Where it is.
     pub fn location(&self) -> &Location {
         &self.location
+    }
+
+    /// Limits what is read from now on for somebody who asks: until when, and how many bytes of
+    /// content.
+    pub fn limit(&self, until: std::time::Instant, bytes: usize) {
+        self.db.limit(until, bytes);
     }
 
     /// Which database it is.

@@ -11,7 +11,7 @@ use tonic::Status;
 use crate::disk::Disk;
 use crate::inbox::{Inbox, WaitingChange};
 use crate::losses::{Loss, Losses, Reason};
-use crate::metrics::{LossLabels, RecorderMetrics, SourceLabels};
+use crate::metrics::{FindingLabels, LossLabels, RecorderMetrics, SourceLabels};
 use crate::store::{Applied, Error, HalfRecord, Ledger, Retention, hex};
 
 /// The time in microseconds since 1970.
@@ -155,7 +155,11 @@ impl Writer {
         health.alive.store(false, Ordering::Relaxed);
     }
 
-    fn tell(&self, done: Result<Applied, Error>) {
+    fn tell(&mut self, done: Result<Applied, Error>) {
+        for kind in self.ledger.take_found() {
+            let labels = FindingLabels { kind: kind.name() };
+            self.metrics.findings.get_or_create(&labels).inc();
+        }
         match done {
             // Nobody may listen.
             Ok(applied) if applied != Applied::default() => drop(self.live.send(applied)),

@@ -30,6 +30,7 @@ use crate::commands::recorder::RecorderCommand;
 use crate::commands::render::{CompositionRender, OperationRender};
 use crate::commands::validate::Validate;
 use crate::commands::version::Version;
+use crate::commands::why::Why;
 use crate::config::{self, Config, ConfigError, Features};
 use crate::environment::Environment;
 use crate::exit::{Exit, USAGE_ERROR};
@@ -143,6 +144,7 @@ enum Command {
     Resource(Resource),
     Validate(Box<Validate>),
     Version(Version),
+    Why(Why),
     #[command(subcommand, hide = true)]
     Alpha(Alpha),
     #[command(subcommand, hide = true)]
@@ -412,6 +414,7 @@ fn dispatch(
         | Command::Resource(Resource::Validate(validate))
         | Command::Beta(Beta::Validate(validate)) => validate.run(environment, streams),
         Command::Version(version) => version.run(streams),
+        Command::Why(why) => why.run(streams),
     }
 }
 

@@ -16,3 +16,4 @@ pub mod render;
 mod sidecar;
 pub mod validate;
 pub mod version;
+pub mod why;

@@ -22,6 +22,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("biplane-convert", 3),
     ("biplane-devenv", 3),
     ("biplane-manifest", 3),
+    ("biplane-pages", 3),
     ("biplane-recorder", 3),
     ("biplane-render", 3),
     ("biplane-runtime", 3),
@@ -49,6 +50,8 @@ const SAME_LEVEL: &[(&str, &str)] = &[
     ("biplane-runner", "biplane-function"),
     // Patches spend the budget of a call.
     ("biplane-patch", "biplane-function"),
+    // Pages show what the recorder answers.
+    ("biplane-pages", "biplane-recorder"),
     // `render --until-stable` runs the controllers in memory.
     ("biplane-render", "biplane-controlplane"),
     ("biplane-render", "biplane-manifest"),

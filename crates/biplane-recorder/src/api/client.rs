@@ -42,6 +42,11 @@ pub fn ask(server: &str, question: &Question) -> Result<Answer, Error> {
         Question::Changes { .. } => read(value).map(Answer::Changes),
         Question::Change(_) => read(value).map(|change| Answer::Change(Box::new(change))),
         Question::Verify => read(value).map(Answer::Verify),
+        Question::Why { .. } => read(value).map(|why| Answer::Why(Box::new(why))),
+        Question::At { .. } => read(value).map(|at| Answer::At(Box::new(at))),
+        Question::DiffAt { .. } => read(value).map(Answer::Diff),
+        Question::Warnings { .. } => read(value).map(Answer::Warnings),
+        Question::Warning(_) => read(value).map(|warning| Answer::Warning(Box::new(warning))),
     }
 }
 

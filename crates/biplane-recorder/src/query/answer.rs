@@ -1,8 +1,15 @@
 //! What queries answer, in the form of `/api/v1` and of `-o json`.
 
+mod at;
+mod warnings;
+mod why;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::at::{At, AtItem};
+pub use self::warnings::{Fact, WarningDetail, WarningItem, WarningList};
+pub use self::why::{Evidence, EvidenceKind, Reason, Verb, Why};
 use super::difference::{Change, What};
 use super::record::{ObjectRef, Outcome, StepResult};
 use super::state::{SlotChange, SlotDifference};
@@ -33,6 +40,14 @@ pub enum Answer {
     Replay(Replay),
     /// What was read from files.
     Import(Import),
+    /// Why something is so.
+    Why(Box<Why>),
+    /// What was the case at a time.
+    At(Box<At>),
+    /// A list of warnings.
+    Warnings(WarningList),
+    /// One warning.
+    Warning(Box<WarningDetail>),
 }
 
 /// A step by its place in a pipeline.

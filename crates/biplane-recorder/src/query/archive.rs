@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::answer::{Loss, VerifyItem};
 use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run};
+use crate::store::rows::FindingRow;
 
 /// Why records cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +76,36 @@ pub struct ChangeFilter {
     pub newer_than: Option<i64>,
 }
 
+/// Which warnings. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WarningFilter {
+    /// What was found: `flapping`, `slow-step` and so on.
+    pub found: Option<String>,
+    /// The kind of the owner, in any spelling of its letters, with or without its group.
+    pub kind: Option<String>,
+    /// The name of the owner.
+    pub name: Option<String>,
+    /// The namespace of the owner.
+    pub namespace: Option<String>,
+    /// Only those that go on.
+    pub open: bool,
+}
+
+/// How long a call took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// The position of the step, from zero.
+    pub index: i32,
+    /// The name of the step.
+    pub name: String,
+    /// The function.
+    pub function: String,
+    /// How long it took, in microseconds.
+    pub took: Option<i64>,
+    /// Whether a cache answered.
+    pub cached: Option<bool>,
+}
+
 /// Where a list goes on: after the record with this time and key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
@@ -102,6 +133,32 @@ pub trait Archive {
 
     /// The owner's run before another.
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error>;
+
+    /// The owner's run after another.
+    fn run_after(&self, head: &Head) -> Result<Option<Head>, Error>;
+
+    /// How long the calls of a run took, without their payloads.
+    fn timings(&self, head: &Head) -> Result<Vec<Timing>, Error>;
+
+    /// The composed resources of a kind and name that were observed, the last seen first: the object,
+    /// its owner and its name there.
+    fn composed(
+        &self,
+        kind: &str,
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(ObjectRef, ObjectRef, String)>, Error>;
+
+    /// What was found in runs, the last seen first.
+    fn warnings(
+        &self,
+        filter: &WarningFilter,
+        limit: usize,
+        after: Option<After>,
+    ) -> Result<Vec<FindingRow>, Error>;
+
+    /// One of those.
+    fn warning(&self, key: i64) -> Result<Option<FindingRow>, Error>;
 
     /// Changes, the newest first.
     fn changes(

@@ -3,19 +3,22 @@
 //! A question has the form of a path of `/api/v1`, so that the command line, the server and other
 //! programs ask the same.
 
+mod at;
 mod changes;
 mod details;
 mod differences;
 mod find;
 mod uri;
+mod warnings;
+mod why;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use jiff::Timestamp;
 
-use super::answer::{Answer, RunItem, RunList, StepItem, StepList, StepRef};
-use super::archive::{After, Archive, ChangeFilter, Error, RunFilter};
+use super::answer::{Answer, RunItem, RunList, StepItem, StepList, StepRef, Verb};
+use super::archive::{After, Archive, ChangeFilter, Error, RunFilter, WarningFilter};
 use super::compare::step_ref;
 use super::difference::NODES;
 use super::record::{Head, Run, Side, Step};
@@ -78,6 +81,44 @@ pub enum Question {
     Change(String),
     /// Whether the chains of change logs are whole.
     Verify,
+    /// Why something is so.
+    Why {
+        /// What.
+        verb: Verb,
+        /// The resource.
+        of: Named,
+        /// A field of it.
+        field: Option<String>,
+    },
+    /// What was the case at a time.
+    At {
+        /// The composite resource.
+        of: Named,
+        /// When.
+        at: Timestamp,
+    },
+    /// What differs between two times.
+    DiffAt {
+        /// The composite resource.
+        of: Named,
+        /// The first time.
+        from: Timestamp,
+        /// The second time.
+        to: Timestamp,
+        /// Compare what was observed, not what was desired.
+        observed: bool,
+    },
+    /// What was found in runs.
+    Warnings {
+        /// Which.
+        filter: WarningFilter,
+        /// How many.
+        limit: usize,
+        /// Where a list before ended.
+        after: Option<String>,
+    },
+    /// One of those.
+    Warning(String),
 }
 
 /// An address, and the namespace of its owner if it names one.
@@ -115,6 +156,18 @@ pub fn answer(archive: &dyn Archive, question: &Question, now: Timestamp) -> Res
         }
         Question::Change(id) => {
             changes::one(archive, id).map(|change| Answer::Change(Box::new(change)))
+        }
+        Question::Why { verb, of, field } => why::why(archive, *verb, of, field.as_deref(), now)
+            .map(|why| Answer::Why(Box::new(why))),
+        Question::At { of, at } => at::at(archive, of, *at, now).map(|at| Answer::At(Box::new(at))),
+        Question::DiffAt { of, from, to, observed } => {
+            at::diff_at(archive, of, (*from, *to), *observed, now).map(Answer::Diff)
+        }
+        Question::Warnings { filter, limit, after } => {
+            warnings::list(archive, filter, *limit, after.as_deref()).map(Answer::Warnings)
+        }
+        Question::Warning(id) => {
+            warnings::one(archive, id).map(|warning| Answer::Warning(Box::new(warning)))
         }
         Question::Verify => {
             let sources = archive.verify()?;

@@ -85,6 +85,7 @@ fn cause(operation: i32, snapshot: &Value) -> Option<&'static str> {
                 _ => None,
             }
         }
+        3 => Some("delete"),
         _ => None,
     }
 }
@@ -115,7 +116,7 @@ mod tests {
                 json!({"metadata": {"annotations": {"crossplane.io/external-create-succeeded": "t"}}}),
                 Some("recreate"),
             ),
-            (3, synced(2, 2, "True", ""), None),
+            (3, synced(2, 2, "True", ""), Some("delete")),
         ] {
             assert_eq!(cause(operation, &snapshot), want, "{operation} {snapshot}");
         }

@@ -23,11 +23,33 @@ const REQUEST: [&str; 8] = [
 const RESPONSE: [&str; 6] =
     ["desired", "context", "results", "conditions", "requirements", "output"];
 
-/// The differences between two messages of the same half, beside bookkeeping.
+/// A difference between two messages of the same half, beside bookkeeping.
 struct Found {
     part: &'static str,
     resource: Option<String>,
     field: Option<FieldItem>,
+}
+
+impl Found {
+    fn cause(self, step: StepRef, half: &str) -> Cause {
+        let Self { part, resource, field } = self;
+        Cause { step, half: half.to_owned(), part: part.to_owned(), resource, field }
+    }
+}
+
+/// What differs in what a step was given in two runs, in the order of cause.
+pub fn given(was: &Step, is: &Step, nodes: &mut usize) -> Vec<Cause> {
+    let found = message(was.request.as_ref(), is.request.as_ref(), &REQUEST, nodes);
+    found.into_iter().map(|found| found.cause(step_ref(Some(is)), "given")).collect()
+}
+
+/// What differs in what a step answered in two runs.
+pub fn answered(was: &Step, is: &Step, nodes: &mut usize) -> Vec<Cause> {
+    let mut found = message(was.response.as_ref(), is.response.as_ref(), &RESPONSE, nodes);
+    if was.error != is.error {
+        found.push(error(was, is));
+    }
+    found.into_iter().map(|found| found.cause(step_ref(Some(is)), "answered")).collect()
 }
 
 /// What the comparison of two runs found.
@@ -47,36 +69,23 @@ pub fn compare(before: &Run, after: &Run) -> Comparison {
     let (was, is) = (before.last_calls(), after.last_calls());
     let mut found = Comparison::default();
     for (at, pair) in aligned(&was, &is).into_iter().enumerate() {
-        let step = step_ref(pair.1.or(pair.0));
         let mut row = CompareStep {
-            step: step.clone(),
+            step: step_ref(pair.1.or(pair.0)),
             took_before_micros: pair.0.and_then(|step| step.took),
             took_after_micros: pair.1.and_then(|step| step.took),
             ..CompareStep::default()
         };
         match pair {
             (Some(was), Some(is)) => {
-                let given =
-                    message(was.request.as_ref(), is.request.as_ref(), &REQUEST, &mut nodes);
-                let mut answered =
-                    message(was.response.as_ref(), is.response.as_ref(), &RESPONSE, &mut nodes);
-                if was.error != is.error {
-                    answered.push(error(was, is));
-                }
+                let given = given(was, is, &mut nodes);
+                let answered = answered(was, is, &mut nodes);
                 row.given = verdict(&given);
                 row.answered = verdict(&answered);
                 if at == 0 {
                     found.inputs = given.len();
                 }
-                let cause = |half: &str, found: Found| Cause {
-                    step: step.clone(),
-                    half: half.to_owned(),
-                    part: found.part.to_owned(),
-                    resource: found.resource,
-                    field: found.field,
-                };
-                let given = given.into_iter().next().map(|found| cause("given", found));
-                let answered = answered.into_iter().next().map(|found| cause("answered", found));
+                let given = given.into_iter().next();
+                let answered = answered.into_iter().next();
                 found.first = found.first.or(given).or(answered);
             }
             (Some(_), None) => only(&mut row, &mut found.first, "absent after"),
@@ -100,7 +109,7 @@ fn only(row: &mut CompareStep, first: &mut Option<Cause>, verdict: &str) {
     }
 }
 
-fn verdict(found: &[Found]) -> String {
+fn verdict(found: &[Cause]) -> String {
     if found.is_empty() { "same" } else { "differs" }.to_owned()
 }
 
@@ -122,7 +131,7 @@ pub fn step_ref(step: Option<&Step>) -> StepRef {
 
 /// Pairs steps of the same name, in the order of the second run. Steps without a name are paired by
 /// position.
-fn aligned<'a>(was: &[&'a Step], is: &[&'a Step]) -> Vec<(Option<&'a Step>, Option<&'a Step>)> {
+pub fn aligned<'a>(was: &[&'a Step], is: &[&'a Step]) -> Vec<(Option<&'a Step>, Option<&'a Step>)> {
     let is_same = |a: &Step, b: &Step| {
         if a.name.is_empty() || b.name.is_empty() { a.index == b.index } else { a.name == b.name }
     };

@@ -7,12 +7,16 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Loss, VerifyItem};
-use super::archive::{After, Archive, ChangeFilter, Error, RunFilter, is_kind};
+use super::archive::{
+    After, Archive, ChangeFilter, Error, RunFilter, Timing, WarningFilter, is_kind,
+};
 use super::changes;
+use super::findings;
 use super::import::{Printed, Reading};
 use super::record::{ChangeRecord, Head, ObjectRef, Run, Step};
 use super::state;
 use crate::emission::Emission;
+use crate::store::rows::FindingRow;
 
 /// Runs and changes in memory. What was redacted stays so, and what was not is.
 #[derive(Debug, Default)]
@@ -175,6 +179,61 @@ impl Archive for Lines {
         let is_earlier =
             |run: &&Run| run.head.key < head.key && run.head.owner.is_same(&head.owner);
         Ok(self.runs.iter().rev().find(is_earlier).map(|run| run.head.clone()))
+    }
+
+    fn run_after(&self, head: &Head) -> Result<Option<Head>, Error> {
+        let is_later = |run: &&Run| run.head.key > head.key && run.head.owner.is_same(&head.owner);
+        Ok(self.runs.iter().find(is_later).map(|run| run.head.clone()))
+    }
+
+    fn timings(&self, head: &Head) -> Result<Vec<Timing>, Error> {
+        let timing = |step: &Step| Timing {
+            index: step.index,
+            name: step.name.clone(),
+            function: step.function.clone(),
+            took: step.took,
+            cached: step.cached,
+        };
+        let run = self.runs.iter().find(|run| run.head.key == head.key);
+        Ok(run.into_iter().flat_map(|run| &run.steps).map(timing).collect())
+    }
+
+    fn composed(
+        &self,
+        kind: &str,
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(ObjectRef, ObjectRef, String)>, Error> {
+        let mut found: Vec<(ObjectRef, ObjectRef, String)> = Vec::new();
+        for run in self.runs.iter().rev() {
+            for (slot, value) in state::slots(run.observed()) {
+                let object = ObjectRef::of_object(state::body(value));
+                let is_meant = !slot.is_empty()
+                    && object.name == name
+                    && is_kind(kind, &object)
+                    && namespace.is_none_or(|namespace| object.namespace == namespace)
+                    && !found.iter().any(|(other, owner, place)| {
+                        other.is_same(&object) && owner.is_same(&run.head.owner) && place == slot
+                    });
+                if is_meant {
+                    found.push((object, run.head.owner.clone(), slot.to_owned()));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn warnings(
+        &self,
+        filter: &WarningFilter,
+        limit: usize,
+        from: Option<After>,
+    ) -> Result<Vec<FindingRow>, Error> {
+        findings::list(findings::of_runs(&self.runs)?.store(), filter, limit, from)
+    }
+
+    fn warning(&self, key: i64) -> Result<Option<FindingRow>, Error> {
+        Ok(findings::of_runs(&self.runs)?.store().finding(key)?)
     }
 
     fn changes(

@@ -71,7 +71,7 @@ pub(crate) fn item_has_key(item: &Value, key: &[(String, String)]) -> bool {
 }
 
 /// The text of a value that is neither a list nor an object.
-pub(crate) fn scalar(value: &Value) -> Option<String> {
+pub fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

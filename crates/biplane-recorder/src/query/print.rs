@@ -1,6 +1,7 @@
 //! Answers as people and programs read them.
 
 mod blocks;
+mod reasons;
 
 use std::str::FromStr;
 
@@ -61,8 +62,19 @@ pub fn print(answer: &Answer, options: Options) -> String {
         }
         Format::Yaml => biplane_model::yaml::to_string(&value(answer)),
         Format::Name => table::each_line(&names(answer)),
-        Format::Table | Format::Wide => table::text(&blocks::of(answer, options)),
-        Format::Markdown => table::markdown(&blocks::of(answer, options)),
+        Format::Table | Format::Wide => table::text(&blocks_of(answer, options)),
+        Format::Markdown => table::markdown(&blocks_of(answer, options)),
+    }
+}
+
+fn blocks_of(answer: &Answer, options: Options) -> Vec<table::Block> {
+    let wide = options.format == Format::Wide;
+    match answer {
+        Answer::Why(why) => reasons::of_why(why, wide),
+        Answer::At(at) => reasons::of_at(at, options),
+        Answer::Warnings(list) => reasons::of_warnings(list, wide),
+        Answer::Warning(warning) => reasons::of_warning(warning),
+        answer => blocks::of(answer, options),
     }
 }
 
@@ -127,5 +139,9 @@ fn names(answer: &Answer) -> Vec<String> {
         Answer::Verify(verify) => verify.sources.iter().map(|s| s.source.clone()).collect(),
         Answer::Replay(replay) => replay.resources.iter().map(|s| s.resource.clone()).collect(),
         Answer::Import(_) => Vec::new(),
+        Answer::Why(why) => vec![why.reason.name()],
+        Answer::At(at) => at.resources.iter().map(|item| item.resource.clone()).collect(),
+        Answer::Warnings(list) => list.warnings.iter().map(|w| w.id.clone()).collect(),
+        Answer::Warning(warning) => vec![warning.item.id.clone()],
     }
 }

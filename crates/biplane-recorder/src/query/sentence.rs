@@ -1,5 +1,7 @@
 //! Sentences about what happened, made from values.
 
+pub mod lists;
+
 use crate::query::answer::{Cause, FieldItem, Sign, SlotItem};
 use crate::query::record::{Outcome, Run, Step};
 use crate::query::time;
@@ -160,6 +162,8 @@ pub fn field_words(field: &FieldItem) -> String {
     let path = &field.path;
     let value = |value: &Option<Value>| value.as_ref().map(short).unwrap_or_default();
     match field.change {
+        Sign::Added if path == "." => "(added)".to_owned(),
+        Sign::Removed if path == "." => "(removed)".to_owned(),
         Sign::Added => format!("{path} {} (added)", value(&field.after)),
         Sign::Removed => format!("{path} {} (removed)", value(&field.before)),
         Sign::Moved => format!("{path} (moved)"),

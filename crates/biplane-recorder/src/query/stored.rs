@@ -9,12 +9,16 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::answer::{Import, Loss, VerifyItem};
-use super::archive::{self, After, Archive, ChangeFilter, Error, RunFilter, split_kind};
+use super::archive::{
+    self, After, Archive, ChangeFilter, Error, RunFilter, Timing, WarningFilter, split_kind,
+};
 use super::changes;
 use super::import::{Printed, Reading};
 use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run, Step};
-use super::time;
-use crate::store::rows::{self, ChangeRow, Found, ObjectRow, Payload, RunRow, StepRow};
+use super::{findings, time};
+use crate::store::rows::{
+    self, ChangeRow, FindingRow, Found, ObjectRow, Payload, RunRow, Side, StepRow,
+};
 use crate::store::{self, HalfRecord, Ledger, LedgerOptions, Location, Store};
 
 /// A store that is read.
@@ -33,7 +37,13 @@ impl Stored {
         Ok(Self(Store::open_existing(&Location::parse(location))?))
     }
 
-    fn head(&self, row: &RunRow) -> Result<Head, Error> {
+    /// The store itself, for those who know things by their keys.
+    pub fn store(&self) -> &Store {
+        &self.0
+    }
+
+    /// What is known of a run without its payloads.
+    pub fn head(&self, row: &RunRow) -> Result<Head, Error> {
         let step = |step: rows::PipelineStepRow| {
             (i32::try_from(step.index).unwrap_or(i32::MAX), step.step, step.function)
         };
@@ -92,6 +102,40 @@ impl Stored {
             answered: !row.no_answer,
             error: row.error.filter(|error| !error.is_empty()),
         })
+    }
+
+    /// The owners that have an object among their composed resources, with its name there.
+    fn places(&self, row: &ObjectRow) -> Result<Vec<(ObjectRef, String)>, Error> {
+        let mut found = Vec::new();
+        for slot in self.0.slots_of_object(row.id)? {
+            if slot.name.is_empty() {
+                continue;
+            }
+            if let Some(owner) = self.0.object(slot.owner)? {
+                // The version does not matter to find runs.
+                let api_version = format!("{}/", owner.group);
+                found.push((object(&owner, api_version), slot.name));
+            }
+        }
+        if found.is_empty()
+            && let Some(parent) = row.parent
+            && let Some(owner) = self.0.object(parent)?
+        {
+            // Another object is in its place now.
+            for slot in self.0.slots(parent)?.into_iter().filter(|slot| !slot.name.is_empty()) {
+                let versions = self.0.versions(slot.id, Side::Observed)?;
+                for body in versions.into_iter().rev().filter_map(|version| version.body) {
+                    let seen = ObjectRef::of_object(&self.0.body(body)?);
+                    if (&seen.kind, &seen.namespace, &seen.name)
+                        == (&row.kind, &row.namespace, &row.name)
+                    {
+                        found.push((object(&owner, format!("{}/", owner.group)), slot.name));
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn change_record(
@@ -233,6 +277,52 @@ impl Archive for Stored {
         before.as_ref().map(|row| self.head(row)).transpose()
     }
 
+    fn run_after(&self, head: &Head) -> Result<Option<Head>, Error> {
+        let after = self.0.run_after(&self.row(head)?)?;
+        after.as_ref().map(|row| self.head(row)).transpose()
+    }
+
+    fn timings(&self, head: &Head) -> Result<Vec<Timing>, Error> {
+        let timing = |row: StepRow| Timing {
+            index: i32::try_from(row.index).unwrap_or(i32::MAX),
+            took: took(&row),
+            name: row.step,
+            function: row.function,
+            cached: row.cached,
+        };
+        Ok(self.0.steps(head.key)?.into_iter().map(timing).collect())
+    }
+
+    fn composed(
+        &self,
+        kind: &str,
+        name: &str,
+        namespace: Option<&str>,
+    ) -> Result<Vec<(ObjectRef, ObjectRef, String)>, Error> {
+        let (kind, group) = split_kind(kind);
+        let mut found = Vec::new();
+        for row in self.0.objects(Some(kind), group, namespace, Some(name))? {
+            let of = format!("{}/", row.group);
+            for (owner, slot) in self.places(&row)? {
+                found.push((object(&row, of.clone()), owner, slot));
+            }
+        }
+        Ok(found)
+    }
+
+    fn warnings(
+        &self,
+        filter: &WarningFilter,
+        limit: usize,
+        from: Option<After>,
+    ) -> Result<Vec<FindingRow>, Error> {
+        findings::list(&self.0, filter, limit, from)
+    }
+
+    fn warning(&self, key: i64) -> Result<Option<FindingRow>, Error> {
+        Ok(self.0.finding(key)?)
+    }
+
     fn changes(
         &self,
         filter: &ChangeFilter,
@@ -290,16 +380,7 @@ impl Archive for Stored {
         };
         let mut found = Vec::new();
         for row in objects {
-            for slot in self.0.slots_of_object(row.id)? {
-                if slot.name.is_empty() {
-                    continue;
-                }
-                if let Some(owner) = self.0.object(slot.owner)? {
-                    // The version does not matter to find runs.
-                    let api_version = format!("{}/", owner.group);
-                    found.push((object(&owner, api_version), slot.name));
-                }
-            }
+            found.extend(self.places(&row)?);
         }
         Ok(found)
     }

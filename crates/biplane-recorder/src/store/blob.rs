@@ -89,9 +89,11 @@ impl Store {
 
     fn blob_within(&self, id: i64, depth: i64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.cache.borrow_mut().get(id) {
+            self.db.spend(id, bytes.len())?;
             return Ok(bytes);
         }
         let found = stored(&self.db, id)?;
+        self.db.spend(id, found.size)?;
         let bytes = if found.data.len() == found.size {
             found.data
         } else {

@@ -8,7 +8,7 @@ use super::db::{Error, int};
 use super::fields;
 use super::intern::Shape;
 use super::ledger::{LastRun, Ledger, OpenRun};
-use super::pack::{List, RequestList, ResponseList};
+use super::pack::List;
 use super::read::StepFlags;
 use super::rows::{Outcome, Side};
 
@@ -192,8 +192,11 @@ impl Ledger {
             for sql in ["DELETE FROM step WHERE run = $1", "DELETE FROM run WHERE id = $1"] {
                 self.store.db.execute(sql, &[run.id.into()])?;
             }
-        } else if !same {
-            self.write_changes(&run, outcome)?;
+        } else {
+            if !same {
+                self.write_changes(&run, outcome)?;
+            }
+            self.look_for_findings(&run, pipeline, same, last.as_ref())?;
         }
         if self.last.len() >= MOST_OWNERS {
             self.last.clear();
@@ -228,17 +231,6 @@ impl Ledger {
         self.store.db.execute(sql, &params).map(drop)
     }
 
-    /// The lists of blobs of an exchange.
-    fn lists(&self, exchange: i64) -> Result<(Option<RequestList>, Option<ResponseList>), Error> {
-        let sql = "SELECT request, response FROM exchange WHERE id = $1";
-        let Some(row) = self.store.db.first(sql, &[exchange.into()])? else {
-            return Ok((None, None));
-        };
-        let request = row.bytes_or(0)?.map(|bytes| RequestList::unpack(&bytes)).transpose()?;
-        let response = row.bytes_or(1)?.map(|bytes| ResponseList::unpack(&bytes)).transpose()?;
-        Ok((request, response))
-    }
-
     /// Stores the versions, fields, links and needs of a run that is not as the one before.
     fn write_changes(&mut self, run: &OpenRun, outcome: Outcome) -> Result<(), Error> {
         let mut desired = None;
@@ -270,7 +262,7 @@ impl Ledger {
     }
 
     /// The bodies of a state by slot.
-    fn bodies(&self, state: Option<i64>) -> Result<BTreeMap<String, i64>, Error> {
+    pub(super) fn bodies(&self, state: Option<i64>) -> Result<BTreeMap<String, i64>, Error> {
         let entries = match state {
             Some(id) => self.store.state(id)?,
             None => Vec::new(),
@@ -342,7 +334,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn last_desired(&self, slot: i64) -> Result<Option<i64>, Error> {
+    pub(super) fn last_desired(&self, slot: i64) -> Result<Option<i64>, Error> {
         let sql = "SELECT blob FROM version WHERE slot = $1 AND side = 1 ORDER BY run DESC LIMIT 1";
         self.store.db.number(sql, &[slot.into()])
     }

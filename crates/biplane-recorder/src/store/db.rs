@@ -2,38 +2,95 @@
 //!
 //! Statements are written once. Nothing here knows what is stored.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
 use super::postgres::Postgres;
 pub(super) use super::sql::{Engine, Error, Param, Row, int};
 use super::sqlite::Sqlite;
 
 /// A connection to one of the two.
 #[derive(Debug)]
-pub(super) enum Db {
+enum Connection {
     Sqlite(Sqlite),
     Postgres(Postgres),
 }
 
+/// What may still be read for somebody who asks.
+#[derive(Debug)]
+struct Limits {
+    until: Instant,
+    bytes: usize,
+    /// What was counted already. Reading it again costs nothing.
+    counted: BTreeSet<i64>,
+}
+
+/// A connection, and what may be read over it.
+#[derive(Debug)]
+pub(super) struct Db {
+    connection: Connection,
+    limits: RefCell<Option<Limits>>,
+}
+
 impl Db {
+    pub(super) fn sqlite(sqlite: Sqlite) -> Self {
+        Self { connection: Connection::Sqlite(sqlite), limits: RefCell::default() }
+    }
+
+    pub(super) fn postgres(postgres: Postgres) -> Self {
+        Self { connection: Connection::Postgres(postgres), limits: RefCell::default() }
+    }
+
+    /// Limits what is read from now on. Statements after this time fail, and so does reading more
+    /// content than this.
+    pub(super) fn limit(&self, until: Instant, bytes: usize) {
+        let counted = BTreeSet::new();
+        *self.limits.borrow_mut() = Some(Limits { until, bytes, counted });
+    }
+
+    /// Counts content that is read.
+    pub(super) fn spend(&self, id: i64, size: usize) -> Result<(), Error> {
+        let mut limits = self.limits.borrow_mut();
+        let Some(limits) = limits.as_mut() else { return Ok(()) };
+        if !limits.counted.insert(id) {
+            return Ok(());
+        }
+        let left = limits.bytes.checked_sub(size);
+        limits.bytes = left.ok_or_else(|| Error::Failed("the answer is too large".to_owned()))?;
+        Ok(())
+    }
+
+    fn check_time(&self) -> Result<(), Error> {
+        match self.limits.borrow().as_ref() {
+            Some(limits) if Instant::now() >= limits.until => {
+                Err(Error::Failed("the answer takes too long".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn engine(&self) -> Engine {
-        match self {
-            Self::Sqlite(_) => Engine::Sqlite,
-            Self::Postgres(_) => Engine::Postgres,
+        match self.connection {
+            Connection::Sqlite(_) => Engine::Sqlite,
+            Connection::Postgres(_) => Engine::Postgres,
         }
     }
 
     /// Runs a statement and returns how many rows it changed.
     pub(super) fn execute(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, Error> {
-        match self {
-            Self::Sqlite(db) => db.execute(sql, params),
-            Self::Postgres(db) => db.execute(sql, params),
+        match &self.connection {
+            Connection::Sqlite(db) => db.execute(sql, params),
+            Connection::Postgres(db) => db.execute(sql, params),
         }
     }
 
     /// Runs a statement and returns its rows.
     pub(super) fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
-        match self {
-            Self::Sqlite(db) => db.query(sql, params),
-            Self::Postgres(db) => db.query(sql, params),
+        self.check_time()?;
+        match &self.connection {
+            Connection::Sqlite(db) => db.query(sql, params),
+            Connection::Postgres(db) => db.query(sql, params),
         }
     }
 
@@ -49,17 +106,17 @@ impl Db {
 
     /// Runs statements without values.
     pub(super) fn batch(&self, sql: &str) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(db) => db.batch(sql),
-            Self::Postgres(db) => db.batch(sql),
+        match &self.connection {
+            Connection::Sqlite(db) => db.batch(sql),
+            Connection::Postgres(db) => db.batch(sql),
         }
     }
 
     /// Begins a transaction. What is durable is on the disk when it is committed.
     pub(super) fn begin(&self, durable: bool) -> Result<(), Error> {
-        match self {
-            Self::Sqlite(db) => db.begin(durable),
-            Self::Postgres(db) => db.begin(durable),
+        match &self.connection {
+            Connection::Sqlite(db) => db.begin(durable),
+            Connection::Postgres(db) => db.begin(durable),
         }
     }
 

@@ -93,6 +93,16 @@ pub(super) fn paths(body: &Value) -> BTreeSet<String> {
     found
 }
 
+/// The value of a body at a path, in the form of differences.
+pub(super) fn value(body: &Value, wanted: &str) -> Option<String> {
+    let path = fieldpath::FieldPath::parse(wanted).ok()?;
+    let found = path.segments().iter().try_fold(body, |value, segment| match segment {
+        Segment::Field(name) => value.as_object()?.get(name),
+        Segment::Index(at) => value.as_array()?.get(*at as usize),
+    });
+    found.map(short)
+}
+
 fn collect(value: &Value, path: &mut Vec<Segment>, found: &mut BTreeSet<String>) {
     match value {
         Value::Object(map) if !map.is_empty() => {

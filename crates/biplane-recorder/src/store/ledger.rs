@@ -16,7 +16,8 @@ use super::db::{Error, int};
 use super::intern::{Memos, Shape};
 use super::pack::{pack_id, unpack_id};
 use super::read::StepFlags;
-use super::rows::{Outcome, RunFlags};
+use super::rows::{FindingKind, Outcome, RunFlags};
+use super::watch::Watch;
 use super::{HOUR, Location, Store};
 
 /// A run about which nothing was heard for this long has ended.
@@ -218,6 +219,7 @@ pub struct Ledger {
     pub(super) inspector: i64,
     pub(super) changelogs: i64,
     pub(super) shapes: BTreeMap<i64, Shape>,
+    pub(super) watch: Watch,
     /// Runs that are open in the store may be missing in memory.
     forgotten: bool,
     /// When the runs of each owner were last counted.
@@ -243,6 +245,7 @@ impl Ledger {
             inspector: 0,
             changelogs: 0,
             shapes: BTreeMap::new(),
+            watch: Watch::default(),
             forgotten: false,
             counted: 0,
         };
@@ -291,6 +294,7 @@ impl Ledger {
         self.open.clear();
         self.last.clear();
         self.shapes.clear();
+        self.watch.forget();
         self.store.cache.borrow_mut().clear();
         self.forgotten = true;
     }
@@ -679,6 +683,11 @@ impl Ledger {
             ON CONFLICT (run, idx, iteration) DO UPDATE SET exchange = excluded.exchange, \
             took = excluded.took, flags = excluded.flags, span = excluded.span";
         self.store.db.execute(sql, &params).map(drop)
+    }
+
+    /// What was found since this was last called: new findings, and such that began again.
+    pub fn take_found(&mut self) -> Vec<FindingKind> {
+        std::mem::take(&mut self.watch.found)
     }
 
     /// The traces of runs to which more may come.

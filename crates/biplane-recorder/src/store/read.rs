@@ -33,13 +33,13 @@ pub(super) fn object(row: &Row, at: usize) -> Result<ObjectRow, Error> {
     })
 }
 
-const RUN: &str = "SELECT r.id, r.trace, r.source, r.pipeline, r.started, r.took, r.outcome, \
+pub(super) const RUN: &str = "SELECT r.id, r.trace, r.source, r.pipeline, r.started, r.took, r.outcome, \
     r.open, r.same, r.flags, p.version, p.steps, w.text";
 
-const RUN_FROM: &str = "FROM run r JOIN pipeline p ON p.id = r.pipeline \
+pub(super) const RUN_FROM: &str = "FROM run r JOIN pipeline p ON p.id = r.pipeline \
     JOIN object o ON o.id = r.owner LEFT JOIN word w ON w.id = p.composition";
 
-fn run(row: &Row) -> Result<RunRow, Error> {
+pub(super) fn run(row: &Row) -> Result<RunRow, Error> {
     Ok(RunRow {
         id: row.int(0)?,
         trace: unpack_id(&row.bytes(1)?),
@@ -225,7 +225,7 @@ impl Store {
     }
 
     /// A query for the messages that have all words of `?`.
-    fn message_condition(&self) -> &'static str {
+    pub(super) fn message_condition(&self) -> &'static str {
         match self.engine() {
             Engine::Sqlite => "SELECT rowid FROM message_text WHERE message_text MATCH ?",
             Engine::Postgres => {
@@ -402,7 +402,7 @@ impl Store {
         }))
     }
 
-    fn results(&self, exchange: i64) -> Result<Vec<ResultRow>, Error> {
+    pub(super) fn results(&self, exchange: i64) -> Result<Vec<ResultRow>, Error> {
         let sql = "SELECT r.severity, m.text, w.text, r.target FROM result r \
             JOIN message m ON m.id = r.message LEFT JOIN word w ON w.id = r.reason \
             WHERE r.exchange = $1 ORDER BY r.ord";

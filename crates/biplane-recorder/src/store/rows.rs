@@ -450,6 +450,97 @@ pub struct LossRow {
     pub bytes: i64,
 }
 
+/// What can be found in the runs of an owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FindingKind {
+    /// A field goes back and forth between what is desired and what somebody else wants.
+    Flapping,
+    /// A function was given the same and answered something else.
+    SameInput,
+    /// A function asked for other resources each time, until the pipeline gave up.
+    UnstableRequirements,
+    /// A function takes much longer than it did.
+    SlowStep,
+    /// A message or a resource is almost as large as it may be.
+    Size,
+}
+
+impl FindingKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Flapping, Self::SameInput, Self::UnstableRequirements, Self::SlowStep, Self::Size];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flapping => "flapping",
+            Self::SameInput => "same-input",
+            Self::UnstableRequirements => "unstable-requirements",
+            Self::SlowStep => "slow-step",
+            Self::Size => "size",
+        }
+    }
+
+    /// The kind that a word stands for.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What was found in the runs of an owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FindingRow {
+    /// Its key in the store.
+    pub id: i64,
+    /// What was found.
+    pub kind: FindingKind,
+    /// The composite resource or Operation.
+    pub owner: ObjectRow,
+    /// The version of the owner's API, without the group.
+    pub version: String,
+    /// The name of the slot, if it is about one.
+    pub slot: Option<String>,
+    /// The field path, if it is about one.
+    pub path: Option<String>,
+    /// The function, if it is about one.
+    pub function: Option<String>,
+    /// The name of the step.
+    pub step: String,
+    /// The position of the step, from 0.
+    pub index: i64,
+    /// When the first run started that showed it.
+    pub first: i64,
+    /// When the last run started that showed it.
+    pub last: i64,
+    /// The trace of the first run that showed it. It may have been removed since.
+    pub first_run: String,
+    /// The trace of the last run that showed it.
+    pub last_run: String,
+    /// How many runs showed it.
+    pub count: i64,
+    /// Whether it goes on, as far as is known.
+    pub open: bool,
+    /// What is known of it: names and values.
+    pub detail: std::collections::BTreeMap<String, String>,
+}
+
+/// Which findings. Everything that is set must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FindingFilter {
+    /// Only of this kind.
+    pub found: Option<FindingKind>,
+    /// Only of owners of this kind, in any spelling of its letters.
+    pub kind: Option<String>,
+    /// Only of owners of this API group.
+    pub group: Option<String>,
+    /// Only of owners with this name.
+    pub name: Option<String>,
+    /// Only of owners in this namespace.
+    pub namespace: Option<String>,
+    /// Only those that go on.
+    pub open: bool,
+}
+
 /// Who sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRow {

@@ -7,10 +7,10 @@
 use super::db::{Db, Engine, Error};
 
 /// The version of the schema that this program writes.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 
 /// What takes a store from one version to the next. The first makes the tables.
-const MIGRATIONS: &[&str] = &[FIRST];
+const MIGRATIONS: &[&str] = &[FIRST, FINDINGS];
 
 const FIRST: &str = "
 -- The names of functions, steps, compositions, namespaces, reasons and field paths.
@@ -145,6 +145,17 @@ CREATE UNIQUE INDEX change_entry ON change (source, entry_id) WHERE entry_id IS 
 CREATE TABLE checkpoint (source @INT@ NOT NULL, seq @INT@ NOT NULL, hash @BYTES@ NOT NULL,
     removed @INT@ NOT NULL, at @INT@ NOT NULL, reason TEXT NOT NULL,
     PRIMARY KEY (source, seq))@CLUSTERED@;
+";
+
+/// What a finding says beside its owner: the step, the runs that showed it, and names with values.
+const FINDINGS: &str = "
+ALTER TABLE finding ADD COLUMN step TEXT NOT NULL DEFAULT '';
+ALTER TABLE finding ADD COLUMN idx @INT@ NOT NULL DEFAULT 0;
+ALTER TABLE finding ADD COLUMN first_run @BYTES@;
+ALTER TABLE finding ADD COLUMN last_run @BYTES@;
+ALTER TABLE finding ADD COLUMN detail TEXT NOT NULL DEFAULT '{}';
+CREATE INDEX finding_owner ON finding (owner, kind);
+CREATE INDEX finding_last ON finding (last);
 ";
 
 /// The full text index of messages in SQLite.

@@ -30,6 +30,11 @@ impl Sqlite {
         Ok(db)
     }
 
+    /// A database without a file.
+    pub(super) fn in_memory(cache: usize) -> Result<Self, Error> {
+        Self::with(Connection::open_in_memory().map_err(failed)?, cache)
+    }
+
     /// Opens a file to read. Somebody may write it at the same time.
     pub(super) fn read(path: &Path, cache: usize) -> Result<Self, Error> {
         if !path.exists() {

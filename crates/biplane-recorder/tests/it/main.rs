@@ -10,4 +10,8 @@ mod queries;
 mod recording;
 mod recordings;
 mod store;
+mod story;
+mod travel;
+mod warnings;
+mod why;
 mod world;

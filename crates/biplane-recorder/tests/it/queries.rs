@@ -42,7 +42,7 @@ fn without_tags(text: &str) -> String {
         .collect()
 }
 
-fn archive(text: &str) -> Lines {
+pub(crate) fn archive(text: &str) -> Lines {
     let reading = read(text);
     assert_eq!(reading.skipped, []);
     Lines::new(vec![reading], &redactor(Mode::Deep))

@@ -15,7 +15,7 @@ use biplane_proto::inspector::shipped::{EmitRequestRequest, EmitResponseRequest}
 use biplane_proto::json::from_value;
 use biplane_proto::redact::{Half, Mode};
 use biplane_recorder::recorder::{Options, Print, Recorder};
-use biplane_recorder::store::rows::{ChangeFilter, Outcome, RunFilter};
+use biplane_recorder::store::rows::{ChangeFilter, FindingFilter, Outcome, RunFilter};
 use biplane_recorder::store::{Location, Store};
 use biplane_recorder::{Format, Output, serve};
 use serde_json::json;
@@ -222,6 +222,23 @@ async fn an_emission_that_does_not_fit_is_lost_and_that_is_told() {
     assert!(losses.iter().all(|loss| loss.reason == "queue full" && loss.bytes > 5000));
     let metrics = recording.metrics.text();
     assert!(metrics.contains("biplane_recorder_lost_total{reason=\"queue_full\"} 2"), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_found_in_runs_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("store.db"));
+    let mut recording = Recording::start(options(&location)).await;
+    recording.emit(&simple("a", "eu")).await;
+    let other = Call { response: simple("b", "us").response, ..simple("b", "eu") };
+    recording.emit(&other).await;
+    recording.emit(&simple("c", "us")).await;
+    recording.stop().await;
+    let found = recording.read(|store| store.findings(&FindingFilter::default(), 9, None)).await;
+    assert_eq!(found.unwrap().len(), 1);
+    let metrics = recording.metrics.text();
+    let line = "biplane_recorder_findings_total{kind=\"same-input\"} 1";
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,6 +2,7 @@
 
 mod chain;
 mod content;
+mod keys;
 mod retention;
 mod runs;
 mod sizes;

@@ -20,7 +20,11 @@ use clap::Args;
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::values;
+use super::recorder::local::Local;
+use crate::{inspection, values};
+
+/// The longest path of a folder that has a socket. The system allows 107 bytes for all of it.
+const LONGEST: usize = 90;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,8 +41,9 @@ Examples:
 /// Run a control plane on this machine, without Docker and without a cluster
 ///
 /// Starts etcd, kube-apiserver and kube-controller-manager, installs the control plane's kinds, and
-/// runs the control plane. The functions in the box run in this process. The first start builds the
-/// Kubernetes programs, which needs Go and takes a while; they are kept.
+/// runs the control plane. The functions in the box run in this process. What pipelines do is
+/// recorded, and shown on pages. The first start builds the Kubernetes programs, which needs Go and
+/// takes a while; they are kept.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Dev {
@@ -51,6 +56,10 @@ pub struct Dev {
     /// Let webhooks validate XRDs, and Compositions with the schemas of what they compose
     #[arg(long)]
     enable_composition_webhook_schema_validation: bool,
+    /// Address of the pages that show what pipelines did; without one, 127.0.0.1:7654 or any that
+    /// is free; empty for none
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
     /// Log what is being done
     #[arg(short, long)]
     debug: bool,
@@ -121,12 +130,18 @@ impl Dev {
         };
         let kubeconfig = server.kubeconfig.clone();
         let voice = Voice::of(streams);
-        let ready = move || voice.say(&announcement(&kubeconfig));
-        start::run(cluster, counters, settings(own), &metrics, ready, stop).await?;
+        let recording = self.record(&kubeconfig, &voice).await?;
+        let pages = recording.as_ref().and_then(Local::address);
+        let ready = move || voice.say(&announcement(&kubeconfig, pages.as_deref()));
+        let settings = settings(own, recording.as_ref().map(|recording| &recording.socket));
+        start::run(cluster, counters, settings, &metrics, ready, stop).await?;
         if let Some(hooks) = hooks {
             hooks.stop().await;
         }
         streams.say("Stopping...");
+        if let Some(recording) = recording {
+            recording.stop().await;
+        }
         // Stops the servers, and removes what is not kept.
         tokio::task::spawn_blocking(move || drop(server)).await?;
         Ok(())
@@ -140,6 +155,19 @@ impl Dev {
         }
         let socket = Listener::bind(Network::Tcp, "127.0.0.1:0").await;
         Ok(Some(socket.context("cannot listen for webhooks")?))
+    }
+
+    /// Records what pipelines emit, beside the kubeconfig.
+    async fn record(&self, kubeconfig: &Path, voice: &Voice) -> anyhow::Result<Option<Local>> {
+        let folder = kubeconfig.parent().unwrap_or(Path::new("."));
+        if self.listen.as_deref() == Some("") {
+            return Ok(None);
+        }
+        if folder.as_os_str().len() > LONGEST {
+            voice.say("The path of the folder is too long for a socket: nothing is recorded.");
+            return Ok(None);
+        }
+        Local::start(folder, self.listen.as_deref()).await.map(Some)
     }
 
     /// Starts the servers on a thread of its own: it may build them first, and an interrupt must not
@@ -185,14 +213,18 @@ fn webhooks_at(socket: &Listener) -> anyhow::Result<init::Webhooks> {
     Ok(init::Webhooks { at: init::Address::Url(url), validation: true })
 }
 
-fn announcement(kubeconfig: &Path) -> String {
+fn announcement(kubeconfig: &Path, pages: Option<&str>) -> String {
+    let pages = match pages {
+        Some(address) => format!("What pipelines do is shown at {address}\n\n"),
+        None => String::new(),
+    };
     format!(
-        "Ready. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl api-resources --api-group=apiextensions.crossplane.io\n\nCtrl-C ends it.",
+        "Ready. In another terminal:\n\n  export KUBECONFIG={}\n  kubectl api-resources --api-group=apiextensions.crossplane.io\n\n{pages}Ctrl-C ends it.",
         kubeconfig.display()
     )
 }
 
-fn settings(own: &Registry) -> Settings {
+fn settings(own: &Registry, inspector: Option<&PathBuf>) -> Settings {
     Settings {
         skipping: biplane_cluster::Skipping::Skip,
         sync_interval: None,
@@ -201,6 +233,7 @@ fn settings(own: &Registry) -> Settings {
         functions: functions::Options {
             built_in: biplane_functions::registry().and(own),
             in_process: true,
+            inspection: inspector.map(|socket| inspection::of_control_plane(socket.clone())),
             ..functions::Options::default()
         },
         version: env!("CARGO_PKG_VERSION").to_owned(),

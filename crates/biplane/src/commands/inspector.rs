@@ -1,11 +1,13 @@
 //! `inspector`: receives what pipelines emit, and answers questions about it.
 
+mod at;
 mod compare;
 mod export;
 mod import;
 mod replay;
 mod runs;
 mod serve;
+mod warnings;
 
 use anyhow::Result;
 use biplane_console::{Log, Streams};
@@ -14,11 +16,12 @@ use clap::Subcommand;
 use crate::environment::Environment;
 
 pub(super) use self::import::ImportFlags;
-pub(super) use self::runs::PERIOD;
+pub(super) use self::runs::{One, PERIOD};
 
 /// Work with what pipelines emit
 #[derive(Debug, Subcommand)]
 pub enum Inspector {
+    At(at::At),
     Blame(compare::Blame),
     Compare(compare::Compare),
     Diff(compare::Diff),
@@ -29,6 +32,7 @@ pub enum Inspector {
     Runs(runs::Runs),
     Serve(serve::Serve),
     Steps(runs::Steps),
+    Warnings(warnings::Warnings),
 }
 
 impl Inspector {
@@ -43,6 +47,7 @@ impl Inspector {
     /// Runs the command.
     pub fn run(self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
         match self {
+            Self::At(at) => at.run(streams),
             Self::Blame(blame) => blame.run(streams),
             Self::Compare(compare) => compare.run(streams),
             Self::Diff(diff) => diff.run(streams),
@@ -53,6 +58,7 @@ impl Inspector {
             Self::Runs(runs) => runs.run(streams),
             Self::Serve(serve) => serve.run(),
             Self::Steps(steps) => steps.run(streams),
+            Self::Warnings(warnings) => warnings.run(streams),
         }
     }
 }

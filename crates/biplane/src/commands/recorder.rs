@@ -1,6 +1,7 @@
-//! `recorder serve`: receives what pipelines emit and what providers did, and stores it.
+//! `recorder serve`: receives what pipelines emit and what providers did, stores it, and shows it.
 
-mod pages;
+pub(super) mod local;
+pub(super) mod pages;
 mod sizes;
 
 use std::path::PathBuf;
@@ -10,7 +11,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use biplane_console::{Log, signals};
 use biplane_function::metrics::Metrics;
-use biplane_function::server::PlainHttp;
 use biplane_proto::redact::Mode;
 use biplane_recorder::Format;
 use biplane_recorder::recorder::{Options, Print, Recorder};
@@ -26,6 +26,7 @@ use crate::values;
 /// Record what pipelines emit and what providers did
 #[derive(Debug, Subcommand)]
 pub enum RecorderCommand {
+    Pages(Box<pages::Pages>),
     Serve(Box<Serve>),
 }
 
@@ -71,10 +72,8 @@ pub struct Serve {
     /// The cluster that everything is about, if a store has several
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster: String,
-    /// Address of questions (/api/v1), metrics (/metrics) and probes (/healthz, /readyz); empty for
-    /// none
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7654")]
-    listen: String,
+    #[command(flatten)]
+    listening: pages::Listening,
     /// How long runs are kept
     #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = days)]
     retain_for: Duration,
@@ -130,14 +129,18 @@ const RESERVE: u64 = 16 * 1024 * 1024;
 impl RecorderCommand {
     /// The log settings of the command.
     pub fn log(&self, verbose: bool) -> Log {
-        let Self::Serve(serve) = self;
-        sidecar::log(verbose || serve.debug)
+        sidecar::log(match self {
+            Self::Pages(pages) => verbose || pages.debug,
+            Self::Serve(serve) => verbose || serve.debug,
+        })
     }
 
     /// Runs until the process is interrupted or terminated.
     pub fn run(self) -> Result<()> {
-        let Self::Serve(serve) = self;
-        serve.run()
+        match self {
+            Self::Pages(pages) => pages.run(),
+            Self::Serve(serve) => serve.run(),
+        }
     }
 }
 
@@ -208,6 +211,7 @@ impl Serve {
     }
 
     fn run(self: Box<Self>) -> Result<()> {
+        self.listening.check()?;
         let metrics = Metrics::default();
         let recorder = Recorder::start(self.options()?, &metrics)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -239,7 +243,7 @@ impl Serve {
         if let Some(socket) = &changelogs {
             servers.push(serve::change_logs(Arc::clone(recorder), options(socket)).await?);
         }
-        let pages = pages::serve(&self.listen, &self.store, recorder, metrics).await?;
+        let pages = self.listening.serve(&self.store, pages::of(recorder, metrics)).await?;
         let shown = |socket: &Option<PathBuf>| {
             socket.as_ref().map(|socket| socket.display().to_string()).unwrap_or_default()
         };
@@ -247,7 +251,7 @@ impl Serve {
             inspector = shown(&inspector),
             changelogs = shown(&changelogs),
             store = %Location::parse(&self.store),
-            address = pages.as_ref().map(PlainHttp::address).unwrap_or_default(),
+            address = pages.as_ref().map(|pages| pages.address().to_string()).unwrap_or_default(),
             "Recorder listening"
         );
         let (tell, signal) = watch::channel(0_u8);

@@ -1,7 +1,7 @@
 //! Tests `dev` and `core start` as users run them, on real servers, with the example of the guide.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -136,6 +136,8 @@ fn apiserver_a_control_plane_on_a_laptop() {
         let kubeconfig = dev.until("export KUBECONFIG=");
         let kubeconfig = kubeconfig.split('=').nth(1).unwrap().trim().to_owned();
         assert_eq!(Path::new(&kubeconfig), data.join("kubeconfig.yaml"));
+        let pages = dev.until("What pipelines do is shown at http://127.0.0.1:");
+        let address = pages.trim().rsplit_once("//").unwrap().1.to_owned();
         let kubectl = || {
             let mut command = Command::new(&kubectl);
             command.env("KUBECONFIG", &kubeconfig);
@@ -145,7 +147,15 @@ fn apiserver_a_control_plane_on_a_laptop() {
         if webhooks {
             wait_for_refusal(&kubectl);
         }
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET /runs HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).unwrap();
+        assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
         dev.stop();
+        let store = format!("--store={}", data.join("recorder.db").display());
+        let runs = run(&["inspector", "runs", &store]);
+        assert!(runs.stdout.contains("Note/hello"), "{}{}", runs.stdout, runs.stderr);
     }
 }
 

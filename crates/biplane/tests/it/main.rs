@@ -23,6 +23,7 @@ mod mistakes;
 mod needed_compositions;
 mod output;
 mod output_as_input;
+mod pages;
 mod processes;
 mod program;
 mod progress;

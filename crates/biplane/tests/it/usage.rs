@@ -42,7 +42,7 @@ fn mistakes_are_told_with_the_usage_of_their_command() {
         ),
         (
             &[],
-            "expected one of \"changelogs\", \"completions\", \"composition\", \"config\", \"convert\", \"core\", \"dev\", \"function\", \"inspector\", \"man\", \"recorder\", \"render\", \"resource\", \"validate\", \"version\"",
+            "expected one of \"changelogs\", \"completions\", \"composition\", \"config\", \"convert\", \"core\", \"dev\", \"function\", \"inspector\", \"man\", \"recorder\", \"render\", \"resource\", \"validate\", \"version\", \"why\"",
             "biplane [OPTIONS] <COMMAND>",
         ),
         (

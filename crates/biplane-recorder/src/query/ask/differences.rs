@@ -13,12 +13,12 @@ use crate::query::sentence;
 
 /// One side of a comparison.
 #[derive(Default)]
-struct View {
-    label: String,
-    state: Option<Value>,
-    context: Option<Value>,
+pub(super) struct View {
+    pub(super) label: String,
+    pub(super) state: Option<Value>,
+    pub(super) context: Option<Value>,
     /// Only this slot is compared.
-    slot: Option<String>,
+    pub(super) slot: Option<String>,
 }
 
 pub(super) fn diff(
@@ -38,11 +38,16 @@ pub(super) fn diff(
         }
         None => alone(archive, &first, observed)?,
     };
+    compared(&was, &is)
+}
+
+/// What differs between two views.
+pub(super) fn compared(was: &View, is: &View) -> Result<Diff, Error> {
     let mut nodes = difference::NODES;
     let slots = match (&was.slot, &is.slot) {
         (Some(was_slot), Some(is_slot)) => {
             let body = |view: &View, slot: &str| state::slot(view.state.as_ref(), slot).cloned();
-            let (a, b) = (body(&was, was_slot), body(&is, is_slot));
+            let (a, b) = (body(was, was_slot), body(is, is_slot));
             if a.is_none() && b.is_none() {
                 return Err(Error::NotFound(format!("neither run has a resource {is_slot:?}")));
             }
@@ -78,8 +83,8 @@ pub(super) fn diff(
     };
     let (resources, same): (Vec<_>, Vec<_>) = items.into_iter().partition(is_shown);
     Ok(Diff {
-        before: was.label,
-        after: is.label,
+        before: was.label.clone(),
+        after: is.label.clone(),
         sentence,
         differs,
         unchanged: same.len(),

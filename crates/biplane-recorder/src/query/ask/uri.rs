@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::super::archive::{ChangeFilter, Error, RunFilter};
+use super::super::archive::{ChangeFilter, Error, RunFilter, WarningFilter};
 use super::super::record::Outcome;
 use super::{LIMIT, Named, Question};
 
@@ -58,6 +58,30 @@ impl Question {
                 pairs.extend(after.iter().map(|after| ("continue", after.clone())));
                 ("changes", pairs)
             }
+            Self::Why { verb, of, field } => {
+                let mut pairs = vec![("verb", verb.name().to_owned())];
+                pairs.extend(of_named("address", of));
+                pairs.extend(field.iter().map(|field| ("field", field.clone())));
+                ("why", pairs)
+            }
+            Self::At { of, at } => {
+                let mut pairs = of_named("address", of);
+                pairs.push(("at", at.to_string()));
+                ("at", pairs)
+            }
+            Self::DiffAt { of, from, to, observed } => {
+                let mut pairs = of_named("address", of);
+                pairs.extend([from, to].map(|at| ("at", at.to_string())));
+                pairs.extend(observed.then(|| ("observed", "true".to_owned())));
+                ("diff", pairs)
+            }
+            Self::Warnings { filter, limit, after } => {
+                let mut pairs = of_warnings(filter);
+                pairs.push(("limit", limit.to_string()));
+                pairs.extend(after.iter().map(|after| ("continue", after.clone())));
+                ("warnings", pairs)
+            }
+            Self::Warning(id) => ("warning", vec![("id", id.clone())]),
             Self::Change(id) => ("change", vec![("id", id.clone())]),
             Self::Verify => ("verify", Vec::new()),
         }
@@ -67,8 +91,10 @@ impl Question {
     pub fn from_uri(uri: &str) -> Option<Result<Self, Error>> {
         let rest = uri.strip_prefix(PREFIX)?;
         let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let known =
-            ["runs", "run", "steps", "blame", "diff", "compare", "changes", "change", "verify"];
+        let known = [
+            "runs", "run", "steps", "blame", "diff", "compare", "changes", "change", "verify",
+            "why", "at", "warnings", "warning",
+        ];
         known.contains(&name).then(|| Query::read(query).and_then(|query| question(name, query)))
     }
 }
@@ -83,6 +109,24 @@ fn question(name: &str, mut query: Query) -> Result<Question, Error> {
         "run" => Question::Run(query.named("address")?),
         "steps" => Question::Steps(query.named("address")?),
         "blame" => Question::Blame(query.named("address")?),
+        "diff" if query.0.iter().any(|(key, _)| key == "at") => Question::DiffAt {
+            of: query.named("address")?,
+            from: query.needed_time("at")?,
+            to: query.needed_time("at")?,
+            observed: query.flag("observed")?,
+        },
+        "why" => Question::Why {
+            verb: query.needed("verb")?.parse().map_err(Error::Usage)?,
+            of: query.named("address")?,
+            field: query.take("field"),
+        },
+        "at" => Question::At { of: query.named("address")?, at: query.needed_time("at")? },
+        "warnings" => Question::Warnings {
+            filter: warnings(&mut query)?,
+            limit: query.limit()?,
+            after: query.take("continue"),
+        },
+        "warning" => Question::Warning(query.needed("id")?),
         "diff" => Question::Diff {
             before: query.named("before")?,
             after: query.take("after"),
@@ -169,6 +213,29 @@ fn of_changes(filter: &ChangeFilter) -> Pairs {
     pairs
 }
 
+fn of_warnings(filter: &WarningFilter) -> Pairs {
+    let mut pairs = Pairs::new();
+    let mut add = |key, value: &Option<String>| {
+        pairs.extend(value.iter().map(|value| (key, value.clone())));
+    };
+    add("found", &filter.found);
+    add("kind", &filter.kind);
+    add("name", &filter.name);
+    add("namespace", &filter.namespace);
+    pairs.extend(filter.open.then(|| ("open", "true".to_owned())));
+    pairs
+}
+
+fn warnings(query: &mut Query) -> Result<WarningFilter, Error> {
+    Ok(WarningFilter {
+        found: query.take("found"),
+        kind: query.take("kind"),
+        name: query.take("name"),
+        namespace: query.take("namespace"),
+        open: query.flag("open")?,
+    })
+}
+
 fn changes(query: &mut Query) -> Result<ChangeFilter, Error> {
     let newer_than = query.take("newerThan").map(|text| {
         text.parse().map_err(|_| Error::Usage(format!("{text:?} is no id of a change")))
@@ -234,6 +301,11 @@ impl Query {
         self.take(key).map(|text| text.parse().map_err(|_| wrong(&text))).transpose()
     }
 
+    fn needed_time(&mut self, key: &str) -> Result<jiff::Timestamp, Error> {
+        let missing = || Error::Usage(format!("the parameter {key} is missing"));
+        self.time(key)?.ok_or_else(missing)
+    }
+
     fn limit(&mut self) -> Result<usize, Error> {
         match self.take("limit") {
             None => Ok(LIMIT),
@@ -247,6 +319,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::answer::Verb;
 
     #[test]
     fn questions_are_read_as_they_are_written() {
@@ -261,6 +334,13 @@ mod tests {
             since: Some("2026-01-15T14:00:00.5Z".parse().unwrap()),
             changed: true,
             ..RunFilter::default()
+        };
+        let time = |text: &str| text.parse::<jiff::Timestamp>().unwrap();
+        let warnings = WarningFilter {
+            found: Some("flapping".to_owned()),
+            name: Some("north".to_owned()),
+            open: true,
+            ..WarningFilter::default()
         };
         let changes = ChangeFilter {
             provider: Some("provider-sql:v1".to_owned()),
@@ -278,6 +358,20 @@ mod tests {
             Question::Changes { filter: changes, limit: 9, after: None },
             Question::Change("12".to_owned()),
             Question::Verify,
+            Question::Why {
+                verb: Verb::NotReady,
+                of: named("Bucket/b"),
+                field: Some("spec.rules[name=a].x".to_owned()),
+            },
+            Question::At { of: named("Store/north"), at: time("2026-01-15T14:00:00.5Z") },
+            Question::DiffAt {
+                of: named("Store/north"),
+                from: time("2026-01-15T14:00:00Z"),
+                to: time("2026-01-16T14:00:00Z"),
+                observed: true,
+            },
+            Question::Warnings { filter: warnings, limit: 7, after: Some("1.2".to_owned()) },
+            Question::Warning("3".to_owned()),
         ] {
             let uri = question.to_uri();
             assert_eq!(Question::from_uri(&uri).unwrap().unwrap(), question, "{uri}");
@@ -294,6 +388,15 @@ mod tests {
         assert_eq!(error("/api/v1/runs?outcome=bad"), "\"bad\" is no outcome");
         assert_eq!(error("/api/v1/runs?limit=many"), "limit: \"many\" is no number");
         assert_eq!(error("/api/v1/runs?changed=1"), "changed is true or false, not \"1\"");
+        assert_eq!(error("/api/v1/at?address=a"), "the parameter at is missing");
+        assert_eq!(
+            error("/api/v1/diff?address=a&at=2026-01-15T14:00:00Z"),
+            "the parameter at is missing"
+        );
+        assert_eq!(
+            error("/api/v1/why?verb=gone&address=a"),
+            "expected one of deleted, created, changed, not-ready, failed, slow but got \"gone\""
+        );
         assert!(Question::from_uri("/api/v1/other").is_none());
         assert!(Question::from_uri("/runs").is_none());
     }

@@ -61,10 +61,12 @@ pub(super) fn of(answer: &Answer, options: Options) -> Vec<Block> {
         Answer::Verify(verify) => of_verify(verify),
         Answer::Replay(replay) => of_replay(replay, options),
         Answer::Import(import) => of_import(import),
+        // These have a module of their own.
+        Answer::Why(_) | Answer::At(_) | Answer::Warnings(_) | Answer::Warning(_) => Vec::new(),
     }
 }
 
-fn more_text(more: &str) -> Block {
+pub(super) fn more_text(more: &str) -> Block {
     Block::Text(format!("There are more: --continue={more}"))
 }
 
@@ -72,16 +74,16 @@ fn took(took: Option<i64>) -> String {
     took.map(time::took).unwrap_or_default()
 }
 
-fn id(trace: &str, wide: bool) -> String {
+pub(super) fn id(trace: &str, wide: bool) -> String {
     if wide { trace.to_owned() } else { trace.chars().take(8).collect() }
 }
 
 /// A time to the second, as columns show it.
-fn when(text: &str) -> String {
+pub(super) fn when(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), time::date)
 }
 
-fn object(object: &ObjectRef) -> String {
+pub(super) fn object(object: &ObjectRef) -> String {
     match (object.kind.as_str(), object.name.as_str()) {
         ("", name) => name.to_owned(),
         (kind, "") => kind.to_owned(),
@@ -89,7 +91,7 @@ fn object(object: &ObjectRef) -> String {
     }
 }
 
-fn runs(items: &[RunItem], wide: bool) -> Block {
+pub(super) fn runs(items: &[RunItem], wide: bool) -> Block {
     let row = |run: &RunItem| {
         let mut row = vec![
             when(&run.started),
@@ -178,7 +180,7 @@ fn of_run(run: &RunDetail, options: Options) -> Vec<Block> {
     blocks
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -301,7 +303,7 @@ fn slot_lines(slot: &SlotItem, options: Options, lines: &mut Vec<String>) {
 }
 
 /// A field on one line, or each value in it if it has several.
-fn field_lines(field: &FieldItem, lines: &mut Vec<String>) {
+pub(super) fn field_lines(field: &FieldItem, lines: &mut Vec<String>) {
     let mark = sign(field.change);
     let path = &field.path;
     match (field.change, &field.before, &field.after) {

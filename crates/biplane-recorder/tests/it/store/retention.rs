@@ -242,6 +242,7 @@ fn count(world: &World, table: &str) -> i64 {
                 row.get(0)
             })
         }
+        biplane_recorder::store::Location::Memory => 0,
     }
 }
 

@@ -70,6 +70,9 @@ pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) index: i32,
     pub(crate) step: String,
+    pub(crate) function: String,
+    pub(crate) composition: String,
+    pub(crate) revision: Option<String>,
     pub(crate) at: i64,
     pub(crate) request: Value,
     /// Nothing: no answer came.
@@ -85,6 +88,9 @@ impl Call {
             name: "north".into(),
             index,
             step: format!("step-{index}"),
+            function: format!("function-{index}"),
+            composition: "stores".into(),
+            revision: None,
             at: NOON,
             request,
             response: Some(response),
@@ -114,9 +120,9 @@ impl Call {
             step_index: self.index,
             step_name: self.step.clone(),
             iteration: 0,
-            function_name: format!("function-{}", self.index),
+            function_name: self.function.clone(),
             context: Some(Context::CompositionMeta(CompositionMeta {
-                composition_name: "stores".into(),
+                composition_name: self.composition.clone(),
                 composite_resource_uid: format!("uid-{}", self.name),
                 composite_resource_name: self.name.clone(),
                 composite_resource_namespace: "shop".into(),
@@ -133,7 +139,7 @@ impl Call {
             meta: Some(self.meta()),
             payload,
             error: error.into(),
-            details: Details { took, ..Details::default() },
+            details: Details { took, revision: took.and(self.revision.clone()), cached: None },
         };
         let mut all = vec![half(Half::Request, self.request.to_string().into(), "", None)];
         if let Some(response) = &self.response {

@@ -4,10 +4,11 @@ use anyhow::Result;
 use biplane_console::Streams;
 use biplane_recorder::query::answer::Answer;
 use biplane_recorder::query::ask::Question;
-use clap::Args;
+use clap::{ArgAction, Args};
 
+use super::at::point;
 use super::runs::One;
-use crate::commands::records::differs;
+use crate::commands::records::{differs, usage};
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -18,7 +19,10 @@ Examples:
   biplane inspector diff 9822d93d/2 --store=recorder.db
 
   # One composed resource, now and three runs ago
-  biplane inspector diff Store/north@{3}:bucket Store/north:bucket --store=recorder.db";
+  biplane inspector diff Store/north@{3}:bucket Store/north:bucket --store=recorder.db
+
+  # What a composite resource composed at two times
+  biplane inspector diff --at=13:00 --at=14:00 Store/north --store=recorder.db";
 
 /// Show what differs between runs, steps or resources
 ///
@@ -27,7 +31,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct Diff {
-    /// RUN, RUN/STEP or RUN:RESOURCE
+    /// RUN, RUN/STEP or RUN:RESOURCE; with --at, a composite resource: KIND/NAME
     #[arg(value_name = "A")]
     before: String,
     /// The same, to compare A with; without it, a run is compared with the one before, and a step
@@ -37,15 +41,23 @@ pub struct Diff {
     /// Compare what was observed, not what was desired
     #[arg(long)]
     observed: bool,
+    /// Compare what was the case at this time; once for each of two times
+    #[arg(long, value_name = "TIME", action = ArgAction::Append, conflicts_with = "after")]
+    at: Vec<String>,
     #[command(flatten)]
     one: One,
 }
 
 impl Diff {
     pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        let before = self.one.named(&self.before);
-        let question =
-            Question::Diff { before, after: self.after.clone(), observed: self.observed };
+        let (before, observed) = (self.one.named(&self.before), self.observed);
+        let question = match self.at.as_slice() {
+            [] => Question::Diff { before, after: self.after.clone(), observed },
+            [from, to] => {
+                Question::DiffAt { of: before, from: point(from)?, to: point(to)?, observed }
+            }
+            _ => return Err(usage("--at is needed twice, once for each time").into()),
+        };
         match self.one.ask(&question, streams)? {
             Answer::Diff(diff) => differs(diff.differs),
             _ => Ok(()),

@@ -159,7 +159,7 @@ impl Runs {
 
 /// What one address needs.
 #[derive(Debug, Args)]
-pub(super) struct One {
+pub(in crate::commands) struct One {
     /// The namespace of the owner, if the run is named by it
     #[arg(long, short)]
     pub namespace: Option<String>,
@@ -170,11 +170,15 @@ pub(super) struct One {
 }
 
 impl One {
-    pub(super) fn named(&self, address: &str) -> Named {
+    pub(in crate::commands) fn named(&self, address: &str) -> Named {
         Named { address: address.to_owned(), namespace: self.namespace.clone() }
     }
 
-    pub(super) fn ask(&self, question: &Question, streams: &mut Streams<'_>) -> Result<Answer> {
+    pub(in crate::commands) fn ask(
+        &self,
+        question: &Question,
+        streams: &mut Streams<'_>,
+    ) -> Result<Answer> {
         let answer = self.source.open(streams)?.ask(question)?;
         self.output.show(&answer, streams)?;
         Ok(answer)

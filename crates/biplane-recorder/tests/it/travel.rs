@@ -1,0 +1,158 @@
+//! What was the case at a time, and what differs between two times.
+
+use biplane_recorder::query::answer::{Answer, At, AtItem, Diff};
+use biplane_recorder::query::ask::Question;
+use biplane_recorder::query::print::{self, Options};
+use serde_json::json;
+
+use crate::story::{Scene, Story, Told, bucket, entry, existing, named};
+
+fn time(text: &str) -> jiff::Timestamp {
+    text.parse().unwrap()
+}
+
+/// A store whose bucket is created, found, moved, and then a run fails.
+fn story() -> Story {
+    let first = Scene { ready: Vec::new(), ..Scene::new("aaaa0000", 0) };
+    let observed =
+        json!({"bucket": existing("north-1", "eu"), "replica": existing("north-2", "us")});
+    let second = Scene { observed: observed.clone(), ..Scene::new("bbbb0000", 60) };
+    let mut third = Scene { observed: observed.clone(), ..Scene::new("cccc0000", 120) };
+    third.spec["region"] = "ap".into();
+    third.desired = json!({"bucket": bucket("ap")});
+    let mut fourth = Scene { observed, ..Scene::new("dddd0000", 180) };
+    fourth.spec["region"] = "moon".into();
+    fourth.observed = json!({"bucket": existing("north-1", "ap")});
+    let mut story = Story::of(&[first, second, third, fourth]);
+    story.runs[3].truncate(2);
+    story.runs[3][1].response =
+        Some(json!({"results": [{"severity": "SEVERITY_FATAL", "message": "no such region"}]}));
+    story.changes.push(entry("north-1", 5, "CREATE", None));
+    story.changes.push(entry("north-1", 125, "UPDATE", Some("AccessDenied")));
+    story
+}
+
+fn at(told: &Told, when: &str) -> At {
+    let question = Question::At { of: named("Store/north"), at: time(when) };
+    match told.ask(&question).unwrap() {
+        Answer::At(at) => *at,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn diff(told: &Told, from: &str, to: &str, observed: bool) -> Diff {
+    let of = named("Store/north");
+    let question = Question::DiffAt { of, from: time(from), to: time(to), observed };
+    match told.ask(&question).unwrap() {
+        Answer::Diff(diff) => diff,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Name, whether it is observed and desired, its readiness, and how many fields differ.
+fn rows(at: &At) -> Vec<(&str, bool, bool, &str, usize)> {
+    let row = |item: &AtItem| (item.observed.is_some(), item.desired.is_some());
+    at.resources
+        .iter()
+        .map(|item| {
+            let (observed, desired) = row(item);
+            (item.label(), observed, desired, item.ready.as_str(), item.differs.len())
+        })
+        .collect()
+}
+
+#[test]
+fn the_state_at_a_time_is_that_of_the_last_run_before() {
+    let told = story().told();
+    let found = at(&told, "2027-01-15T08:00:30Z");
+    assert_eq!(found.run.run, "aaaa0000");
+    assert_eq!(
+        rows(&found),
+        [
+            ("composite", true, false, "", 0),
+            ("bucket", false, true, "unspecified", 0),
+            ("replica", false, true, "unspecified", 0),
+        ]
+    );
+    assert_eq!(
+        found.sentence,
+        "2 composed resources desired, 0 observed, 0 ready, as run aaaa0000 of 2027-01-15 08:00:00 tells. \
+         The next run was bbbb0000 at 2027-01-15 08:01:00."
+    );
+    assert_eq!(found.resources[1].last_change.as_ref().map(|c| c.id.as_str()), None);
+
+    let found = at(&told, "2027-01-15T08:01:59.9Z");
+    assert_eq!(found.run.run, "bbbb0000");
+    let bucket = &found.resources[1];
+    assert_eq!(bucket.object.name, "north-1");
+    assert_eq!(bucket.observed_since.as_ref().unwrap().run, "bbbb0000");
+    assert_eq!(bucket.desired_since.as_ref().unwrap().run, "aaaa0000");
+    assert_eq!(bucket.last_change.as_ref().unwrap().operation, "create");
+    assert_eq!(bucket.ready, "true");
+
+    // A run that failed observed something; what is desired is older.
+    let found = at(&told, "2027-01-15T09:00:00Z");
+    assert_eq!(
+        (found.run.run.as_str(), found.desired_run.as_deref()),
+        ("dddd0000", Some("cccc0000"))
+    );
+    assert_eq!(
+        rows(&found),
+        [("composite", true, false, "", 0), ("bucket", true, true, "true", 0)]
+    );
+    assert_eq!(
+        found.sentence,
+        "1 composed resource desired, 1 observed, 1 ready, as run dddd0000 of 2027-01-15 08:03:00 tells. \
+         That run did not get to its end; what was desired is as in run cccc0000 of 2027-01-15 08:02:00."
+    );
+    let bucket = &found.resources[1];
+    assert_eq!(bucket.last_change.as_ref().unwrap().error.as_deref(), Some("AccessDenied"));
+
+    // What is desired and not yet so.
+    let found = at(&told, "2027-01-15T08:02:01Z");
+    let differs: Vec<_> = found.resources[1].differs.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(differs, ["spec.forProvider.region"]);
+
+    let question = Question::At { of: named("Store/north"), at: time("2027-01-15T07:00:00Z") };
+    let want = "no run of Store/north is kept that had begun at 2027-01-15T07:00:00Z";
+    assert_eq!(told.ask(&question).unwrap_err().to_string(), want);
+    let question = Question::At { of: named("aaaa0000"), at: time("2027-01-15T07:00:00Z") };
+    let want = "expected a composite resource such as Store/north, not a run";
+    assert_eq!(told.ask(&question).unwrap_err().to_string(), want);
+}
+
+#[test]
+fn two_times_are_compared() {
+    let told = story().told();
+    let (first, later) = ("2027-01-15T08:00:01Z", "2027-01-15T09:00:00Z");
+    let found = diff(&told, first, later, false);
+    assert!(found.differs);
+    assert_eq!(found.before, "2027-01-15 08:00:01 (aaaa0000)");
+    assert_eq!(found.after, "2027-01-15 09:00:00 (cccc0000)");
+    assert_eq!(found.sentence, "Changed bucket (1 field), removed replica.");
+    let found = diff(&told, first, later, true);
+    assert_eq!(found.after, "2027-01-15 09:00:00 (dddd0000)");
+    assert_eq!(found.sentence, "Changed composite (1 field), added bucket.");
+    assert!(!diff(&told, later, later, false).differs);
+}
+
+#[test]
+fn times_read_as_they_are_written_down() {
+    let told = story().told();
+    let mut settings = insta::Settings::clone_current();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
+    settings.set_snapshot_path(folder);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let (first, later) = ("2027-01-15T08:02:01Z", "2027-01-15T09:00:00Z");
+    for (name, answer) in [
+        ("at", Answer::At(Box::new(at(&told, first)))),
+        ("diff-at", Answer::Diff(diff(&told, first, later, true))),
+    ] {
+        for form in ["table", "wide", "json", "yaml", "name", "md"] {
+            let options = Options { format: form.parse().unwrap(), bookkeeping: false };
+            let printed = print::print(&answer, options);
+            settings.bind(|| insta::assert_snapshot!(format!("{name}.{form}"), printed));
+        }
+    }
+}
