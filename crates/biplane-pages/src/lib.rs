@@ -5,4 +5,5 @@
 
 pub mod draw;
 pub mod layout;
+pub mod single;
 pub mod tokens;

@@ -17,6 +17,7 @@ mod pack;
 mod postgres;
 mod read;
 mod read_changes;
+mod read_exchanges;
 mod read_objects;
 mod retain;
 pub mod rows;

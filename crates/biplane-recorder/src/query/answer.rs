@@ -1,8 +1,13 @@
 //! What queries answer, in the form of `/api/v1` and of `-o json`.
 
+mod replays;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::replays::{
+    RedactedValue, ReplayGroup, Replays, Skipped, WhatIf, WhatIfNeed, WhatIfStep,
+};
 use super::difference::{Change, What};
 use super::record::{ObjectRef, Outcome, StepResult};
 use super::state::{SlotChange, SlotDifference};
@@ -31,6 +36,10 @@ pub enum Answer {
     Verify(Verify),
     /// What a function answers now.
     Replay(Replay),
+    /// What a function answers now to the requests of a time.
+    Replays(Box<Replays>),
+    /// What a pipeline would do.
+    WhatIf(Box<WhatIf>),
     /// What was read from files.
     Import(Import),
 }
