@@ -35,6 +35,12 @@ impl Stored {
         Ok(Self(Store::open_existing(&Location::parse(location))?))
     }
 
+    /// The run with a key, if it is still kept.
+    pub fn run_of_key(&self, key: i64) -> Result<Option<Run>, Error> {
+        let Some(row) = self.0.run_by_id(key)? else { return Ok(None) };
+        self.load(&self.head(&row)?).map(Some)
+    }
+
     fn head(&self, row: &RunRow) -> Result<Head, Error> {
         let step = |step: rows::PipelineStepRow| {
             (i32::try_from(step.index).unwrap_or(i32::MAX), step.step, step.function)

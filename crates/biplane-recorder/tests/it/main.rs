@@ -2,12 +2,15 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
+mod http;
 mod life_cycle;
+mod otlp;
 mod peers;
 mod planted;
 mod postgres;
 mod queries;
 mod recording;
 mod recordings;
+mod replays;
 mod store;
 mod world;

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use self::start::Started;
 use self::target::Targets;
+pub(super) use self::target::in_box;
 use super::runs::One;
 use crate::commands::records::{Times, differs, failed, now, usage};
 use crate::commands::sidecar;

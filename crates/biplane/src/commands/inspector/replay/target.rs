@@ -62,7 +62,7 @@ impl Target {
 
 /// The function of the box that a name means. Installed functions often have the name of their
 /// organisation before their own.
-pub(in crate::commands::inspector) fn in_box(wanted: &str, registry: &Registry) -> Option<String> {
+pub(in super::super) fn in_box(wanted: &str, registry: &Registry) -> Option<String> {
     let is_meant = |name: &&str| {
         wanted == *name
             || wanted.strip_suffix(*name).is_some_and(|before| before.ends_with('-'))
