@@ -36,7 +36,8 @@ impl Collector {
         // It ends with the process.
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (head, body) = request(&stream.as_ref().unwrap());
+                let mut stream = stream.unwrap();
+                let (head, body) = request(&stream);
                 seen.lock().unwrap().push(head);
                 let ok = "200 OK\r\nContent-Length: 2\r\n\r\n{}";
                 let answer = answers.pop_front().unwrap_or_else(|| ok.to_owned());
@@ -44,7 +45,7 @@ impl Collector {
                     kept.lock().unwrap().push(serde_json::from_slice(&body).unwrap());
                 }
                 let answer = format!("HTTP/1.1 {answer}");
-                stream.unwrap().write_all(answer.as_bytes()).unwrap();
+                stream.write_all(answer.as_bytes()).unwrap();
             }
         });
         Self { url, taken, heads }
