@@ -12,7 +12,7 @@ const SYSTEM_ROOTS: [&str; 2] =
 
 /// Why certificates cannot be verified.
 #[derive(Debug, thiserror::Error)]
-pub enum TrustError {
+pub(crate) enum TrustError {
     /// A file has no certificates.
     #[error("cannot read certificates from {}: {reason}", file.display())]
     File {
