@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -218,4 +220,47 @@ async fn a_collector_that_is_away_costs_no_emission_and_the_loss_is_counted() {
     // Every emission was taken and stored.
     assert!(metrics.contains("biplane_recorder_emissions_total{type=\"request\",dialect=\"shipped\"} 20"));
     assert!(!metrics.contains("biplane_recorder_lost_total{"), "{metrics}");
+}
+
+/// The code by which OpenTelemetry's collectors read OTLP understands what is sent.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_collector_of_opentelemetry_reads_the_spans() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("collector");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/peers/collector-go");
+    let mut build = Command::new("go");
+    build.arg("build").arg("-o").arg(&program).arg(".").current_dir(source);
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let mut collector = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(collector.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.next().unwrap();
+    let world = World::start(&format!("http://{address}"), 100);
+    world.emit("a3aba73d-78e3-4933-9791-319f264d679a", "eu").await;
+    world.emit("b3aba73d-78e3-4933-9791-319f264d679a", "us").await;
+    world.change().await;
+    let is_whole = world.stop(Duration::from_mins(1));
+    let read = if is_whole { 5 } else { 0 };
+    let spans: Vec<Value> =
+        lines.take(read).map(|line| serde_json::from_str(&line).unwrap()).collect();
+    collector.kill().unwrap();
+    collector.wait().unwrap();
+    assert!(is_whole);
+    let named = |name: &str| spans.iter().filter(|span| span["name"] == name).collect::<Vec<_>>();
+    let (runs, calls, changes) =
+        (named("Store north"), named("step-0"), named("create Bucket north-1"));
+    assert_eq!((runs.len(), calls.len(), changes.len()), (2, 2, 1), "{spans:?}");
+    assert!(spans.iter().all(|span| span["service"] == "crossplane"));
+    assert!(runs.iter().any(|run| run["trace"] == "a3aba73d78e349339791319f264d679a"), "{runs:?}");
+    assert!(runs.iter().all(|run| run["status"] == "Ok" && run["kind"] == "Internal"), "{runs:?}");
+    for call in calls {
+        let run = runs.iter().find(|run| run["span"] == call["parent"]).unwrap();
+        assert_eq!(run["trace"], call["trace"]);
+        assert_eq!((&call["kind"], &call["nanos"]), (&json!("Client"), &json!(1_000_000)));
+        assert_eq!(call["attributes"]["crossplane.step.index"], 0);
+    }
+    let link = &changes[0]["links"][0];
+    assert!(runs.iter().any(|run| run["span"] == link["span"] && run["trace"] == link["trace"]));
+    assert_eq!(link["attributes"]["crossplane.link.certainty"], "likely");
+    assert_eq!((&changes[0]["status"], &changes[0]["message"]), (&json!("Error"), &json!("AccessDenied")));
 }
