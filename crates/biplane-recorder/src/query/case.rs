@@ -176,13 +176,12 @@ impl Maker {
             if asked.contains(name) {
                 continue;
             }
-            match selector(name, &items(required)) {
-                Some(selector) => found.push(selector),
-                None => {
-                    let step = step_name(first);
-                    let text = "found nothing, so what it looks for is not known and it is left out";
-                    self.note(format!("Requirement {name} of step {step} {text}."));
-                }
+            if let Some(selector) = selector(name, &items(required)) {
+                found.push(selector);
+            } else {
+                let step = step_name(first);
+                let text = "found nothing, so what it looks for is not known and it is left out";
+                self.note(format!("Requirement {name} of step {step} {text}."));
             }
         }
         found

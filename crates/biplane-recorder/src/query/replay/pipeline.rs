@@ -6,7 +6,7 @@
 use biplane_proto::redact::{Half, Redactor};
 use serde_json::Value;
 
-use super::super::answer::{FieldItem, SlotItem, StepRef, WhatIf, WhatIfNeed, WhatIfStep};
+use super::super::answer::{FieldItem, SlotItem, WhatIf, WhatIfNeed, WhatIfStep};
 use super::super::archive::Error;
 use super::super::compare::{self, step_ref};
 use super::super::difference::{self, NODES};
@@ -289,7 +289,7 @@ fn sentence_of(recorded: &Run, now: &Run, steps: &[WhatIfStep], resources: &[Slo
     let others: Vec<String> = steps
         .iter()
         .filter(|step| step.answered != "same")
-        .map(|step| StepRef::label(&step.step))
+        .map(|step| step.step.label())
         .collect();
     if !was_fine {
         let outcome = recorded.head.outcome;

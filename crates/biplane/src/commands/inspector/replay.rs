@@ -135,7 +135,7 @@ impl Replay {
         let started = Started::new(&functions, self.timeout, 1, environment, streams)?;
         let request = read_request(request)?;
         let trace = &run.head.trace;
-        let answer = started.wait(started.caller().call(step, trace, request));
+        let answer = started.call(step, trace, request);
         started.end();
         let answer = match answer? {
             Ok(response) => {

@@ -1,8 +1,6 @@
 //! What tables and reports say of functions that were asked again.
 
-use super::super::super::answer::{
-    Replay, Replays, Skipped, SlotItem, WhatIf, WhatIfNeed, WhatIfStep,
-};
+use super::super::super::answer::{Replay, Replays, Skipped, WhatIf, WhatIfNeed, WhatIfStep};
 use super::super::super::record::Outcome;
 use super::super::super::table::Block;
 use super::super::Options;
@@ -82,7 +80,7 @@ pub(super) fn of_what_if(what_if: &WhatIf, options: Options) -> Vec<Block> {
     let columns =
         ["STEP", "FUNCTION", "RAN", "GIVEN", "ANSWERED", "OUTCOME BEFORE", "OUTCOME NOW", "RESULT"];
     let mut lines = Vec::new();
-    for slot in what_if.resources.iter().filter(|slot| SlotItem::differs(slot)) {
+    for slot in what_if.resources.iter().filter(|slot| slot.differs()) {
         slot_lines(slot, options, &mut lines);
     }
     if !what_if.context.is_empty() {

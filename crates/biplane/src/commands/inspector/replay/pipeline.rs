@@ -52,11 +52,10 @@ pub(super) fn run(
         .map(|name| targets.of(&name).map(|target| (name, target)))
         .collect::<Result<_>>()?;
     let started = Started::new(&functions, replay.timeout, 1, environment, streams)?;
-    let caller = started.caller();
     let mut steps = || -> Result<()> {
         while let Some(asking) = rerun.ask().map_err(failed)? {
             let request = read_request(asking.request)?;
-            let answer = started.wait(caller.call(&asking.step, &trace, request))?;
+            let answer = started.call(&asking.step, &trace, request)?;
             let answer = match answer {
                 Ok(response) => {
                     Ok(json::to_value(&response).context("the answer has no JSON form")?)
@@ -70,7 +69,6 @@ pub(super) fn run(
         Ok(())
     };
     let done = steps();
-    drop(caller);
     started.end();
     done?;
     let answer = rerun.finish();

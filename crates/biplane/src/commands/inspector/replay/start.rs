@@ -37,7 +37,7 @@ impl Caller {
         step: &Step,
         trace: &str,
         request: RunFunctionRequest,
-    ) -> Result<Result<RunFunctionResponse, RunError>> {
+    ) -> Result<RunFunctionResponse, RunError> {
         let deadline = Deadline::after(self.timeout);
         let call = Call {
             function: step.function.clone(),
@@ -47,7 +47,7 @@ impl Caller {
             deadline: deadline.at().map(Into::into),
             ..Call::default()
         };
-        Ok(self.functions.run(&call, request).await)
+        self.functions.run(&call, request).await
     }
 }
 
@@ -99,6 +99,17 @@ impl Started {
     /// Does some work, unless the command is interrupted.
     pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         self.runtime.block_on(self.runners.unless_interrupted(work))
+    }
+
+    /// Asks the function of a recorded step.
+    pub(super) fn call(
+        &self,
+        step: &Step,
+        trace: &str,
+        request: RunFunctionRequest,
+    ) -> Result<Result<RunFunctionResponse, RunError>> {
+        let caller = self.caller();
+        self.wait(async { Ok(caller.call(step, trace, request).await) })
     }
 
     /// Ends what was started.
