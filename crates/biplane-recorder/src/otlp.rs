@@ -6,6 +6,7 @@
 
 mod queue;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ use crate::query::answer::Link;
 use crate::query::archive::{Archive as _, Error};
 use crate::query::ask::linked;
 use crate::query::otlp::traces_and_changes;
-use crate::query::record::{ChangeRecord, Run};
+use crate::query::record::{ChangeRecord, Outcome, Run};
 use crate::query::stored::Stored;
 use crate::store::Applied;
 
@@ -31,6 +32,9 @@ const PATH: &str = "/v1/traces";
 /// How many runs and changes are sent at a time, and how long the first of them waits for others.
 const BATCH: usize = 64;
 const LINGER: Duration = Duration::from_millis(500);
+
+/// How many runs are remembered, the latest ones.
+const KNOWN: usize = 4096;
 
 /// How often the feeder looks whether something was stored.
 const LOOK: Duration = Duration::from_millis(50);
@@ -118,6 +122,7 @@ impl Exporter {
             queue: Arc::clone(&queue),
             metrics: metrics.clone(),
             stored: None,
+            known: BTreeMap::new(),
             fails: false,
         };
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
@@ -182,6 +187,8 @@ struct Sender {
     queue: Arc<Queue>,
     metrics: OtlpMetrics,
     stored: Option<Stored>,
+    /// How runs looked when they were last read, so that one that is told twice is sent once.
+    known: BTreeMap<i64, (Outcome, usize)>,
     /// Whether the last attempt failed, so that only the first one is logged.
     fails: bool,
 }
@@ -232,7 +239,12 @@ impl Sender {
                 Item::Run(key) => match stored.run_of_key(*key)? {
                     // It is told again when it ends.
                     Some(run) if run.head.open => {}
-                    Some(run) => runs.push(run),
+                    Some(run) => {
+                        let look = (run.head.outcome, run.steps.len());
+                        if self.known.insert(*key, look) != Some(look) {
+                            runs.push(run);
+                        }
+                    }
                     None => self.metrics.lose("gone", 1),
                 },
                 Item::Change(key) => match stored.change(*key)? {
@@ -243,6 +255,9 @@ impl Sender {
                     None => self.metrics.lose("gone", 1),
                 },
             }
+        }
+        while self.known.len() > KNOWN {
+            self.known.pop_first();
         }
         self.stored = Some(stored);
         Ok((runs, changes))
