@@ -37,10 +37,12 @@ torture *args:
 bench *args:
     cargo bench --workspace {{args}}
 
-# Measure what inspection adds to a function call, and what recording costs.
+# Measure what inspection adds to a function call, and what recording and replaying cost.
 bench-recorder:
     cargo bench --package biplane-runner --bench inspected
+    cargo build --release --package biplane
     cargo bench --package biplane-recorder --bench recorder
+    cargo bench --package biplane --bench replay
 
 # Measure the control plane on a real API server, alone on the machine: minutes.
 bench-controlplane xrs="1000" rest="180":

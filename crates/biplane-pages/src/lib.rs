@@ -14,6 +14,7 @@ pub mod page;
 pub mod parts;
 pub mod router;
 pub mod serve;
+pub mod single;
 pub mod site;
 pub mod tls;
 pub mod token;

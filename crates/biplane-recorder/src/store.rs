@@ -19,6 +19,7 @@ mod pack;
 mod postgres;
 mod read;
 mod read_changes;
+mod read_exchanges;
 mod read_findings;
 mod read_objects;
 mod read_pages;

@@ -1,6 +1,7 @@
 //! What queries answer, in the form of `/api/v1` and of `-o json`.
 
 mod at;
+mod replays;
 mod warnings;
 mod why;
 
@@ -8,6 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use self::at::{At, AtItem};
+pub use self::replays::{
+    RedactedValue, ReplayGroup, Replays, Skipped, WhatIf, WhatIfNeed, WhatIfStep,
+};
 pub use self::warnings::{Fact, WarningDetail, WarningItem, WarningList};
 pub use self::why::{Evidence, EvidenceKind, Reason, Verb, Why};
 use super::difference::{Change, What};
@@ -38,6 +42,10 @@ pub enum Answer {
     Verify(Verify),
     /// What a function answers now.
     Replay(Replay),
+    /// What a function answers now to the requests of a time.
+    Replays(Box<Replays>),
+    /// What a pipeline would do.
+    WhatIf(Box<WhatIf>),
     /// What was read from files.
     Import(Import),
     /// Why something is so.

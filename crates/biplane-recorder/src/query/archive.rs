@@ -1,9 +1,12 @@
 //! Where records come from: a store, or lines that sidecars printed.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::answer::{Loss, VerifyItem};
-use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run};
+use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run, Step};
 use crate::store::rows::FindingRow;
 
 /// Why records cannot be read.
@@ -115,6 +118,91 @@ pub struct After {
     pub key: i64,
 }
 
+/// A distinct request to a function: the step that had it last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// The run.
+    pub head: Head,
+    /// The position of the step.
+    pub index: i32,
+    /// The iteration of the step.
+    pub iteration: i32,
+    /// How many recorded calls had it.
+    pub calls: i64,
+}
+
+/// A call of a function as it was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// The run.
+    pub head: Head,
+    /// The call.
+    pub step: Step,
+    /// Whether other calls of the same step were recorded.
+    pub is_repeated: bool,
+}
+
+impl Recorded {
+    /// The address of the call.
+    pub fn address(&self) -> String {
+        let trace: String = self.head.trace.chars().take(8).collect();
+        let number = i64::from(self.step.index) + 1;
+        if self.is_repeated {
+            format!("{trace}/{number}.{}", i64::from(self.step.iteration) + 1)
+        } else {
+            format!("{trace}/{number}")
+        }
+    }
+
+    /// Finds a call among those of its run.
+    fn of(run: Run, asked: &Asked) -> Result<Self, Error> {
+        let Run { head, steps } = run;
+        let (index, iteration) = (asked.index, asked.iteration);
+        let is_repeated = steps.iter().any(|s| s.index == index && s.iteration != iteration);
+        let found = steps.into_iter().find(|s| s.index == index && s.iteration == iteration);
+        let gone = || Error::NotFound(format!("a step of run {} is no longer kept", head.trace));
+        let step = found.ok_or_else(gone)?;
+        Ok(Self { head, step, is_repeated })
+    }
+}
+
+/// How many runs are read at a time.
+const PAGE: usize = 100;
+
+/// All runs of a filter, the newest first.
+pub fn all_runs<A: Archive + ?Sized>(archive: &A, filter: &RunFilter) -> Result<Vec<Head>, Error> {
+    let mut heads: Vec<Head> = Vec::new();
+    loop {
+        let last = heads.last();
+        let after = last.map(|h| After { at: h.started.as_microsecond(), key: h.key });
+        let page = archive.runs(filter, PAGE, after)?;
+        let is_last = page.len() < PAGE;
+        heads.extend(page);
+        if is_last {
+            return Ok(heads);
+        }
+    }
+}
+
+/// What tells two requests apart. The tag tells apart what redaction made equal.
+fn identity(request: &Value) -> String {
+    let mut request = request.clone();
+    let is_redacted = has_marker(&request);
+    if !is_redacted && let Some(meta) = request.get_mut("meta").and_then(Value::as_object_mut) {
+        meta.remove("tag");
+    }
+    biplane_go::json::to_string(&request)
+}
+
+/// Whether anything in a message was redacted.
+pub(super) fn has_marker(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.values().any(has_marker),
+        Value::Array(items) => items.iter().any(has_marker),
+        value => super::difference::is_redacted(value),
+    }
+}
+
 /// Records that can be read.
 pub trait Archive {
     /// Runs, the newest first.
@@ -183,6 +271,30 @@ pub trait Archive {
 
     /// Checks the chains of change log entries.
     fn verify(&self) -> Result<Vec<VerifyItem>, Error>;
+
+    /// The distinct requests to a function in the runs of a filter, the oldest first.
+    fn requests(&self, function: &str, filter: &RunFilter) -> Result<Vec<Asked>, Error> {
+        let filter = RunFilter { function: Some(function.to_owned()), ..filter.clone() };
+        let mut found: BTreeMap<String, Asked> = BTreeMap::new();
+        for head in all_runs(self, &filter)? {
+            for step in self.load(&head)?.steps {
+                let Some(request) = step.request.filter(|_| step.function == function) else {
+                    continue;
+                };
+                let (index, iteration) = (step.index, step.iteration);
+                let new = || Asked { head: head.clone(), index, iteration, calls: 0 };
+                found.entry(identity(&request)).or_insert_with(new).calls += 1;
+            }
+        }
+        let mut found: Vec<Asked> = found.into_values().collect();
+        found.sort_by_key(|asked| (asked.head.started, asked.head.key, asked.index, asked.iteration));
+        Ok(found)
+    }
+
+    /// A request with its payloads.
+    fn recorded(&self, asked: &Asked) -> Result<Recorded, Error> {
+        Recorded::of(self.load(&asked.head)?, asked)
+    }
 }
 
 /// Whether a kind that a user typed means the kind of an object.

@@ -278,7 +278,7 @@ fn pipeline(steps: &[(i32, String, String)]) -> Vec<StepRef> {
 const PATIENCE: usize = 50;
 
 /// The owner's last run before another that got to its end.
-fn success_before(archive: &dyn Archive, head: &Head) -> Result<Option<Head>, Error> {
+pub fn success_before(archive: &dyn Archive, head: &Head) -> Result<Option<Head>, Error> {
     let mut at = head.clone();
     for _ in 0..PATIENCE {
         match archive.run_before(&at)? {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::answer::{Loss, VerifyItem};
 use super::archive::{
-    After, Archive, ChangeFilter, Error, RunFilter, Timing, WarningFilter, is_kind,
+    After, Archive, ChangeFilter, Error, RunFilter, Timing, WarningFilter, has_marker, is_kind,
 };
 use super::changes;
 use super::findings;
@@ -123,14 +123,6 @@ fn take(steps: &mut Vec<Step>, emission: &Emission, redactor: &Redactor) {
     step.took = took.or(step.took);
     step.cached = details.cached.or(step.cached);
     step.revision = details.revision.clone().or_else(|| step.revision.take());
-}
-
-fn has_marker(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => fields.values().any(has_marker),
-        Value::Array(items) => items.iter().any(has_marker),
-        value => super::difference::is_redacted(value),
-    }
 }
 
 /// Whether a run asked and answered the same as another.

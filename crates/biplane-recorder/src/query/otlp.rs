@@ -1,14 +1,22 @@
-//! Prints runs as spans in the JSON form of OTLP: one for a run and one for each of its calls.
+//! Runs and changes as spans in the JSON form of OTLP: one for a run, one for each of its calls, and one
+//! for a change, with a link to the run that it belongs to.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::answer::Link;
 use super::links::bare;
-use super::record::{Outcome, Run, Step};
+use super::record::{ChangeRecord, ObjectRef, Outcome, Run, Step};
 
 /// The spans of runs: the `TracesData` that a collector reads from a file.
 pub fn traces(runs: &[Run]) -> Value {
-    let spans: Vec<Value> = runs.iter().flat_map(spans).collect();
+    traces_and_changes(runs, &[])
+}
+
+/// The spans of runs and of changes, each change with what it belongs to.
+pub fn traces_and_changes(runs: &[Run], changes: &[(ChangeRecord, Option<Link>)]) -> Value {
+    let of_changes = changes.iter().map(|(change, link)| change_span(change, link.as_ref()));
+    let spans: Vec<Value> = runs.iter().flat_map(spans).chain(of_changes).collect();
     json!({"resourceSpans": [{
         "resource": {"attributes": [text("service.name", "crossplane")]},
         "scopeSpans": [{"scope": {"name": "biplane-recorder"}, "spans": spans}],
@@ -18,7 +26,7 @@ pub fn traces(runs: &[Run]) -> Value {
 fn spans(run: &Run) -> Vec<Value> {
     let head = &run.head;
     let trace = trace_id(&head.trace);
-    let root = span_id(&format!("{}/run", head.trace));
+    let root = root_id(&head.trace);
     let start = head.started.as_nanosecond();
     let mut end = start + i128::from(head.took.unwrap_or(0)) * 1000;
     let mut below = Vec::new();
@@ -54,15 +62,9 @@ fn spans(run: &Run) -> Vec<Value> {
         }));
     }
     let owner = &head.owner;
-    let mut attributes = vec![
-        text("crossplane.trace.id", &head.trace),
-        text("crossplane.resource.api_version", &owner.api_version),
-        text("crossplane.resource.kind", &owner.kind),
-        text("crossplane.resource.namespace", &owner.namespace),
-        text("crossplane.resource.name", &owner.name),
-        text("crossplane.resource.uid", &owner.uid),
-        text("crossplane.outcome", head.outcome.name()),
-    ];
+    let mut attributes = vec![text("crossplane.trace.id", &head.trace)];
+    attributes.extend(object(owner));
+    attributes.push(text("crossplane.outcome", head.outcome.name()));
     if !head.composition.is_empty() {
         attributes.push(text("crossplane.composition.name", &head.composition));
     }
@@ -78,6 +80,69 @@ fn spans(run: &Run) -> Vec<Value> {
         "status": status(head.outcome, &failed),
     });
     std::iter::once(run).chain(below).collect()
+}
+
+/// The span of a run itself.
+fn root_id(trace: &str) -> String {
+    span_id(&format!("{trace}/run"))
+}
+
+fn object(object: &ObjectRef) -> [Value; 5] {
+    [
+        text("crossplane.resource.api_version", &object.api_version),
+        text("crossplane.resource.kind", &object.kind),
+        text("crossplane.resource.namespace", &object.namespace),
+        text("crossplane.resource.name", &object.name),
+        text("crossplane.resource.uid", &object.uid),
+    ]
+}
+
+/// A change has a trace of its own: a provider may make it long after the run.
+fn change_span(change: &ChangeRecord, link: Option<&Link>) -> Value {
+    let identity = format!("{}/change/{}", change.source, change.sequence);
+    let at = change.at.as_nanosecond().to_string();
+    let mut attributes = object(&change.object).to_vec();
+    attributes.extend([
+        text("crossplane.change.id", &change.key.to_string()),
+        text("crossplane.change.source", &change.source),
+        number("crossplane.change.sequence", change.sequence),
+        text("crossplane.change.operation", &change.operation),
+        text("crossplane.provider", &change.provider),
+    ]);
+    let optional = [
+        ("crossplane.change.cause", change.cause.as_deref().unwrap_or_default()),
+        ("crossplane.external_name", &change.external_name),
+    ];
+    let known = optional.iter().filter(|(_, value)| !value.is_empty());
+    attributes.extend(known.map(|(key, value)| text(key, value)));
+    let links: Vec<Value> = link
+        .iter()
+        .map(|link| {
+            json!({
+                "traceId": trace_id(&link.run),
+                "spanId": root_id(&link.run),
+                "attributes": [
+                    text("crossplane.link.certainty", &link.certainty),
+                    text("crossplane.link.resource", &link.resource),
+                ],
+            })
+        })
+        .collect();
+    let status = match &change.error {
+        None => json!({"code": 1}),
+        Some(error) => json!({"code": 2, "message": error}),
+    };
+    json!({
+        "traceId": hex(&Sha256::digest(identity.as_bytes()), 16),
+        "spanId": span_id(&identity),
+        "name": format!("{} {} {}", change.operation, change.object.kind, change.object.name),
+        "kind": 3,
+        "startTimeUnixNano": at,
+        "endTimeUnixNano": at,
+        "attributes": attributes,
+        "links": links,
+        "status": status,
+    })
 }
 
 fn times(step: &Step) -> (i128, i128) {

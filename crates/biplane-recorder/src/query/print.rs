@@ -86,8 +86,15 @@ pub fn value(answer: &Answer) -> Value {
     value
 }
 
+/// A payload as YAML.
+pub fn yaml(value: &Value) -> String {
+    let mut value = value.clone();
+    whole_numbers(&mut value);
+    biplane_model::yaml::to_string(&value)
+}
+
 /// Writes numbers without a fraction as such. Numbers of payloads are all floating point.
-fn whole_numbers(value: &mut Value) {
+pub(crate) fn whole_numbers(value: &mut Value) {
     /// All whole numbers up to here are exact.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
@@ -138,6 +145,10 @@ fn names(answer: &Answer) -> Vec<String> {
         Answer::Change(change) => vec![change.item.id.clone()],
         Answer::Verify(verify) => verify.sources.iter().map(|s| s.source.clone()).collect(),
         Answer::Replay(replay) => replay.resources.iter().map(|s| s.resource.clone()).collect(),
+        Answer::Replays(replays) => {
+            replays.groups.iter().flat_map(|group| group.examples.clone()).collect()
+        }
+        Answer::WhatIf(what_if) => what_if.resources.iter().map(|s| s.resource.clone()).collect(),
         Answer::Import(_) => Vec::new(),
         Answer::Why(why) => vec![why.reason.name()],
         Answer::At(at) => at.resources.iter().map(|item| item.resource.clone()).collect(),

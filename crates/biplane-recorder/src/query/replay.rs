@@ -1,5 +1,16 @@
 //! What a recorded request lacks, and how an answer to it differs from the recorded one.
 
+pub mod junit;
+pub mod pipeline;
+mod shape;
+pub mod suppose;
+pub mod week;
+
+use std::collections::BTreeSet;
+
+use biplane_proto::function::v1::RunFunctionResponse;
+use biplane_proto::json;
+use biplane_proto::redact::{Half, Redactor};
 use serde_json::Value;
 
 use super::answer::{Replay, SlotItem};
@@ -7,9 +18,12 @@ use super::blame::leaves;
 use super::compare::{rest_of_response, step_ref};
 use super::difference::{NODES, is_redacted};
 use super::path::{Path, Segment};
-use super::record::{Side, Step};
+use super::print::whole_numbers;
+use super::record::Step;
 use super::state;
 use crate::query::sentence;
+
+pub use self::shape::shape;
 
 /// The paths of redacted values.
 pub fn redacted(message: &Value) -> Vec<String> {
@@ -50,11 +64,35 @@ fn put(value: &mut Value, path: &[Segment], new: Value) -> bool {
     below.is_some_and(|below| put(below, rest, new))
 }
 
+/// An answer in the form of recorded ones. What would have been redacted is redacted, so that it is
+/// neither printed nor taken for a difference.
+pub fn as_recorded(answer: &RunFunctionResponse, redactor: &Redactor) -> Result<Value, json::Error> {
+    let text = json::to_string(answer)?;
+    Ok(redactor.line_payload(Half::Response, text.as_bytes(), false).into_inner())
+}
+
+/// The names of what a step required and was not given in its recorded request: it was fetched while
+/// the step ran, and nobody recorded it.
+pub fn unrecorded(step: &Step) -> Vec<String> {
+    let names = |message: Option<&Value>| -> BTreeSet<String> {
+        let fields = message.and_then(Value::as_object);
+        fields.into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    };
+    let request = |field: &str| names(step.request.as_ref().and_then(|r| r.get(field)));
+    let required = step.response.as_ref().and_then(|response| response.get("requirements"));
+    let required = |field: &str| names(required.and_then(|required| required.get(field)));
+    // Control planes give what is required under its old name in the new place, too.
+    let given = &request("requiredResources") | &request("extraResources");
+    let asked = &required("resources") | &required("extraResources");
+    let schemas = &required("schemas") - &request("requiredSchemas");
+    (&(&asked - &given) | &schemas).into_iter().collect()
+}
+
 /// Compares a new answer with the recorded one.
 pub fn compare(run: &str, step: &Step, target: String, answer: Result<Value, String>) -> Replay {
     let mut replay =
         Replay { run: run.to_owned(), step: step_ref(Some(step)), target, ..Replay::default() };
-    let response = match answer {
+    let mut response = match answer {
         Ok(response) => response,
         Err(error) => {
             replay.sentence = format!("The function could not be called: {error}");
@@ -72,10 +110,14 @@ pub fn compare(run: &str, step: &Step, target: String, answer: Result<Value, Str
         replay.differs = true;
         return replay;
     };
+    let mut recorded = recorded.clone();
+    // Archives differ in how they keep whole numbers.
+    whole_numbers(&mut recorded);
+    whole_numbers(&mut response);
     let mut nodes = NODES;
-    let slots = state::compare(step.desired(Side::After), response.get("desired"), &mut nodes);
+    let slots = state::compare(recorded.get("desired"), response.get("desired"), &mut nodes);
     let items: Vec<SlotItem> = slots.iter().map(SlotItem::from).collect();
-    replay.fields = rest_of_response(recorded, &response);
+    replay.fields = rest_of_response(&recorded, &response);
     replay.resources = items.into_iter().filter(SlotItem::differs).collect();
     replay.differs = !replay.resources.is_empty() || !replay.fields.is_empty();
     replay.sentence = match (replay.differs, replay.resources.is_empty()) {
@@ -119,6 +161,28 @@ mod tests {
             json!({"a": "YQ==", "b": "x"})
         );
         assert_eq!(request["list"][0]["v"], json!(5));
+    }
+
+    #[test]
+    fn what_was_fetched_while_a_step_ran_is_named() {
+        let step = Step {
+            request: Some(json!({"requiredResources": {"known": {"items": []}}})),
+            response: Some(json!({"requirements": {
+                "resources": {"known": {"kind": "A"}, "fetched": {"kind": "B"}},
+                "schemas": {"shape": {"kind": "C"}},
+            }})),
+            ..Step::default()
+        };
+        assert_eq!(unrecorded(&step), ["fetched", "shape"]);
+        assert_eq!(unrecorded(&Step::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn whole_numbers_are_equal_however_they_are_kept() {
+        let answer = |number: Value| json!({"desired": {"resources": {"a": {"resource": {"x": number}}}}});
+        let step = Step { response: Some(answer(json!(3))), answered: true, ..Step::default() };
+        assert!(!compare("r", &step, "here".into(), Ok(answer(json!(3.0)))).differs);
+        assert!(compare("r", &step, "here".into(), Ok(answer(json!(3.5)))).differs);
     }
 
     #[test]

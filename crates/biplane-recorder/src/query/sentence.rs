@@ -87,7 +87,7 @@ fn name(step: &Step) -> &str {
     if step.name.is_empty() { &step.function } else { &step.name }
 }
 
-fn place(step: &Step, total: usize) -> String {
+pub(crate) fn place(step: &Step, total: usize) -> String {
     format!("Step {} of {total}, {},", step.index + 1, name(step))
 }
 
@@ -96,7 +96,7 @@ fn fatal_message(step: &Step) -> String {
     results.find(|result| result.severity == "fatal").map(|r| r.message).unwrap_or_default()
 }
 
-fn failure(step: &Step) -> String {
+pub(crate) fn failure(step: &Step) -> String {
     match step.outcome() {
         Outcome::Error => {
             let error = step.error.as_deref().unwrap_or_default();
@@ -191,7 +191,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{start}…")
 }
 
-fn first_line(text: &str) -> String {
+pub(crate) fn first_line(text: &str) -> String {
     cut(text.lines().next().unwrap_or_default(), 100)
 }
 

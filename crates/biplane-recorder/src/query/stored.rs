@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::answer::{Import, Loss, VerifyItem};
 use super::archive::{
-    self, After, Archive, ChangeFilter, Error, RunFilter, Timing, WarningFilter, split_kind,
+    self, After, Archive, Asked, ChangeFilter, Error, Recorded, RunFilter, Timing, WarningFilter,
+    split_kind,
 };
 use super::changes;
 use super::import::{Printed, Reading};
@@ -35,6 +36,12 @@ impl Stored {
     /// Opens a store that exists: a file, or `postgres://…`.
     pub fn open(location: &str) -> Result<Self, Error> {
         Ok(Self(Store::open_existing(&Location::parse(location))?))
+    }
+
+    /// The run with a key, if it is still kept.
+    pub fn run_of_key(&self, key: i64) -> Result<Option<Run>, Error> {
+        let Some(row) = self.0.run_by_id(key)? else { return Ok(None) };
+        self.load(&self.head(&row)?).map(Some)
     }
 
     /// The store itself, for those who know things by their keys.
@@ -222,6 +229,25 @@ fn after(after: Option<After>) -> Option<rows::After> {
     after.map(|After { at, key }| rows::After { at, id: key })
 }
 
+/// A filter of runs as the store has it.
+fn row_filter(filter: &RunFilter) -> rows::RunFilter {
+    let (kind, group) = kind_and_group(filter.kind.as_ref());
+    rows::RunFilter {
+        kind,
+        group,
+        name: filter.name.clone(),
+        namespace: filter.namespace.clone(),
+        composition: filter.composition.clone(),
+        function: filter.function.clone(),
+        outcomes: filter.outcomes.iter().copied().map(row_outcome).collect(),
+        labels: filter.labels.clone(),
+        since: filter.since.map(Timestamp::as_microsecond),
+        until: filter.until.map(Timestamp::as_microsecond),
+        changed: filter.changed,
+        ..rows::RunFilter::default()
+    }
+}
+
 impl Archive for Stored {
     fn runs(
         &self,
@@ -229,22 +255,7 @@ impl Archive for Stored {
         limit: usize,
         from: Option<After>,
     ) -> Result<Vec<Head>, Error> {
-        let (kind, group) = kind_and_group(filter.kind.as_ref());
-        let filter = rows::RunFilter {
-            kind,
-            group,
-            name: filter.name.clone(),
-            namespace: filter.namespace.clone(),
-            composition: filter.composition.clone(),
-            function: filter.function.clone(),
-            outcomes: filter.outcomes.iter().copied().map(row_outcome).collect(),
-            labels: filter.labels.clone(),
-            since: filter.since.map(Timestamp::as_microsecond),
-            until: filter.until.map(Timestamp::as_microsecond),
-            changed: filter.changed,
-            ..rows::RunFilter::default()
-        };
-        self.heads(&self.0.runs(&filter, limit, after(from))?)
+        self.heads(&self.0.runs(&row_filter(filter), limit, after(from))?)
     }
 
     fn by_trace(&self, prefix: &str) -> Result<Vec<Head>, Error> {
@@ -417,6 +428,38 @@ impl Archive for Stored {
                 .collect(),
         };
         Ok(self.0.verify()?.into_iter().map(item).collect())
+    }
+
+    fn requests(&self, function: &str, filter: &RunFilter) -> Result<Vec<Asked>, Error> {
+        let mut found = Vec::new();
+        for request in self.0.requests(function, &row_filter(filter))? {
+            // Retention may have removed it since.
+            let Some(row) = self.0.run_by_id(request.run)? else { continue };
+            let steps = self.0.steps(row.id)?;
+            let Some(step) = steps.iter().find(|s| s.exchange == Some(request.exchange)) else {
+                continue;
+            };
+            found.push(Asked {
+                head: self.head(&row)?,
+                index: i32::try_from(step.index).unwrap_or(i32::MAX),
+                iteration: i32::try_from(step.iteration).unwrap_or(i32::MAX),
+                calls: request.steps,
+            });
+        }
+        found.sort_by_key(|asked| (asked.head.started, asked.head.key, asked.index, asked.iteration));
+        Ok(found)
+    }
+
+    /// Without the payloads of the other steps of the run.
+    fn recorded(&self, asked: &Asked) -> Result<Recorded, Error> {
+        let (index, iteration) = (i64::from(asked.index), i64::from(asked.iteration));
+        let rows = self.0.steps(asked.head.key)?;
+        let is_repeated = rows.iter().any(|s| s.index == index && s.iteration != iteration);
+        let row = rows.into_iter().find(|s| s.index == index && s.iteration == iteration);
+        let gone =
+            || Error::NotFound(format!("a step of run {} is no longer kept", asked.head.trace));
+        let step = self.step(row.ok_or_else(gone)?)?;
+        Ok(Recorded { head: asked.head.clone(), step, is_repeated })
     }
 }
 

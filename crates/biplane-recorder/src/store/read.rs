@@ -125,7 +125,7 @@ impl Store {
     }
 
     /// The shapes that fit a filter by kind, Composition or function. `None` if there is none.
-    fn shapes(&self, filter: &RunFilter) -> Result<Option<Vec<i64>>, Error> {
+    pub(super) fn shapes(&self, filter: &RunFilter) -> Result<Option<Vec<i64>>, Error> {
         let mut conditions = Conditions::default();
         if let Some(kind) = &filter.kind {
             conditions.add("lower(p.kind) = lower(?)", kind);

@@ -262,6 +262,17 @@ pub struct ExchangeRow {
     pub conditions: Vec<ConditionRow>,
 }
 
+/// A distinct request to a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRow {
+    /// The last exchange that had it.
+    pub exchange: i64,
+    /// The last run that had it.
+    pub run: i64,
+    /// How many steps that are kept had it.
+    pub steps: i64,
+}
+
 /// The keys of the blobs of an exchange. Equal keys are equal content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {

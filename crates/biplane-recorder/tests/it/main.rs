@@ -2,13 +2,16 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
+mod http;
 mod life_cycle;
+mod otlp;
 mod peers;
 mod planted;
 mod postgres;
 mod queries;
 mod recording;
 mod recordings;
+mod replays;
 mod store;
 mod story;
 mod travel;

@@ -1,6 +1,7 @@
 //! A PostgreSQL server of the tests alone. It ends with the process, however that ends.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use biplane_recorder::store::Location;
+use biplane_testkit::certs::Certs;
 
 /// The user that the server runs as if the tests run as root, which it refuses to be.
 const NOBODY: u32 = 65534;
@@ -40,48 +42,102 @@ fn programs() -> PathBuf {
     )
 }
 
-/// Makes a cluster, starts a server that only its socket reaches, and waits for the end of its input.
+/// Makes a cluster, starts a server with some settings, and waits for the end of its input. Over a
+/// network it is only reached with TLS.
 const SCRIPT: &str = r#"
 "$1/initdb" --pgdata="$2/data" --auth=trust --username=biplane --no-sync --no-locale \
     --encoding=UTF8 >"$2/initdb.log" 2>&1 || { cat "$2/initdb.log"; exit 1; }
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c shared_buffers=16MB \
-    -c max_connections=50 -c autovacuum=off >"$2/server.log" 2>&1 &
+printf 'local all all trust\nhostssl all all all trust\n' >"$2/data/pg_hba.conf"
+programs=$1
+folder=$2
+port=$3
+shift 3
+"$programs/postgres" -D "$folder/data" -k "$folder" -c port="$port" -c shared_buffers=16MB \
+    -c max_connections=50 -c autovacuum=off "$@" >"$folder/server.log" 2>&1 &
 server=$!
-until "$1/pg_isready" -q -h "$2"; do
-    kill -0 $server 2>/dev/null || { cat "$2/server.log"; exit 1; }
+until "$programs/pg_isready" -q -h "$folder" -p "$port"; do
+    kill -0 $server 2>/dev/null || { cat "$folder/server.log"; exit 1; }
     sleep 0.1
 done
 echo ready
 cat >/dev/null
 kill -QUIT $server
 wait $server
-rm -rf "$2"
+rm -rf "$folder"
 "#;
+
+/// The user that owns the files of a server.
+fn owner() -> Option<u32> {
+    nix::unistd::geteuid().is_root().then_some(NOBODY)
+}
+
+fn new_folder() -> PathBuf {
+    // The script removes it.
+    let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
+    std::os::unix::fs::chown(&folder, owner(), owner()).unwrap();
+    folder
+}
+
+fn start(folder: PathBuf, port: u16, settings: &[String]) -> Server {
+    let mut command = Command::new("sh");
+    command.args(["-c", SCRIPT, "sh"]).arg(programs()).arg(&folder).arg(port.to_string());
+    for setting in settings {
+        command.args(["-c", setting]);
+    }
+    command.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
+    if let Some(owner) = owner() {
+        command.uid(owner).gid(owner);
+    }
+    // An interrupt of the tests is not for the server.
+    command.process_group(0);
+    #[allow(clippy::zombie_processes)] // it ends after this process
+    let mut child = command.spawn().unwrap();
+    let alive = child.stdin.take().unwrap();
+    let mut said = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    while !said.ends_with("ready\n") {
+        assert_ne!(output.read_line(&mut said).unwrap(), 0, "the server has ended: {said}");
+    }
+    Server { folder, _alive: Mutex::new(alive) }
+}
 
 fn server() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        // The script removes it.
-        let folder = tempfile::Builder::new().prefix("pg").tempdir().unwrap().keep();
-        let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh"]).arg(programs()).arg(&folder);
-        command.current_dir(&folder).stdin(Stdio::piped()).stdout(Stdio::piped());
-        if nix::unistd::geteuid().is_root() {
-            std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-            command.uid(NOBODY).gid(NOBODY);
+    SERVER.get_or_init(|| start(new_folder(), 5432, &["listen_addresses=".to_owned()]))
+}
+
+/// A server that is reached over the network, with TLS alone.
+pub(crate) struct TlsServer {
+    pub(crate) port: u16,
+    /// The certificate that vouches for it.
+    pub(crate) ca: PathBuf,
+    _server: Server,
+    _certs: Certs,
+}
+
+impl TlsServer {
+    pub(crate) fn start() -> Self {
+        let certs = Certs::new(&["localhost"]);
+        let folder = new_folder();
+        for name in ["tls.crt", "tls.key"] {
+            let file = folder.join(name);
+            std::fs::copy(certs.server().join(name), &file).unwrap();
+            // The server wants its key to be its own.
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+            std::os::unix::fs::chown(&file, owner(), owner()).unwrap();
         }
-        // An interrupt of the tests is not for the server.
-        command.process_group(0);
-        #[allow(clippy::zombie_processes)] // it ends after this process
-        let mut child = command.spawn().unwrap();
-        let alive = child.stdin.take().unwrap();
-        let mut said = String::new();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        while !said.ends_with("ready\n") {
-            assert_ne!(output.read_line(&mut said).unwrap(), 0, "the server has ended: {said}");
-        }
-        Server { folder, _alive: Mutex::new(alive) }
-    })
+        // A port that was free a moment ago.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings = [
+            "listen_addresses=127.0.0.1".to_owned(),
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", folder.join("tls.crt").display()),
+            format!("ssl_key_file={}", folder.join("tls.key").display()),
+        ];
+        let server = start(folder, port, &settings);
+        let ca = certs.server().join("ca.crt");
+        Self { port, ca, _server: server, _certs: certs }
+    }
 }
 
 /// Where the server listens, without a database.

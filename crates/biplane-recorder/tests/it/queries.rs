@@ -13,6 +13,7 @@ use biplane_recorder::query::lines::Lines;
 use biplane_recorder::query::print::{self, Options};
 use biplane_recorder::query::stored::{ImportOptions, Stored, import};
 use biplane_recorder::query::{export, otlp};
+use biplane_recorder::store::Location;
 use serde_json::Value;
 
 use crate::recordings::{lines, recorded};
@@ -48,11 +49,11 @@ pub(crate) fn archive(text: &str) -> Lines {
     Lines::new(vec![reading], &redactor(Mode::Deep))
 }
 
-fn now() -> jiff::Timestamp {
+pub(crate) fn now() -> jiff::Timestamp {
     "2026-11-17T00:00:00Z".parse().unwrap()
 }
 
-fn named(address: &str) -> Named {
+pub(crate) fn named(address: &str) -> Named {
     Named { address: address.to_owned(), namespace: None }
 }
 
@@ -312,7 +313,7 @@ async fn a_client_gets_the_same_answers_from_a_server() {
 }
 
 /// The lines of the story.
-fn story() -> String {
+pub(crate) fn story() -> String {
     let example = |file: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/recorder").join(file);
         std::fs::read_to_string(path).unwrap()
@@ -320,12 +321,23 @@ fn story() -> String {
     example("emissions.jsonl") + &example("changes.jsonl")
 }
 
-/// Imports lines into a new store.
-fn stored(text: &str) -> (tempfile::TempDir, Stored) {
+/// Imports lines into a new store in a file.
+pub(crate) fn stored(text: &str) -> (tempfile::TempDir, Stored) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("recorder.db").to_str().unwrap().to_owned();
+    let stored = stored_at(&store, text);
+    (folder, stored)
+}
+
+/// Imports lines into a new store on a server.
+pub(crate) fn stored_on_a_server(text: &str) -> Stored {
+    let Location::Server(store) = crate::postgres::database() else { unreachable!() };
+    stored_at(&store, text)
+}
+
+fn stored_at(store: &str, text: &str) -> Stored {
     let options = ImportOptions {
-        store: store.clone(),
+        store: store.to_owned(),
         id: [7; 16],
         cluster: String::new(),
         source: "import".to_owned(),
@@ -338,40 +350,52 @@ fn stored(text: &str) -> (tempfile::TempDir, Stored) {
     // A second time, runs stay what they are, and entries are known.
     let again = import(vec![read(text)], &redactor(Mode::Deep), &options).unwrap();
     assert_eq!((again.runs, again.entries), (done.runs, 0));
-    (folder, Stored::open(&store).unwrap())
+    Stored::open(store).unwrap()
 }
 
 /// A store answers like the lines that were imported into it.
 #[test]
 fn a_store_answers_like_the_lines_it_was_made_from() {
     for text in [story(), runs()] {
-        let lines = archive(&text);
         let (_folder, store) = stored(&text);
-        let all = Question::Runs { filter: RunFilter::default(), limit: 100, after: None };
-        let changes = Question::Changes { filter: ChangeFilter::default(), limit: 10, after: None };
-        let mut questions = vec![all, changes];
-        for head in lines.runs(&RunFilter::default(), 100, None).unwrap() {
-            let trace = head.trace;
-            questions.extend([
-                Question::Run(named(&trace)),
-                Question::Steps(named(&trace)),
-                Question::Steps(named(&format!("{trace}/1"))),
-                Question::Blame(named(&trace)),
-                Question::Diff { before: named(&trace), after: None, observed: true },
-            ]);
-            if !head.outcome.is_failure() {
-                let before = named(&trace);
-                questions.push(Question::Diff { before, after: None, observed: false });
-            }
-            if lines.run_before(&lines.by_trace(&trace).unwrap()[0]).unwrap().is_some() {
-                questions.push(Question::Compare { before: named(&trace), after: None });
-            }
+        answers_like_its_lines(&store, &text);
+    }
+}
+
+/// So does one on a server.
+#[test]
+fn a_store_on_a_server_answers_like_the_lines_it_was_made_from() {
+    for text in [story(), runs()] {
+        answers_like_its_lines(&stored_on_a_server(&text), &text);
+    }
+}
+
+fn answers_like_its_lines(store: &Stored, text: &str) {
+    let lines = archive(text);
+    let all = Question::Runs { filter: RunFilter::default(), limit: 100, after: None };
+    let changes = Question::Changes { filter: ChangeFilter::default(), limit: 10, after: None };
+    let mut questions = vec![all, changes];
+    for head in lines.runs(&RunFilter::default(), 100, None).unwrap() {
+        let trace = head.trace;
+        questions.extend([
+            Question::Run(named(&trace)),
+            Question::Steps(named(&trace)),
+            Question::Steps(named(&format!("{trace}/1"))),
+            Question::Blame(named(&trace)),
+            Question::Diff { before: named(&trace), after: None, observed: true },
+        ]);
+        if !head.outcome.is_failure() {
+            let before = named(&trace);
+            questions.push(Question::Diff { before, after: None, observed: false });
         }
-        for question in questions {
-            let here = print::value(&ask(&lines, &question)).to_string();
-            let there = print::value(&ask(&store, &question)).to_string();
-            assert_eq!(without_tags(&there), without_tags(&here), "{question:?}");
+        if lines.run_before(&lines.by_trace(&trace).unwrap()[0]).unwrap().is_some() {
+            questions.push(Question::Compare { before: named(&trace), after: None });
         }
+    }
+    for question in questions {
+        let here = print::value(&ask(&lines, &question)).to_string();
+        let there = print::value(&ask(store, &question)).to_string();
+        assert_eq!(without_tags(&there), without_tags(&here), "{question:?}");
     }
 }
 

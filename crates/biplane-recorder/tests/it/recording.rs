@@ -26,7 +26,7 @@ use tonic::transport::Channel;
 use crate::store::world::{self, Call, NOON, forever, simple};
 use crate::world::{Printed, channel, redactor};
 
-fn options(location: &Location) -> Options {
+pub(crate) fn options(location: &Location) -> Options {
     let clock = AtomicI64::new(NOON);
     Options {
         location: location.clone(),

@@ -51,7 +51,7 @@ impl Inspector {
             Self::Blame(blame) => blame.run(streams),
             Self::Compare(compare) => compare.run(streams),
             Self::Diff(diff) => diff.run(streams),
-            Self::Export(export) => export.run(streams),
+            Self::Export(export) => export.run(environment, streams),
             Self::Import(import) => import.run(streams),
             Self::Replay(replay) => replay.run(environment, streams),
             Self::Run(run) => run.run(streams),

@@ -1,6 +1,7 @@
 //! `recorder serve`: receives what pipelines emit and what providers did, stores it, and shows it.
 
 pub(super) mod local;
+mod otlp;
 pub(super) mod pages;
 mod sizes;
 
@@ -111,6 +112,8 @@ pub struct Serve {
     /// Keep only runs that failed; others are counted
     #[arg(long)]
     failures_only: bool,
+    #[command(flatten)]
+    otlp: otlp::Otlp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -213,11 +216,16 @@ impl Serve {
     fn run(self: Box<Self>) -> Result<()> {
         self.listening.check()?;
         let metrics = Metrics::default();
+        let collector = self.otlp.server()?;
         let recorder = Recorder::start(self.options()?, &metrics)?;
+        let exporter = otlp::start(collector, &self.store, &recorder, &metrics)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
         let served = runtime.block_on(self.serve(&recorder, &metrics));
         let whole = recorder.stop(self.shutdown_timeout);
+        if exporter.is_some_and(|exporter| !exporter.stop(self.shutdown_timeout)) {
+            tracing::warn!("not everything that was stored could be sent to the collector");
+        }
         // A reader of standard output that hangs must not keep the process alive.
         runtime.shutdown_background();
         if !whole {

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use biplane_console::Streams;
 use biplane_proto::redact::Mode;
 use biplane_recorder::api::client;
+use biplane_recorder::http::{Credentials, Server};
 use biplane_recorder::query::answer::Answer;
 use biplane_recorder::query::archive::{Archive, Error};
 use biplane_recorder::query::ask::{self, Question};
@@ -29,9 +30,15 @@ pub(super) struct Source {
     /// The store of a recorder: a file, or postgres://USER@HOST/NAME
     #[arg(long, value_name = "LOCATION", env = "BIPLANE_RECORDER", hide_env_values = true)]
     store: Option<String>,
-    /// The address of a recorder, such as http://127.0.0.1:7654
+    /// The address of a recorder, such as http://127.0.0.1:7654 or https://recorder.example.org
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// A file with the token that the recorder asks for
+    #[arg(long, value_name = "FILE", value_parser = values::path)]
+    token_file: Option<PathBuf>,
+    /// A file with the certificates that vouch for the recorder, instead of those of the system
+    #[arg(long, value_name = "FILE", value_parser = values::path)]
+    ca_file: Option<PathBuf>,
     /// Lines that sidecars printed, in the place of a store; - is standard input; repeatable
     #[arg(long, value_name = "FILE", value_parser = values::path, action = ArgAction::Append)]
     from: Vec<PathBuf>,
@@ -40,9 +47,9 @@ pub(super) struct Source {
 /// Records that can be asked about.
 pub(super) enum Records {
     /// In a store or in lines.
-    Here(Box<dyn Archive>),
+    Here(Box<dyn Archive + Send>),
     /// Behind the API of a recorder.
-    There(String),
+    There(Box<Server>),
 }
 
 impl Source {
@@ -59,10 +66,10 @@ impl Source {
             return Ok(Records::Here(Box::new(Lines::new(readings, &redactor))));
         }
         if let Some(server) = &self.server {
-            return Ok(Records::There(server.clone()));
+            return self.server(server);
         }
         match &self.store {
-            Some(server) if server.starts_with("http://") => Ok(Records::There(server.clone())),
+            Some(server) if is_server(server) => self.server(server),
             Some(store) => {
                 let store = values::at_home(store);
                 let stored = Stored::open(&store.to_string_lossy()).map_err(failed)?;
@@ -72,8 +79,19 @@ impl Source {
         }
     }
 
+    /// Records behind the API of a recorder.
+    fn server(&self, url: &str) -> Result<Records> {
+        let credentials =
+            Credentials { token_file: self.token_file.clone(), ca_file: self.ca_file.clone() };
+        let server = Server::new(url, &credentials).map_err(|error| failed(error.into()))?;
+        Ok(Records::There(Box::new(server)))
+    }
+
     /// Opens records that commands need as a whole.
-    pub(super) fn archive(&self, streams: &mut Streams<'_>) -> Result<Box<dyn Archive>> {
+    pub(super) fn archive(
+        &self,
+        streams: &mut Streams<'_>,
+    ) -> Result<Box<dyn Archive + Send>> {
         match self.open(streams)? {
             Records::Here(archive) => Ok(archive),
             Records::There(_) => {
@@ -84,7 +102,7 @@ impl Source {
 
     /// The store to write to.
     pub(super) fn store(&self) -> Result<String> {
-        let store = self.store.as_deref().filter(|store| !store.starts_with("http://"));
+        let store = self.store.as_deref().filter(|store| !is_server(store));
         let store = store.ok_or_else(|| usage("name the store to import into with --store"))?;
         Ok(values::at_home(store).to_string_lossy().into_owned())
     }
@@ -95,10 +113,15 @@ impl Records {
     pub(super) fn ask(&self, question: &Question) -> Result<Answer> {
         let answer = match self {
             Self::Here(archive) => ask::answer(archive.as_ref(), question, now()),
-            Self::There(server) => client::ask(server, question),
+            Self::There(server) => client::ask_with(server, question),
         };
         answer.map_err(failed)
     }
+}
+
+/// Whether a location is a recorder that runs.
+fn is_server(location: &str) -> bool {
+    location.starts_with("http://") || location.starts_with("https://")
 }
 
 /// Reads what sidecars printed.

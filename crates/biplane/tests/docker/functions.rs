@@ -1,6 +1,8 @@
 //! Tests functions in containers.
 
-use std::process::Stdio;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use bollard::query_parameters::InspectContainerOptions;
@@ -27,6 +29,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a_deadline_leaves_no_container", a_deadline_leaves_no_container),
     ("the_v1_output_is_rendered_through_containers", the_v1_output_is_rendered_through_containers),
     ("many_are_rendered_with_one_container", many_are_rendered_with_one_container),
+    ("recorded_requests_are_asked_again_in_a_container", recorded_requests_are_asked_again_in_a_container),
 ];
 
 /// RT-7, RT-8, RT-11, T-13
@@ -229,4 +232,34 @@ fn many_are_rendered_with_one_container(daemon: &Daemon) {
     assert!(has("orders-events") && has("other-events"), "{}", ran.stdout);
     assert_eq!(daemon.only_state(), "running");
     daemon.remove_all();
+}
+
+/// What upstream's controller recorded is given to the function of an image.
+fn recorded_requests_are_asked_again_in_a_container(daemon: &Daemon) {
+    let work = Work::new(daemon);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../biplane-recorder/tests/data/runs.jsonl.gz");
+    let mut text = String::new();
+    let file = std::fs::File::open(path).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let from = format!("--from={}", work.write("runs.jsonl", &text));
+    let with = format!("--with={FUNCTION}");
+    let step = "Gauge.plain.insp.example.org/one/2";
+    let replay = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_biplane"));
+        command.args(["inspector", "replay", &from, &with]).args(arguments);
+        command.env("DOCKER_HOST", daemon.host()).env("HOME", work.path("")).stdin(Stdio::null());
+        command.env_remove("DOCKER_CONFIG");
+        Ran::of(&mut command)
+    };
+    for (arguments, text) in [
+        (&[step][..], "The function answers the same as it did."),
+        (&["--function=function-dummy"], "answered as before"),
+        (&["Gauge.plain.insp.example.org/one", "--pipeline"], "Nothing would differ"),
+    ] {
+        let ran = replay(arguments);
+        assert_eq!(ran.exit, 0, "{} {}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains(text), "{}", ran.stdout);
+        assert!(daemon.containers().is_empty());
+    }
 }

@@ -30,6 +30,7 @@ mod progress;
 mod project;
 mod records;
 mod registry;
+mod replays;
 mod resolving;
 mod secrets;
 mod sidecars;

@@ -24,13 +24,13 @@ fn store(folder: &Folder) -> String {
     store
 }
 
-fn ok(ran: &Ran) -> &str {
+pub(crate) fn ok(ran: &Ran) -> &str {
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
     &ran.stdout
 }
 
 /// The recordings of upstream's controller, as its sidecar prints them.
-fn recorded() -> String {
+pub(crate) fn recorded() -> String {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../biplane-recorder/tests/data/runs.jsonl.gz");
     let mut text = String::new();
@@ -216,7 +216,7 @@ fn a_function_of_the_box_answers_what_it_answered_upstream() {
         "replay",
         "Gauge.plain.insp.example.org/one/1",
         &from,
-        "--function=auto-ready",
+        "--with=auto-ready",
     ]);
     assert_eq!(ran.exit, 3, "{} {}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("The function answers something else."), "{}", ran.stdout);

@@ -1,5 +1,7 @@
 //! What tables and reports say of an answer.
 
+mod replays;
+
 use serde_json::Value;
 
 use super::super::answer::{
@@ -60,6 +62,8 @@ pub(super) fn of(answer: &Answer, options: Options) -> Vec<Block> {
         Answer::Change(change) => of_change(change),
         Answer::Verify(verify) => of_verify(verify),
         Answer::Replay(replay) => of_replay(replay, options),
+        Answer::Replays(replays) => replays::of_replays(replays, options),
+        Answer::WhatIf(what_if) => replays::of_what_if(what_if, options),
         Answer::Import(import) => of_import(import),
         // These have a module of their own.
         Answer::Why(_) | Answer::At(_) | Answer::Warnings(_) | Answer::Warning(_) => Vec::new(),
@@ -257,13 +261,7 @@ fn of_diff(diff: &Diff, options: Options) -> Vec<Block> {
 }
 
 fn sign(change: Sign) -> char {
-    match change {
-        Sign::Added => '+',
-        Sign::Removed => '-',
-        Sign::Changed => '~',
-        Sign::Moved => '>',
-        Sign::Unchanged => '=',
-    }
+    change.mark()
 }
 
 /// A resource and what differs in it, a line each.
@@ -466,13 +464,7 @@ fn of_verify(verify: &Verify) -> Vec<Block> {
 }
 
 fn of_replay(replay: &Replay, options: Options) -> Vec<Block> {
-    let mut lines = Vec::new();
-    for slot in &replay.resources {
-        slot_lines(slot, options, &mut lines);
-    }
-    for field in &replay.fields {
-        field_lines(field, &mut lines);
-    }
+    let lines = replays::difference(replay, options);
     let run: String = id(&replay.run, false);
     let mut blocks = vec![
         Block::Heading(format!("{run}/{} -> {}", replay.step.label(), replay.target)),

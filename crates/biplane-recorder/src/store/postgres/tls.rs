@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::{future, io};
 
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
@@ -15,10 +13,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 
 use crate::store::sql::Error;
-
-/// Where distributions keep the certificates that they trust.
-const SYSTEM_ROOTS: [&str; 2] =
-    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+use crate::trust;
 
 /// A location without `sslrootcert`, which the driver does not know, and its value.
 pub(super) fn roots_of(location: &str) -> (String, Option<String>) {
@@ -42,20 +37,8 @@ impl Connector {
         if config.get_ssl_mode() == SslMode::Disable {
             return Ok(Self(None));
         }
-        let system = SYSTEM_ROOTS.into_iter().find(|path| std::path::Path::new(path).exists());
-        let mut store = RootCertStore::empty();
-        if let Some(path) = roots.or(system) {
-            let unreadable = |error| Error::Failed(format!("cannot read {path}: {error}"));
-            for certificate in CertificateDer::pem_file_iter(path).map_err(unreadable)? {
-                // One certificate that is not understood must not make all others useless.
-                let _ = store.add(certificate.map_err(unreadable)?);
-            }
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let versions =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = versions.map_err(|error| Error::Failed(error.to_string()))?;
-        let client = builder.with_root_certificates(store).with_no_client_auth();
+        let roots = roots.map(std::path::Path::new);
+        let client = trust::client(roots).map_err(|error| Error::Failed(error.to_string()))?;
         Ok(Self(Some(TlsConnector::from(Arc::new(client)))))
     }
 }

@@ -1,15 +1,21 @@
-//! `inspector export`: prints runs as lines of the sidecar, or as spans.
+//! `inspector export`: takes runs elsewhere: as lines, spans, files for `render`, or a document.
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
 use biplane_console::Streams;
 use biplane_recorder::Format;
-use biplane_recorder::query::archive::{After, Archive, RunFilter};
+use biplane_recorder::query::archive::{Archive, RunFilter, all_runs};
 use biplane_recorder::query::ask::{Named, find};
+use biplane_recorder::query::case::{Case, case};
 use biplane_recorder::query::record::{Head, Run};
-use biplane_recorder::query::{export, otlp};
+use biplane_recorder::query::{export, otlp, report};
 use clap::{Args, ValueEnum};
 
-use crate::commands::records::{Source, Times, failed, now};
+use super::replay::in_box;
+use crate::commands::records::{Source, Times, failed, now, usage};
+use crate::environment::Environment;
+use crate::values;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,11 +23,19 @@ Examples:
   biplane inspector export --store=recorder.db --since=1h > runs.jsonl
 
   # One run as OpenTelemetry spans, for a collector that reads files
-  biplane inspector export 9822d93d --store=recorder.db --format=otlp > spans.json";
+  biplane inspector export 9822d93d --store=recorder.db --as=otlp > spans.json
 
-/// Print runs as the sidecar prints them, or as OpenTelemetry spans
+  # One run as files that render takes
+  biplane inspector export 9822d93d --store=recorder.db --as=case -d case
+  cd case && biplane render xr.yaml composition.yaml functions.yaml --observed-resources=observed.yaml
+
+  # One run as a page to send to somebody, and as text for an issue
+  biplane inspector export 9822d93d --store=recorder.db --as=html > run.html
+  biplane inspector export 9822d93d --store=recorder.db --as=md";
+
+/// Take runs elsewhere: as lines, spans, files for render, or a document
 ///
-/// Lines can be imported again. Secrets stay redacted.
+/// Lines can be imported again. Secrets stay redacted in all forms.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Export {
@@ -31,9 +45,14 @@ pub struct Export {
     /// The namespace of the owner, and of all runs if none is named
     #[arg(long, short)]
     namespace: Option<String>,
-    /// jsonl: the sidecar's lines; text: its blocks of text; otlp: a span for each run and call
-    #[arg(long, value_enum, default_value_t = Form::Jsonl, hide_possible_values = true)]
-    format: Form,
+    /// jsonl: the sidecar's lines; text: its blocks of text; otlp: a span for each run and call; case:
+    /// files for render; html: a page without scripts; md: Markdown for an issue
+    #[arg(long = "as", visible_alias = "format", value_name = "FORM", value_enum,
+        default_value_t = Form::Jsonl, hide_possible_values = true)]
+    form: Form,
+    /// The folder for the files of a case, which is made
+    #[arg(long, short, value_name = "DIR", value_parser = values::path)]
+    directory: Option<PathBuf>,
     #[command(flatten)]
     times: Times,
     #[command(flatten)]
@@ -48,28 +67,84 @@ enum Form {
     Text,
     /// Spans, in the JSON form of OTLP.
     Otlp,
+    /// Files for `render`.
+    Case,
+    /// A page.
+    Html,
+    /// Markdown.
+    Md,
 }
 
-/// How many runs are read at a time.
-const PAGE: usize = 100;
-
 impl Export {
-    pub(super) fn run(self, streams: &mut Streams<'_>) -> Result<()> {
-        let archive = self.source.archive(streams)?;
-        let heads = self.heads(archive.as_ref())?;
-        if self.format == Form::Otlp {
-            let load = |head: &Head| archive.load(head).map_err(failed);
-            let runs: Vec<Run> = heads.iter().map(load).collect::<Result<_>>()?;
-            let spans = serde_json::to_string(&otlp::traces(&runs))?;
-            writeln!(streams.stdout, "{spans}")?;
-            return Ok(streams.stdout.flush()?);
+    pub(super) fn run(self, environment: &Environment, streams: &mut Streams<'_>) -> Result<()> {
+        if self.directory.is_some() != (self.form == Form::Case) {
+            return Err(usage("--as=case needs the folder of its files with --directory").into());
         }
-        let format = if self.format == Form::Text { Format::Text } else { Format::Json };
-        for head in &heads {
-            let run = archive.load(head).map_err(failed)?;
-            for line in export::emissions(&run, format) {
-                streams.stdout.write_all(line.as_bytes())?;
+        let archive = self.source.archive(streams)?;
+        match self.form {
+            Form::Case => self.case(archive.as_ref(), environment, streams),
+            Form::Html | Form::Md => {
+                let report = report::report(archive.as_ref(), &self.only()?, now()).map_err(failed)?;
+                let text = if self.form == Form::Html {
+                    biplane_pages::single::page(&report)
+                } else {
+                    report::markdown(&report)
+                };
+                streams.stdout.write_all(text.as_bytes())?;
+                Ok(streams.stdout.flush()?)
             }
+            Form::Otlp => {
+                let heads = self.heads(archive.as_ref())?;
+                let load = |head: &Head| archive.load(head).map_err(failed);
+                let runs: Vec<Run> = heads.iter().map(load).collect::<Result<_>>()?;
+                let spans = serde_json::to_string(&otlp::traces(&runs))?;
+                writeln!(streams.stdout, "{spans}")?;
+                Ok(streams.stdout.flush()?)
+            }
+            Form::Jsonl | Form::Text => {
+                let format = if self.form == Form::Text { Format::Text } else { Format::Json };
+                for head in &self.heads(archive.as_ref())? {
+                    let run = archive.load(head).map_err(failed)?;
+                    for line in export::emissions(&run, format) {
+                        streams.stdout.write_all(line.as_bytes())?;
+                    }
+                }
+                Ok(streams.stdout.flush()?)
+            }
+        }
+    }
+
+    /// The only run that is named.
+    fn only(&self) -> Result<Named> {
+        match self.runs.as_slice() {
+            [run] => Ok(self.named(run)),
+            _ => Err(usage("name the one run that this form is about").into()),
+        }
+    }
+
+    fn named(&self, run: &str) -> Named {
+        Named { address: run.to_owned(), namespace: self.namespace.clone() }
+    }
+
+    /// Writes the files of a case, and says how to use them.
+    fn case(
+        &self,
+        archive: &dyn Archive,
+        environment: &Environment,
+        streams: &mut Streams<'_>,
+    ) -> Result<()> {
+        let head = find(archive, &self.only()?, now()).map_err(failed)?.head;
+        let run = archive.load(&head).map_err(failed)?;
+        let registry = biplane_functions::registry().and(&environment.own);
+        let made = case(&run, &|name: &str| in_box(name, &registry)).map_err(failed)?;
+        let folder = self.directory.clone().unwrap_or_default();
+        write(&folder, &made)?;
+        let words = made.shell_words().join(" ");
+        let folder = folder.display();
+        writeln!(streams.stdout, "Wrote {} files to {folder}. Render them there:", made.files.len())?;
+        writeln!(streams.stdout, "  biplane {words}")?;
+        for note in &made.notes {
+            writeln!(streams.stdout, "- {note}")?;
         }
         Ok(streams.stdout.flush()?)
     }
@@ -78,25 +153,26 @@ impl Export {
     fn heads(&self, archive: &dyn Archive) -> Result<Vec<Head>> {
         let (since, until) = self.times.range()?;
         if !self.runs.is_empty() {
-            let one = |address: &String| {
-                let (address, namespace) = (address.clone(), self.namespace.clone());
-                find(archive, &Named { address, namespace }, now()).map(|found| found.head)
-            };
+            let one = |run: &String| find(archive, &self.named(run), now()).map(|found| found.head);
             return self.runs.iter().map(|run| one(run).map_err(failed)).collect();
         }
         let namespace = self.namespace.clone();
         let filter = RunFilter { namespace, since, until, ..RunFilter::default() };
-        let mut heads: Vec<Head> = Vec::new();
-        loop {
-            let after = heads.last();
-            let after = after.map(|h| After { at: h.started.as_microsecond(), key: h.key });
-            let page = archive.runs(&filter, PAGE, after).map_err(failed)?;
-            let is_last = page.len() < PAGE;
-            heads.extend(page);
-            if is_last {
-                heads.reverse();
-                return Ok(heads);
-            }
-        }
+        let mut heads = all_runs(archive, &filter).map_err(failed)?;
+        heads.reverse();
+        Ok(heads)
     }
+}
+
+/// Writes files into a folder that is new or empty, so that nothing is replaced.
+fn write(folder: &Path, made: &Case) -> Result<()> {
+    let attempted = || format!("cannot write to {}", folder.display());
+    std::fs::create_dir_all(folder).with_context(attempted)?;
+    if std::fs::read_dir(folder).with_context(attempted)?.next().is_some() {
+        return Err(usage(&format!("the folder {} is not empty", folder.display())).into());
+    }
+    for (name, text) in &made.files {
+        std::fs::write(folder.join(name), text).with_context(attempted)?;
+    }
+    Ok(())
 }
