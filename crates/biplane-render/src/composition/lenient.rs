@@ -21,6 +21,7 @@ use super::cluster::RenderCluster;
 pub(super) struct Lenient(pub(super) Arc<RenderCluster>);
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Lets the schemas of a CustomResourceDefinition keep fields that they do not declare.
 fn relaxed(mut object: Object) -> Object {
@@ -43,7 +44,10 @@ fn relaxed(mut object: Object) -> Object {
 fn relax(schema: &mut Value) {
     let Value::Object(schema) = schema else { return };
     let is_open = schema.contains_key("additionalProperties");
-    if schema.get("type").is_some_and(|r#type| r#type == "object") && !is_open {
+    // A server refuses a field without a type, unless it may be anything.
+    let has_any_type = !schema.contains_key("type") && !schema.contains_key(INT_OR_STRING);
+    let is_object = schema.get("type").is_some_and(|r#type| r#type == "object");
+    if (is_object && !is_open) || has_any_type {
         schema.insert(PRESERVE.to_owned(), true.into());
     }
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {

@@ -2,9 +2,10 @@
 //!
 //! Every expression has a range of costs, and a range of sizes if its values have one. Sizes come
 //! from the expression itself, or from the schema if the expression only reads data. [`calls`] has
-//! the functions.
+//! the functions, and [`paths`] the ways from variables to data.
 
 mod calls;
+mod paths;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +15,7 @@ use super::check::{Notes, Overload};
 use super::macros::{AGAIN, TARGET};
 use super::sizes::Sizes;
 use super::types::Type;
+use paths::{Path, Paths};
 
 /// The most that a run can cost. All variables have the same sizes.
 pub(super) fn most(root: &Expr, notes: &Notes, sizes: &Sizes) -> u64 {
@@ -78,14 +80,10 @@ impl Entries {
     }
 }
 
-/// The way from a variable to a value: names of fields, and what stands for all items, keys or
-/// values. Empty if a value does not come straight from a variable.
-type Path<'a> = Vec<&'a str>;
-
 /// A variable of a loop or a macro.
-#[derive(Clone, Debug)]
-struct Local<'a> {
-    path: Path<'a>,
+#[derive(Clone, Copy, Debug)]
+struct Local {
+    path: Path,
     size: Option<Range>,
     entries: Option<Entries>,
 }
@@ -93,7 +91,7 @@ struct Local<'a> {
 /// What is known about an argument.
 #[derive(Clone, Debug)]
 struct Node<'a> {
-    path: Path<'a>,
+    path: Path,
     kind: &'a Type,
     expression: &'a Expr,
     size: Option<Range>,
@@ -109,10 +107,12 @@ struct Estimator<'a> {
     notes: &'a Notes,
     sizes: &'a Sizes,
     /// Variables of the enclosing loops, the innermost last.
-    locals: Vec<(&'a str, Local<'a>)>,
+    locals: Vec<(&'a str, Local)>,
     /// The expressions that stand in more than one place: see [`TARGET`].
     repeated: BTreeMap<&'a str, &'a Expr>,
-    paths: BTreeMap<usize, Path<'a>>,
+    /// All paths, and those of expressions.
+    paths: Paths<'a>,
+    known_paths: BTreeMap<usize, Path>,
     known_sizes: BTreeMap<usize, Range>,
     known_entries: BTreeMap<usize, Entries>,
 }
@@ -124,7 +124,8 @@ impl<'a> Estimator<'a> {
             sizes,
             locals: Vec::new(),
             repeated: BTreeMap::new(),
-            paths: BTreeMap::new(),
+            paths: Paths::default(),
+            known_paths: BTreeMap::new(),
             known_sizes: BTreeMap::new(),
             known_entries: BTreeMap::new(),
         }
@@ -151,29 +152,28 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    fn local(&self, name: &str) -> Option<&Local<'a>> {
-        self.locals.iter().rev().find(|(known, _)| *known == name).map(|(_, local)| local)
+    fn local(&self, name: &str) -> Option<Local> {
+        self.locals.iter().rev().find(|(known, _)| *known == name).map(|(_, local)| *local)
     }
 
     fn kind(&self, expression: &'a Expr) -> &'a Type {
         self.notes.type_of(self.written_out(expression))
     }
 
-    fn path(&self, expression: &'a Expr) -> Path<'a> {
+    fn path(&self, expression: &'a Expr) -> Path {
         let expression = self.written_out(expression);
         if let Kind::Name(name) = &expression.kind
             && let Some(local) = self.local(name)
         {
-            return local.path.clone();
+            return local.path;
         }
-        self.paths.get(&expression.id).cloned().unwrap_or_default()
+        self.known_paths.get(&expression.id).copied().unwrap_or_default()
     }
 
     /// The path of a part of a value.
-    fn path_into(&self, expression: &'a Expr, part: &'a str) -> Path<'a> {
-        let mut path = self.path(expression);
-        path.push(part);
-        path
+    fn path_into(&mut self, expression: &'a Expr, part: &'a str) -> Path {
+        let path = self.path(expression);
+        self.paths.append(path, part)
     }
 
     /// The size that the schema gives to a path. The name of the variable does not count.
@@ -202,7 +202,7 @@ impl<'a> Estimator<'a> {
         if let Some(size) = written_size(expression) {
             return Some(Range::exactly(size));
         }
-        if let Some(size) = self.size_in_schema(&self.path(expression)) {
+        if let Some(size) = self.size_in_schema(self.paths.steps(self.path(expression))) {
             self.known_sizes.insert(expression.id, size);
             return Some(size);
         }
@@ -252,16 +252,17 @@ impl<'a> Estimator<'a> {
         match &expression.kind {
             // The name of a type is a variable in Go.
             Kind::Literal(Literal::Type(name)) => {
-                self.paths.insert(expression.id, vec![*name]);
+                let path = self.paths.variable(name);
+                self.known_paths.insert(expression.id, path);
                 Range::exactly(1)
             }
             Kind::Literal(_) | Kind::Message(_) => Range::default(),
             Kind::Name(name) => {
                 let path = match self.local(name) {
-                    Some(local) => local.path.clone(),
-                    None => vec![name.as_str()],
+                    Some(local) => local.path,
+                    None => self.paths.variable(name),
                 };
-                self.paths.insert(expression.id, path);
+                self.known_paths.insert(expression.id, path);
                 Range::exactly(1)
             }
             Kind::Field { operand, field, test } => {
@@ -270,7 +271,7 @@ impl<'a> Estimator<'a> {
                     return cost;
                 }
                 let path = self.path_into(operand, field);
-                self.paths.insert(expression.id, path);
+                self.known_paths.insert(expression.id, path);
                 let counts = matches!(self.kind(operand), Type::Map(..) | Type::Object(_));
                 cost.plus(Range::exactly(u64::from(counts)))
             }
@@ -306,7 +307,7 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    fn enter(&mut self, name: &'a str, path: Path<'a>, size: Option<Range>) {
+    fn enter(&mut self, name: &'a str, path: Path, size: Option<Range>) {
         self.locals.push((name, Local { path, size, entries: None }));
     }
 
@@ -420,7 +421,7 @@ impl<'a> Estimator<'a> {
                 if let Some(part) = part {
                     size = self.entries(list).map(|entries| entries.values);
                     let path = self.path_into(list, part);
-                    self.paths.insert(expression.id, path);
+                    self.known_paths.insert(expression.id, path);
                 }
             }
             if size.is_none() {

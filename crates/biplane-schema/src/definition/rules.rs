@@ -2,7 +2,6 @@
 //! cannot be known, or may cost too much.
 
 use biplane_model::Value;
-use serde_json::json;
 
 use super::keywords::{self, Context};
 use super::{is_true, not_supported, part, parts, properties};
@@ -207,7 +206,11 @@ impl Walk {
             let rule = Rule::read(value);
             let compiled = Compiled::new(&rule, &kind, shape);
             let invalid = |at: String, detail: &str| {
-                FieldError::new(Problem::Invalid, at, shown(value), detail)
+                FieldError::without_value(
+                    Problem::Invalid,
+                    at,
+                    format!("{}: {detail}", shown(value)),
+                )
             };
             let mut errors = Vec::new();
             let cost = match &compiled.program {
@@ -286,15 +289,21 @@ fn too_much(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// A rule as errors show it: with the names of Go's fields.
-fn shown(rule: &Value) -> Value {
-    let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
-    json!({
-        "Rule": text("rule"),
-        "Message": text("message"),
-        "MessageExpression": text("messageExpression"),
-        "Reason": rule.get("reason"),
-        "FieldPath": text("fieldPath"),
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    })
+/// A rule as errors show it: with the names of Go's fields, in their order.
+fn shown(rule: &Value) -> String {
+    let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default().into();
+    let given = |name: &str| rule.get(name).cloned().unwrap_or_default();
+    let fields: [(&str, Value); 6] = [
+        ("Rule", text("rule")),
+        ("Message", text("message")),
+        ("MessageExpression", text("messageExpression")),
+        ("Reason", given("reason")),
+        ("FieldPath", text("fieldPath")),
+        ("OptionalOldSelf", given("optionalOldSelf")),
+    ];
+    let field = |(name, value): &(&str, Value)| {
+        format!("\"{name}\":{}", biplane_go::json::to_string(value))
+    };
+    let fields: Vec<String> = fields.iter().map(field).collect();
+    format!("{{{}}}", fields.join(","))
 }

@@ -216,7 +216,7 @@ impl<'a> Estimator<'a> {
     /// The type and the size of the items of a list.
     fn item(&self, list: &Node<'a>) -> Option<(&'a Type, Range)> {
         let Type::List(kind) = list.kind else { return None };
-        let mut path = list.path.clone();
+        let mut path = self.paths.steps(list.path).to_vec();
         if !path.is_empty() {
             path.push(super::ITEMS);
         }
@@ -244,11 +244,15 @@ fn of_list(call: &Call<'_, '_>) -> Option<Estimate> {
             new_list(target.size(), depth as f64)
         }
         ("distinct", Some(target), []) => new_list(target.size().times(target.size()), 2.0),
-        ("sort", Some(target), []) => {
-            let is_text = matches!(call.overload.args.first(), Some(Type::List(item))
-                if matches!(item.as_ref(), Type::Text | Type::Bytes));
+        ("sort", Some(list), []) | ("lists.@sortByAssociatedKeys", None, [_, list]) => {
+            let compared = match call.target {
+                Some(_) => call.overload.args.first(),
+                None => Some(list.kind),
+            };
+            let is_text = matches!(compared, Some(Type::List(item))
+                if matches!(item.as_ref(), Type::Text | Type::Bytes | Type::Dyn));
             let factor = if is_text { 2.0 + PER_CHARACTER } else { 2.0 };
-            new_list(target.size().times(target.size()), factor)
+            new_list(list.size().times(list.size()), factor)
         }
         ("sets.contains" | "sets.intersects" | "sets.equivalent", _, [left, right]) => {
             let factor = if call.function == "sets.equivalent" { 2.0 } else { 1.0 };
