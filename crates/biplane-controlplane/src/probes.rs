@@ -88,7 +88,6 @@ pub async fn serve_health(address: &str, readiness: Readiness) -> Result<PlainHt
 
 fn health(path: &str, readiness: &Readiness) -> Page {
     match path.strip_suffix('/').unwrap_or(path) {
-        "/healthz/ping" | "/readyz/ping" => Page::text(200, "ok"),
         "/healthz/webhook" | "/readyz/webhook" if !readiness.has_hooks() => {
             Page::text(404, "404 page not found\n")
         }
@@ -97,7 +96,9 @@ fn health(path: &str, readiness: &Readiness) -> Page {
         {
             Page::text(500, "[-]webhook failed: the webhook server has not been started yet\n")
         }
-        "/healthz" | "/healthz/webhook" | "/readyz/webhook" => Page::text(200, "ok"),
+        "/healthz" | "/healthz/ping" | "/readyz/ping" | "/healthz/webhook" | "/readyz/webhook" => {
+            Page::text(200, "ok")
+        }
         "/readyz" if readiness.is_ready() => Page::text(200, "ok"),
         "/readyz" => Page::text(500, "[-]watches failed: the first lists are not complete\n"),
         _ => Page::text(404, "404 page not found\n"),

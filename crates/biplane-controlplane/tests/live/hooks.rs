@@ -439,7 +439,7 @@ fn definitions_are_tried_and_the_rules_in_them_are_enforced() {
     let details = &status["details"];
     assert_eq!(details["kind"], "CompositeResourceDefinition");
     let field = details["causes"][0]["field"].as_str().unwrap();
-    let at = "<generated_CRD_\"xdisks.rules.example.org\">.spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[size].x-kubernetes-validations[0].rule";
+    let at = "<generated_CRD_\"xdisks.rules.example.org\">.spec.validation.openAPIV3Schema.properties[spec].properties[size].x-kubernetes-validations[0].rule";
     assert_eq!(field, at);
 
     // What is accepted is established, with its rules.
