@@ -375,3 +375,35 @@ fn secured(response: Response, is_asset: bool) -> Response {
         .with("Cross-Origin-Opener-Policy", "same-origin")
         .with("Cross-Origin-Resource-Policy", "same-origin")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_only_words_that_are_known() {
+        for (path, want) in [
+            ("/", "start"),
+            ("/runs/9822d93d", "runs"),
+            ("/api/v1/run", "api"),
+            ("/north", "other"),
+            ("", "start"),
+            ("runs", "start"),
+        ] {
+            assert_eq!(place(path), want, "{path}");
+        }
+    }
+
+    #[test]
+    fn forms_come_from_pages_of_this_site() {
+        let post = || Request::post("/theme", "").with("host", "localhost:1");
+        assert!(is_from_here(&post()), "a program");
+        assert!(is_from_here(&post().with("origin", "http://localhost:1")));
+        for origin in ["null", "http://localhost:2", "https://evil.example.com"] {
+            assert!(!is_from_here(&post().with("origin", origin)), "{origin}");
+        }
+        // Without a referrer, browsers say `null`, but also where the form was.
+        let own = post().with("origin", "null").with("sec-fetch-site", "same-origin");
+        assert!(is_from_here(&own));
+    }
+}

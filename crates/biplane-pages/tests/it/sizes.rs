@@ -117,11 +117,9 @@ async fn bodies_of_four_megabytes_make_small_pages() {
 async fn what_is_too_large_to_read_is_said() {
     let world = World::empty();
     let trace = "44444444-0000-4000-8000-000000000004";
-    // Text that does not repeat itself, so that each body is another one.
+    // No two bodies are equal, so each counts.
     let resource = |at: usize| {
-        let text: String = (0..60_000)
-            .map(|n| char::from(b'a' + u8::try_from((n * (at + 3) + at) % 26).unwrap()))
-            .collect();
+        let text = format!("{at} {}", "x".repeat(60_000));
         (format!("r{at}"), json!({"resource": {"kind": "A", "spec": {"text": text}}}))
     };
     let resources: serde_json::Map<String, Value> = (0..300).map(resource).collect();
