@@ -31,7 +31,8 @@ pub struct Seen {
 impl Seen {
     /// Adds runs, which are in the order of their keys.
     pub fn add(&mut self, heads: Vec<Head>) {
-        for head in heads.into_iter().filter(|head| head.key > self.newest) {
+        let newest = self.newest;
+        for head in heads.into_iter().filter(|head| head.key > newest) {
             self.newest = head.key;
             self.runs.push_back(Arc::new(head));
         }

@@ -49,7 +49,7 @@ pub(super) fn named(
     let word = |key: Option<i64>| -> Result<Option<String>> {
         let Some(key) = key else { return Ok(None) };
         let gone = || Failure::NotFound("what the filter names is no longer kept".to_owned());
-        Ok(Some(store.word(key)?.ok_or_else(gone)?))
+        Ok(Some(store.word_text(key)?.ok_or_else(gone)?))
     };
     let owner = match filter.object {
         None => None,

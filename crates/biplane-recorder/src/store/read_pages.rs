@@ -11,13 +11,13 @@ const SEARCHED_RUNS: usize = 500;
 
 impl Store {
     /// The text of an interned word.
-    pub fn word(&self, id: i64) -> Result<Option<String>, Error> {
+    pub fn word_text(&self, id: i64) -> Result<Option<String>, Error> {
         let row = self.db.first("SELECT text FROM word WHERE id = $1", &[id.into()])?;
         row.map(|row| row.text(0)).transpose()
     }
 
     /// The key of an interned word.
-    pub fn word_id(&self, text: &str) -> Result<Option<i64>, Error> {
+    pub fn word_key(&self, text: &str) -> Result<Option<i64>, Error> {
         self.db.number("SELECT id FROM word WHERE text = $1", &[text.into()])
     }
 

@@ -17,9 +17,9 @@ on_both! {
         assert_eq!(named(store.namespaces(10).unwrap()), ["shop"]);
         let functions = store.functions(10).unwrap();
         let (key, name) = functions.first().unwrap().clone();
-        assert_eq!(store.word(key).unwrap(), Some(name.clone()));
-        assert_eq!(store.word_id(&name).unwrap(), Some(key));
-        assert_eq!((store.word(-1).unwrap(), store.word_id("none").unwrap()), (None, None));
+        assert_eq!(store.word_text(key).unwrap(), Some(name.clone()));
+        assert_eq!(store.word_key(&name).unwrap(), Some(key));
+        assert_eq!((store.word_text(-1).unwrap(), store.word_key("none").unwrap()), (None, None));
         let owners = store.owners(0, 10).unwrap();
         assert_eq!(owners.iter().map(|o| o.name.as_str()).collect::<Vec<_>>(), ["north", "south"]);
         assert_eq!(store.owners(0, 1).unwrap().len(), 1);
