@@ -36,7 +36,7 @@ pub fn ask(server: &str, question: &Question) -> Result<Answer, Error> {
         Question::Runs { .. } => read(value).map(Answer::Runs),
         Question::Run(_) => read(value).map(|run| Answer::Run(Box::new(run))),
         Question::Steps(_) => read(value).map(Answer::Steps),
-        Question::Diff { .. } => read(value).map(Answer::Diff),
+        Question::Diff { .. } | Question::DiffAt { .. } => read(value).map(Answer::Diff),
         Question::Blame(_) => read(value).map(Answer::Blame),
         Question::Compare { .. } => read(value).map(|compare| Answer::Compare(Box::new(compare))),
         Question::Changes { .. } => read(value).map(Answer::Changes),
@@ -44,7 +44,6 @@ pub fn ask(server: &str, question: &Question) -> Result<Answer, Error> {
         Question::Verify => read(value).map(Answer::Verify),
         Question::Why { .. } => read(value).map(|why| Answer::Why(Box::new(why))),
         Question::At { .. } => read(value).map(|at| Answer::At(Box::new(at))),
-        Question::DiffAt { .. } => read(value).map(Answer::Diff),
         Question::Warnings { .. } => read(value).map(Answer::Warnings),
         Question::Warning(_) => read(value).map(|warning| Answer::Warning(Box::new(warning))),
     }

@@ -57,8 +57,8 @@ impl Sighting {
         }
     }
 
-    fn with(mut self, name: &'static str, value: impl ToString) -> Self {
-        self.detail.insert(name, value.to_string());
+    fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.detail.insert(name, value.into());
         self
     }
 }
@@ -154,7 +154,11 @@ impl Ledger {
             };
             if let Some(median) = self.watch.took((pipeline, *index), took) {
                 let sighting = Sighting::of_step(FindingKind::SlowStep, *index, step);
-                found.push(sighting.with("tookMicros", took).with("medianMicros", median));
+                found.push(
+                    sighting
+                        .with("tookMicros", took.to_string())
+                        .with("medianMicros", median.to_string()),
+                );
             }
         }
     }
@@ -175,8 +179,8 @@ impl Ledger {
                 if request > response { ("request", request) } else { ("response", response) };
             if bytes >= near(MOST_MESSAGE) {
                 let sighting = Sighting::of_step(FindingKind::Size, *index, step);
-                let sighting = sighting.with("what", what).with("bytes", bytes);
-                found.push(sighting.with("limit", MOST_MESSAGE));
+                let sighting = sighting.with("what", what).with("bytes", bytes.to_string());
+                found.push(sighting.with("limit", MOST_MESSAGE.to_string()));
             }
             if bytes >= near(MOST_OBJECT) {
                 self.find_large_bodies(exchange, &mut large)?;
@@ -196,8 +200,8 @@ impl Ledger {
                 step: None,
                 detail: BTreeMap::new(),
             };
-            let sighting = sighting.with("what", "resource").with("bytes", bytes);
-            found.push(sighting.with("limit", MOST_OBJECT));
+            let sighting = sighting.with("what", "resource").with("bytes", bytes.to_string());
+            found.push(sighting.with("limit", MOST_OBJECT.to_string()));
         }
         Ok(())
     }
@@ -494,23 +498,17 @@ impl Ledger {
     }
 
     fn open_findings(&mut self) -> Result<&mut BTreeMap<i64, Vec<Open>>, Error> {
-        let read = match self.watch.open.take() {
-            Some(open) => open,
-            None => {
-                let mut open: BTreeMap<i64, Vec<Open>> = BTreeMap::new();
-                let sql = "SELECT id, owner, kind FROM finding WHERE open = 1 ORDER BY id";
-                for row in self.store.db.query(sql, &[])? {
-                    let Some(kind) = FindingKind::of_name(&row.text(2)?) else { continue };
-                    open.entry(row.int(1)?).or_default().push(Open {
-                        id: row.int(0)?,
-                        kind,
-                        since: 0,
-                    });
-                }
-                open
+        if self.watch.open.is_none() {
+            let mut open: BTreeMap<i64, Vec<Open>> = BTreeMap::new();
+            let sql = "SELECT id, owner, kind FROM finding WHERE open = 1 ORDER BY id";
+            for row in self.store.db.query(sql, &[])? {
+                let Some(kind) = FindingKind::of_name(&row.text(2)?) else { continue };
+                let one = Open { id: row.int(0)?, kind, since: 0 };
+                open.entry(row.int(1)?).or_default().push(one);
             }
-        };
-        Ok(self.watch.open.insert(read))
+            self.watch.open = Some(open);
+        }
+        Ok(self.watch.open.get_or_insert_default())
     }
 
     /// Ends the findings of an owner that its runs have not shown for a while.

@@ -43,13 +43,15 @@ fn step(why: &Why) -> Option<(i64, &str)> {
     why.step.as_ref().map(|step| (step.number, step.name.as_str()))
 }
 
-fn evidence(why: &Why, kind: EvidenceKind) -> Vec<(Option<String>, &str)> {
+fn evidence(why: &Why, kind: EvidenceKind) -> Vec<(String, &str)> {
     let of_kind = why.evidence.iter().filter(|evidence| evidence.kind == kind);
-    of_kind.map(|evidence| (evidence.address(), evidence.text.as_str())).collect()
+    of_kind
+        .map(|evidence| (evidence.address().unwrap_or_default(), evidence.text.as_str()))
+        .collect()
 }
 
-fn at(address: &str) -> Option<String> {
-    Some(address.to_owned())
+fn at(address: &str) -> String {
+    address.to_owned()
 }
 
 #[test]

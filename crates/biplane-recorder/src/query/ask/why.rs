@@ -260,17 +260,17 @@ impl Asking<'_> {
         let records = self.archive.changes(&filter, 3, None)?;
         super::change_items(self.archive, &records)
     }
+}
 
-    /// Why a step decided something in a run, compared with the run before.
-    fn root(&self, before: &Run, run: &Run, step: Option<&Step>, values: Values<'_>) -> Root {
-        match step {
-            Some(step) => cause::root(before, run, step, values),
-            // Nobody is known to have decided it: begin with the last step.
-            None => match run.last_calls().last() {
-                Some(last) => cause::root(before, run, last, values),
-                None => Root::default(),
-            },
-        }
+/// Why a step decided something in a run, compared with the run before.
+fn root(before: &Run, run: &Run, step: Option<&Step>, values: Values<'_>) -> Root {
+    match step {
+        Some(step) => cause::root(before, run, step, values),
+        // Nobody is known to have decided it: begin with the last step.
+        None => match run.last_calls().last() {
+            Some(last) => cause::root(before, run, last, values),
+            None => Root::default(),
+        },
     }
 }
 

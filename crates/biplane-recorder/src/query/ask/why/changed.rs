@@ -131,7 +131,7 @@ fn by_a_step(asking: &Asking<'_>, found: Edge) -> Result<Why, Error> {
     });
     let values: Values<'_> =
         first.as_ref().map(|first| (first.before.as_ref(), first.after.as_ref()));
-    let root = asking.root(&before, &run, step, values);
+    let root = super::root(&before, &run, step, values);
     let gone = first.as_ref().is_some_and(|first| first.change == Sign::Removed);
     let did = if gone { "no longer set it" } else { "set it" };
     let who = step.map_or_else(String::new, |step| {

@@ -55,7 +55,7 @@ pub(super) fn created(asking: &Asking<'_>) -> Result<Why, Error> {
     why.step = named_step(step);
     why.evidence.extend(step.map(|step| step_evidence(&run, step, "created it")));
     if let Some(before) = &before {
-        let root = asking.root(before, &run, step, None);
+        let root = super::root(before, &run, step, None);
         sentence = format!("{sentence} {}", root.words());
         why.evidence.extend(root.evidence(before, &run));
         why.reason = root.reason;
@@ -121,7 +121,7 @@ pub(super) fn deleted(asking: &Asking<'_>) -> Result<Why, Error> {
             pipeline: super::cause::pipeline_difference(&before.head, &run.head),
             ..super::Root::default()
         },
-        _ => asking.root(&before, &run, step, None),
+        _ => super::root(&before, &run, step, None),
     };
     let mut why = asking.answer(root.reason, Some(&run), String::new());
     why.object = object;

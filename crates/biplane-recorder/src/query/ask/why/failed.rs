@@ -85,7 +85,7 @@ pub(super) fn of_run(asking: &Asking<'_>, run: &Run) -> Result<Why, Error> {
     }
     match success.map(|head| asking.archive.load(&head)).transpose()? {
         Some(before) => {
-            let root = asking.root(&before, run, step, None);
+            let root = super::root(&before, run, step, None);
             sentences.push(format!("Run {} succeeded before. {}", short(&before), root.words()));
             why.evidence.extend(root.evidence(&before, run));
             why.run_before = Some(before.head.trace.clone());
