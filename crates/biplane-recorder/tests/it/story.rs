@@ -229,3 +229,84 @@ pub(crate) fn now() -> jiff::Timestamp {
 pub(crate) fn named(address: &str) -> Named {
     Named { address: address.to_owned(), namespace: None }
 }
+
+/// A random number that is the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// What an honest control plane emits: functions answer what follows from what they are given, and
+/// what is desired is what is observed a little later.
+pub(crate) struct Honest {
+    dice: Dice,
+    size: u64,
+    tier: u64,
+    desired: Value,
+    observed: Value,
+}
+
+impl Honest {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { dice: Dice(seed), size: 1, tier: 0, desired: json!({}), observed: json!({}) }
+    }
+
+    /// The next run of an owner.
+    pub(crate) fn run(&mut self, name: &str, number: u64) -> Vec<Call> {
+        match self.dice.roll(20) {
+            0 => self.size = self.dice.roll(5),
+            1 => self.tier = self.dice.roll(3),
+            // The provider reports something.
+            2 => {
+                for (_, body) in self.observed.as_object_mut().unwrap() {
+                    body["status"] = json!({"checked": self.dice.roll(1000)});
+                }
+            }
+            _ => {}
+        }
+        let buckets: Value = (0..=self.size)
+            .map(|n| {
+                let mut body = existing(&format!("{name}-{n}"), "eu");
+                body["spec"]["forProvider"]["tier"] = json!(self.tier);
+                body["spec"]["forProvider"]["of"] = json!(self.size);
+                (format!("bucket-{n}"), body)
+            })
+            .collect();
+        let scene = Scene {
+            spec: json!({"size": self.size}),
+            environment: json!({"tier": self.tier}),
+            observed: self.observed.clone(),
+            desired: buckets.clone(),
+            took: [3, 20, 2].map(|ms| {
+                let usual = ms * 1000;
+                // Now and then something takes long.
+                let long = if self.dice.roll(400) == 0 { 3_000_000 } else { 0 };
+                usual + i64::try_from(self.dice.roll(10_000)).unwrap() + long
+            }),
+            ..Scene::new("", 0)
+        };
+        if self.dice.roll(3) > 0 {
+            self.observed = self.desired.clone();
+        }
+        self.desired = buckets;
+        let mut calls = scene.calls();
+        if self.dice.roll(40) == 0 {
+            // A function is away for a moment.
+            calls.truncate(2);
+            calls[1].response = Some(Value::Null);
+            calls[1].error = "connection refused".into();
+        }
+        for call in &mut calls {
+            call.trace = format!("{name}-{number:06}");
+            call.name = name.into();
+            call.at += i64::try_from(number).unwrap() * 60 * SECOND - (call.at - NOON);
+            call.at += i64::from(call.index) * 50_000;
+        }
+        calls
+    }
+}

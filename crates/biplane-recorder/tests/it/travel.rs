@@ -1,11 +1,16 @@
 //! What was the case at a time, and what differs between two times.
 
-use biplane_recorder::query::answer::{Answer, At, AtItem, Diff};
-use biplane_recorder::query::ask::Question;
-use biplane_recorder::query::print::{self, Options};
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use crate::story::{Scene, Story, Told, bucket, entry, existing, named};
+use biplane_recorder::query::answer::{Answer, At, AtItem, Diff};
+use biplane_recorder::query::archive::{Archive, RunFilter};
+use biplane_recorder::query::ask::{self, Question};
+use biplane_recorder::query::print::{self, Options};
+use biplane_recorder::query::stored::Stored;
+use serde_json::{Value, json};
+
+use crate::store::world::{Call, NOON, SECOND, forever, on_both};
+use crate::story::{Honest, Scene, Story, Told, bucket, entry, existing, named, now};
 
 fn time(text: &str) -> jiff::Timestamp {
     text.parse().unwrap()
@@ -153,6 +158,91 @@ fn times_read_as_they_are_written_down() {
             let options = Options { format: form.parse().unwrap(), bookkeeping: false };
             let printed = print::print(&answer, options);
             settings.bind(|| insta::assert_snapshot!(format!("{name}.{form}"), printed));
+        }
+    }
+}
+
+/// The resources of a state by name, without what else a state says of them.
+fn bodies(state: &Value) -> BTreeMap<String, Value> {
+    let composite = state.get("composite").map(|slot| (String::new(), slot));
+    let composed = state.get("resources").and_then(Value::as_object);
+    let composed = composed.into_iter().flatten().map(|(name, slot)| (name.clone(), slot));
+    let all = composite.into_iter().chain(composed);
+    // Numbers of payloads are all floating point.
+    let body = |slot: &Value| whole(slot["resource"].clone());
+    all.map(|(name, slot)| (name, body(slot))).collect()
+}
+
+fn whole(value: Value) -> Value {
+    match value {
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(items) => items.into_iter().map(whole).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, value)| (name, whole(value))).collect()
+        }
+        value => value,
+    }
+}
+
+/// What can be asked about the kept runs of an owner, by run.
+fn answers(store: &Stored, owner: &str) -> BTreeMap<String, Vec<Value>> {
+    let filter = RunFilter { name: Some(owner.to_owned()), ..RunFilter::default() };
+    let heads = store.runs(&filter, 1000, None).unwrap();
+    let ask = |question: Question| print::value(&ask::answer(store, &question, now()).unwrap());
+    let mut found = BTreeMap::new();
+    for head in &heads {
+        let of = named(&format!("Store/{owner}"));
+        let mut at = ask(Question::At { of, at: head.started });
+        // Which runs are beside it is what may differ.
+        at.as_object_mut().unwrap().retain(|key, _| key == "resources" || key == "desiredRun");
+        let steps = ask(Question::Steps(named(&head.trace)));
+        let blame = ask(Question::Blame(named(&head.trace)));
+        found.insert(head.trace.clone(), vec![at, steps, blame]);
+    }
+    found
+}
+
+on_both! {
+    /// At each time, what is told is what the last run before had; folding changes nothing of it.
+    fn the_state_at_every_run_is_what_the_run_had(world) {
+        let mut told: Vec<Vec<Call>> = Vec::new();
+        for (name, seed) in [("one", 11), ("two", 12)] {
+            let mut honest = Honest::new(seed);
+            told.extend((0..90).map(|number| honest.run(name, number)));
+        }
+        let story = Story { runs: told.clone(), ..Story::default() };
+        let store = story.tell(world);
+        let mut desired: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
+        for calls in &told {
+            let (first, last) = (&calls[0], calls.last().unwrap());
+            let answered = last.response.as_ref().unwrap();
+            if calls.len() == 3 {
+                desired.insert(first.name.clone(), bodies(&answered["desired"]));
+            }
+            let of = named(&format!("Store/{}", first.name));
+            let at = jiff::Timestamp::from_microsecond(first.at).unwrap();
+            let question = Question::At { of, at };
+            let Answer::At(found) = ask::answer(&store, &question, now()).unwrap() else { panic!() };
+            assert_eq!(found.run.run, first.trace);
+            let mut observed = BTreeMap::new();
+            let mut wanted = BTreeMap::new();
+            for item in &found.resources {
+                let name = item.resource.clone();
+                observed.extend(item.observed.clone().map(|body| (name.clone(), whole(body))));
+                wanted.extend(item.desired.clone().map(|body| (name, whole(body))));
+            }
+            assert_eq!(observed, bodies(&first.request["observed"]), "{}", first.trace);
+            let none = BTreeMap::new();
+            assert_eq!(&wanted, desired.get(&first.name).unwrap_or(&none), "{}", first.trace);
+        }
+        let before: Vec<_> = ["one", "two"].map(|owner| answers(&store, owner)).into();
+        assert!(world.sweep(&forever(), NOON + 86_400 * SECOND) > 20);
+        let after: Vec<_> = ["one", "two"].map(|owner| answers(&store, owner)).into();
+        for (before, after) in before.iter().zip(&after) {
+            assert!(after.len() < before.len());
+            for (trace, kept) in after {
+                assert_eq!(Some(kept), before.get(trace), "{trace}");
+            }
         }
     }
 }

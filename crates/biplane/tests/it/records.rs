@@ -56,6 +56,24 @@ fn a_store_and_its_lines_answer_the_same() {
         (&["inspector", "diff", "Store/north@{3}:bucket", "Store/north@{1}:bucket"], 3),
         (&["inspector", "blame", "6a3ac86e:bucket"], 0),
         (&["inspector", "compare", "Store/north"], 3),
+        (&["inspector", "at", "2026-11-16T14:00:00Z", "Store/north"], 0),
+        (
+            &[
+                "inspector",
+                "diff",
+                "--at=2026-11-16T14:00Z",
+                "--at=2026-11-16T15:00Z",
+                "Store/north",
+            ],
+            3,
+        ),
+        (&["inspector", "warnings"], 0),
+        (&["why", "changed", "Bucket/north-7f3", "spec.forProvider.region"], 0),
+        (&["why", "created", "Store/north:role"], 0),
+        (&["why", "deleted", "Bucket/north-7f3", "-n", "team-a"], 0),
+        (&["why", "not-ready", "6a3ac86e:login"], 0),
+        (&["why", "failed", "Store/north"], 0),
+        (&["why", "slow", "Store/north"], 0),
         (&["inspector", "export", "6a3ac86e"], 0),
         (&["inspector", "export", "6a3ac86e", "--format=otlp"], 0),
         (&["changelogs", "list"], 0),
@@ -85,6 +103,37 @@ fn a_store_and_its_lines_answer_the_same() {
     assert!(ok(&ran).starts_with("All chains are whole.\n"), "{}", ran.stdout);
     let ran = run(&["changelogs", "import", &changes(), &store]);
     assert!(ok(&ran).contains("it is in the store already"), "{}", ran.stdout);
+}
+
+#[test]
+fn questions_about_causes_and_times_that_cannot_be_asked_are_refused() {
+    let from = format!("--from={}", emissions());
+    for (question, exit, want) in [
+        (
+            &["why", "gone", "Store/north"][..],
+            80,
+            "deleted, created, changed, not-ready, failed, slow",
+        ),
+        (
+            &["why", "deleted", "Store/north:bucket", "spec"],
+            80,
+            "a field can have changed, but not be deleted",
+        ),
+        (&["why", "deleted", "Bucket/none"], 1, "no run of Bucket/none is kept"),
+        (&["inspector", "at", "noon", "Store/north"], 80, "expected a time such as 14:00"),
+        (
+            &["inspector", "at", "2020-01-01", "Store/north"],
+            1,
+            "no run of Store/north is kept that had begun",
+        ),
+        (&["inspector", "diff", "--at=14:00", "Store/north"], 80, "--at is needed twice"),
+        (&["inspector", "warnings", "7"], 1, "there is no warning 7"),
+        (&["inspector", "warnings", "--found=slow"], 80, "expected one of flapping"),
+    ] {
+        let ran = run(&[question, &[&from]].concat());
+        assert_eq!(ran.exit, exit, "{question:?} {}", ran.stderr);
+        assert!(ran.stderr.contains(want), "{question:?} {}", ran.stderr);
+    }
 }
 
 #[test]
