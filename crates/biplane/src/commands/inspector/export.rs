@@ -84,7 +84,8 @@ impl Export {
         match self.form {
             Form::Case => self.case(archive.as_ref(), environment, streams),
             Form::Html | Form::Md => {
-                let report = report::report(archive.as_ref(), &self.only()?, now()).map_err(failed)?;
+                let report =
+                    report::report(archive.as_ref(), &self.only()?, now()).map_err(failed)?;
                 let text = if self.form == Form::Html {
                     biplane_pages::single::page(&report)
                 } else {
@@ -141,7 +142,11 @@ impl Export {
         write(&folder, &made)?;
         let words = made.shell_words().join(" ");
         let folder = folder.display();
-        writeln!(streams.stdout, "Wrote {} files to {folder}. Render them there:", made.files.len())?;
+        writeln!(
+            streams.stdout,
+            "Wrote {} files to {folder}. Render them there:",
+            made.files.len()
+        )?;
         writeln!(streams.stdout, "  biplane {words}")?;
         for note in &made.notes {
             writeln!(streams.stdout, "- {note}")?;

@@ -39,7 +39,8 @@ impl Otlp {
         match Server::new(url, &credentials) {
             Ok(server) => Ok(Some(server)),
             Err(HttpError::Url(_)) => {
-                let text = format!("expected a collector such as http://collector:4318 but got {url:?}");
+                let text =
+                    format!("expected a collector such as http://collector:4318 but got {url:?}");
                 Err(usage(&text).into())
             }
             Err(error) => Err(error.into()),
