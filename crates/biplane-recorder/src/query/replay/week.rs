@@ -229,7 +229,9 @@ mod tests {
         ];
         let gathered = |order: &[usize]| {
             let mut gathered = Gathered::default();
-            order.iter().for_each(|at| gathered.add(all[*at].clone()));
+            for at in order {
+                gathered.add(all[*at].clone());
+            }
             gathered.finish("f", "here")
         };
         let (answer, cases) = gathered(&[0, 1, 2, 3, 4, 5]);
