@@ -257,7 +257,8 @@ mod tests {
     /// A report in which every text tries to be markup.
     fn hostile() -> Report {
         let evil = || "<script>alert(1)</script>\"'&".to_owned();
-        let object = || ObjectRef { kind: evil(), name: evil(), namespace: evil(), ..ObjectRef::default() };
+        let object =
+            || ObjectRef { kind: evil(), name: evil(), namespace: evil(), ..ObjectRef::default() };
         let field = |change| FieldItem {
             path: evil(),
             change,
@@ -290,7 +291,11 @@ mod tests {
             resources: vec![slot.clone()],
             conditions: vec![Condition { message: evil(), ..Condition::default() }],
             needs: vec![Need { name: evil(), object: object(), ..Need::default() }],
-            changes: vec![ChangeItem { provider: evil(), error: Some(evil()), ..ChangeItem::default() }],
+            changes: vec![ChangeItem {
+                provider: evil(),
+                error: Some(evil()),
+                ..ChangeItem::default()
+            }],
             ..RunDetail::default()
         };
         run.item.owner = object();
@@ -306,7 +311,16 @@ mod tests {
         let page = page(&hostile());
         assert!(!page.contains("<script"), "{page}");
         assert!(page.matches("&lt;script&gt;").count() > 20);
-        for active in ["<iframe", "javascript:", " onload", " onclick", "<link", "src=", "http://", "https://"] {
+        for active in [
+            "<iframe",
+            "javascript:",
+            " onload",
+            " onclick",
+            "<link",
+            "src=",
+            "http://",
+            "https://",
+        ] {
             assert!(!page.contains(active), "{active}");
         }
         assert!(page.contains("default-src 'none'"));

@@ -21,8 +21,8 @@ use biplane_proto::Timestamp;
 use biplane_proto::inspector::shipped::{CompositionMeta, StepMeta, step_meta::Context};
 use biplane_proto::redact::{Half, Mode, Redactor, TagKey};
 use biplane_recorder::TakeEmission as _;
-use biplane_recorder::line::{self, Format};
 use biplane_recorder::emission::{Details, Dialect, Emission};
+use biplane_recorder::line::{self, Format};
 use biplane_recorder::recorder::{Options, Recorder};
 use biplane_recorder::store::rows::{Found, Outcome, RunFilter};
 use biplane_recorder::store::{HalfRecord, Ledger, LedgerOptions, Location, Retention, Store};
@@ -247,10 +247,14 @@ fn sizes(folder: &Path) {
     {
         let location = Location::File(folder.join(format!("{}.db", kind.replace(' ', "-"))));
         let options = options(&location).ledger;
-        let mut ledger = Ledger::open(&location, &[1; 16], options, (BEGIN, Instant::now())).unwrap();
+        let mut ledger =
+            Ledger::open(&location, &[1; 16], options, (BEGIN, Instant::now())).unwrap();
         let mut store = |number: u64| {
-            let changed =
-                if kind == "one resource changed" { format!("value {number}") } else { String::new() };
+            let changed = if kind == "one resource changed" {
+                format!("value {number}")
+            } else {
+                String::new()
+            };
             let at = BEGIN + number as i64 * 60_000_000;
             let (halves, printed) = run_of_five(number, owner_of(kind, number), &changed, at);
             ledger.record(&halves, Instant::now()).unwrap();
@@ -353,7 +357,12 @@ fn ask(name: &str, mut question: impl FnMut(u64)) {
         .collect();
     times.sort();
     let milliseconds = |at: usize| times[at].as_secs_f64() * 1000.0;
-    figure(&format!("{name}, p99 (p50 {:.2} ms)", milliseconds(150)), milliseconds(297), 10.0, "ms");
+    figure(
+        &format!("{name}, p99 (p50 {:.2} ms)", milliseconds(150)),
+        milliseconds(297),
+        10.0,
+        "ms",
+    );
 }
 
 fn lists(location: &Location, steps: u64) {

@@ -132,7 +132,10 @@ impl Server {
 
     /// Gets a page below the path of the address.
     pub fn get(&self, target: &str) -> Result<Answered, HttpError> {
-        self.send(&format!("GET {}{target} HTTP/1.1\r\nAccept: application/json\r\n", self.path), &[])
+        self.send(
+            &format!("GET {}{target} HTTP/1.1\r\nAccept: application/json\r\n", self.path),
+            &[],
+        )
     }
 
     /// Posts to exactly this path.
@@ -147,7 +150,10 @@ impl Server {
     fn token(&self) -> Result<String, HttpError> {
         let Some(file) = &self.token_file else { return Ok(String::new()) };
         let wrong = |reason: &dyn fmt::Display| {
-            HttpError::Credentials(format!("cannot read the token from {}: {reason}", file.display()))
+            HttpError::Credentials(format!(
+                "cannot read the token from {}: {reason}",
+                file.display()
+            ))
         };
         let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
         let token = text.trim();
@@ -282,8 +288,17 @@ mod tests {
             assert_eq!((server.address.as_str(), server.path.as_str()), (address, path), "{url}");
         }
         for url in [
-            "", "ftp://x", "http://", "http:///x", "http://a b", "http://a@b", "http://a:x",
-            "http://[::1", "http://a/?x", "https://a:99999", "http://a\r\nb",
+            "",
+            "ftp://x",
+            "http://",
+            "http:///x",
+            "http://a b",
+            "http://a@b",
+            "http://a:x",
+            "http://[::1",
+            "http://a/?x",
+            "https://a:99999",
+            "http://a\r\nb",
         ] {
             assert!(matches!(server(url), Err(HttpError::Url(_))), "{url}");
         }
@@ -292,7 +307,8 @@ mod tests {
     #[test]
     fn answers_of_a_length_in_chunks_and_to_the_end_are_read() {
         let read = |text: &str| answer(text.as_bytes());
-        let body = |text: &str| read(text).map(|answered| String::from_utf8(answered.body).unwrap());
+        let body =
+            |text: &str| read(text).map(|answered| String::from_utf8(answered.body).unwrap());
         assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nabc").unwrap(), "ab");
         assert_eq!(body("HTTP/1.0 200\r\n\r\nabc").unwrap(), "abc");
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
@@ -300,7 +316,10 @@ mod tests {
         let busy = read("HTTP/1.1 503 Busy\r\nRetry-After: 7\r\n\r\n").unwrap();
         assert_eq!((busy.status, busy.retry_after), (503, Some(7)));
         for text in [
-            "", "SSH-2.0\r\n\r\n", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 x\r\n\r\n",
+            "",
+            "SSH-2.0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         ] {

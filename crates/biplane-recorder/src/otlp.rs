@@ -136,7 +136,8 @@ impl Exporter {
     pub fn stop(&self, patience: Duration) -> bool {
         let end = Instant::now() + patience;
         self.queue.stop(end);
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let mut is_whole = true;
         for thread in threads {
             while !thread.is_finished() && Instant::now() < end {
@@ -320,7 +321,8 @@ fn judge(answered: Result<Answered, HttpError>) -> Verdict {
     let Ok(answered) = answered else { return Verdict::Later(None) };
     match answered.status {
         200..300 => {
-            let body: serde_json::Value = serde_json::from_slice(&answered.body).unwrap_or_default();
+            let body: serde_json::Value =
+                serde_json::from_slice(&answered.body).unwrap_or_default();
             let rejected = body.get("partialSuccess").and_then(|part| part.get("rejectedSpans"));
             // Numbers of 64 bits are texts in the JSON of protobuf.
             let rejected = rejected.and_then(|r| r.as_u64().or_else(|| r.as_str()?.parse().ok()));

@@ -120,5 +120,6 @@ async fn main() {
     measure("without a receiver", "p99 0.1 ms", &folder.path().join("nobody"), 2000).await;
     let hangs = folder.path().join("hangs");
     let _listener = UnixListener::bind(&hangs).unwrap();
-    measure("with a receiver that hangs", "300 ms at first, then 100 ms a second", &hangs, 200).await;
+    measure("with a receiver that hangs", "300 ms at first, then 100 ms a second", &hangs, 200)
+        .await;
 }

@@ -81,7 +81,12 @@ fn main() {
     let (exit, said) = biplane(&["inspector", "replay", function, &store]);
     let took = begun.elapsed().as_secs_f64();
     assert_eq!(exit, 3, "{said}");
-    assert!(said.contains(&format!("{REQUESTS} distinct requests of {REQUESTS} recorded calls: ")), "{said}");
+    assert!(
+        said.contains(&format!("{REQUESTS} distinct requests of {REQUESTS} recorded calls: ")),
+        "{said}"
+    );
     let verdict = if took <= GOAL { "ok" } else { "MISSED" };
-    println!("{REQUESTS} distinct requests replayed in process: {took:.2} s, goal {GOAL} s, {verdict}");
+    println!(
+        "{REQUESTS} distinct requests replayed in process: {took:.2} s, goal {GOAL} s, {verdict}"
+    );
 }

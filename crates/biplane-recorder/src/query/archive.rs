@@ -287,7 +287,9 @@ pub trait Archive {
             }
         }
         let mut found: Vec<Asked> = found.into_values().collect();
-        found.sort_by_key(|asked| (asked.head.started, asked.head.key, asked.index, asked.iteration));
+        found.sort_by_key(|asked| {
+            (asked.head.started, asked.head.key, asked.index, asked.iteration)
+        });
         Ok(found)
     }
 

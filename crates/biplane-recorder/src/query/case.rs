@@ -148,14 +148,16 @@ impl Maker {
             set(&mut step, "requirements", json!({"requiredResources": bootstrap}));
         }
         if !fields(request, "requiredSchemas").is_empty() {
-            let text = "was given schemas; give render their OpenAPI documents with --required-schemas";
+            let text =
+                "was given schemas; give render their OpenAPI documents with --required-schemas";
             self.note(format!("Step {name} {text}."));
         }
         if calls.len() == 1 {
             let lacking = unrecorded(last);
             if !lacking.is_empty() {
                 let lacking = lacking.join(", ");
-                let text = "which were fetched while it ran and not recorded; add them to required.yaml";
+                let text =
+                    "which were fetched while it ran and not recorded; add them to required.yaml";
                 self.note(format!("Step {name} required {lacking}, {text}."));
             }
         }
@@ -238,7 +240,8 @@ impl Maker {
             if known.is_some() {
                 metadata["annotations"] = json!({RUNTIME: "InProcess"});
             } else {
-                let text = "is not in the box: set its package, or where it runs, in functions.yaml";
+                let text =
+                    "is not in the box: set its package, or where it runs, in functions.yaml";
                 self.note(format!("Function {name} {text}."));
             }
             documents.push(json!({
@@ -302,6 +305,10 @@ impl Maker {
         }
         let mut documents = Vec::new();
         for (name, slot) in state::slots(run.desired()) {
+            if !state::body(slot).is_object() {
+                // It has readiness or connection details alone.
+                continue;
+            }
             if name.is_empty() {
                 // Functions may leave out what they do not set.
                 let mut body = whole(state::body(slot));
@@ -448,8 +455,10 @@ mod tests {
 
     #[test]
     fn a_run_becomes_the_files_of_render() {
-        let config = |name: &str| json!({"resource": {"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": "a", "labels": {"team": "a", "is": name}}}});
+        let config = |name: &str| {
+            json!({"resource": {"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "a", "labels": {"team": "a", "is": name}}}})
+        };
         let request = json!({
             "observed": {
                 "composite": {"resource": {"apiVersion": "example.org/v1", "kind": "Store",

@@ -66,7 +66,10 @@ fn put(value: &mut Value, path: &[Segment], new: Value) -> bool {
 
 /// An answer in the form of recorded ones. What would have been redacted is redacted, so that it is
 /// neither printed nor taken for a difference.
-pub fn as_recorded(answer: &RunFunctionResponse, redactor: &Redactor) -> Result<Value, json::Error> {
+pub fn as_recorded(
+    answer: &RunFunctionResponse,
+    redactor: &Redactor,
+) -> Result<Value, json::Error> {
     let text = json::to_string(answer)?;
     Ok(redactor.line_payload(Half::Response, text.as_bytes(), false).into_inner())
 }
@@ -179,7 +182,8 @@ mod tests {
 
     #[test]
     fn whole_numbers_are_equal_however_they_are_kept() {
-        let answer = |number: Value| json!({"desired": {"resources": {"a": {"resource": {"x": number}}}}});
+        let answer =
+            |number: Value| json!({"desired": {"resources": {"a": {"resource": {"x": number}}}}});
         let step = Step { response: Some(answer(json!(3))), answered: true, ..Step::default() };
         assert!(!compare("r", &step, "here".into(), Ok(answer(json!(3.0)))).differs);
         assert!(compare("r", &step, "here".into(), Ok(answer(json!(3.5)))).differs);

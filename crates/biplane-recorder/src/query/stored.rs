@@ -446,7 +446,9 @@ impl Archive for Stored {
                 calls: request.steps,
             });
         }
-        found.sort_by_key(|asked| (asked.head.started, asked.head.key, asked.index, asked.iteration));
+        found.sort_by_key(|asked| {
+            (asked.head.started, asked.head.key, asked.index, asked.iteration)
+        });
         Ok(found)
     }
 

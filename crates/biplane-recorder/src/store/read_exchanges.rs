@@ -11,13 +11,8 @@ impl Store {
     /// The distinct requests to a function in the runs of a filter, by the last run that had each.
     /// Of answers to the same request, the last one counts. The filter's function, page and words do
     /// not matter.
-    pub fn requests(
-        &self,
-        function: &str,
-        filter: &RunFilter,
-    ) -> Result<Vec<RequestRow>, Error> {
-        let filter =
-            RunFilter { function: Some(function.to_owned()), ..filter.clone() };
+    pub fn requests(&self, function: &str, filter: &RunFilter) -> Result<Vec<RequestRow>, Error> {
+        let filter = RunFilter { function: Some(function.to_owned()), ..filter.clone() };
         let shapes = self.shapes(&filter)?.unwrap_or_default();
         if shapes.is_empty() {
             return Ok(Vec::new());

@@ -27,7 +27,8 @@ fn recorder(folder: &Path) -> u16 {
     let certificates: Vec<_> = certificates.map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_file(folder.join("tls.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.unwrap().with_no_client_auth().with_single_cert(certificates, key).unwrap();
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -84,14 +85,20 @@ fn a_recorder_is_asked_over_tls_with_a_token() {
     let there = asked("localhost", true, true).unwrap();
     assert_eq!(print::value(&there), print::value(&here));
     let error = asked("localhost", false, true).unwrap_err().to_string();
-    assert_eq!(error, format!("https://localhost:{port} refuses to answer (401): a token is needed"));
+    assert_eq!(
+        error,
+        format!("https://localhost:{port} refuses to answer (401): a token is needed")
+    );
     let error = asked("localhost", true, false).unwrap_err().to_string();
     assert!(error.contains("certificate"), "{error}");
     let error = asked("127.0.0.1", true, true).unwrap_err().to_string();
     assert!(error.contains("certificate"), "{error}");
     std::fs::write(&token_file, "two words").unwrap();
     let error = asked("localhost", true, true).unwrap_err().to_string();
-    assert!(error.starts_with("cannot read the token from ") && !error.contains("two words"), "{error}");
+    assert!(
+        error.starts_with("cannot read the token from ") && !error.contains("two words"),
+        "{error}"
+    );
     let missing = Credentials { ca_file: Some("/nowhere/ca.crt".into()), ..Credentials::default() };
     let error = Server::new("https://localhost", &missing).unwrap_err().to_string();
     assert!(error.starts_with("cannot read certificates from /nowhere/ca.crt: "), "{error}");

@@ -33,7 +33,8 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let mut answers: VecDeque<String> = answers.iter().map(|a| (*a).to_owned()).collect();
-        let (taken, heads) = (Arc::<Mutex<Vec<Value>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let (taken, heads) =
+            (Arc::<Mutex<Vec<Value>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (kept, seen) = (Arc::clone(&taken), Arc::clone(&heads));
         // It ends with the process.
         std::thread::spawn(move || {
@@ -178,7 +179,9 @@ async fn what_is_stored_is_sent_with_links_from_changes_to_runs() {
     assert!(metrics.contains("biplane_recorder_otlp_sent_total{kind=\"run\"} 2"), "{metrics}");
     assert!(metrics.contains("biplane_recorder_otlp_sent_total{kind=\"change\"} 1"), "{metrics}");
     assert!(!metrics.contains("biplane_recorder_otlp_lost_total{"), "{metrics}");
-    assert!(!collector.taken.lock().unwrap().iter().any(|body| body.to_string().contains("hunter2")));
+    assert!(
+        !collector.taken.lock().unwrap().iter().any(|body| body.to_string().contains("hunter2"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,7 +204,8 @@ async fn what_a_collector_refuses_is_not_sent_again_and_counted() {
 
 /// The counts of what was lost.
 fn lost(metrics: &str) -> Vec<u64> {
-    let lines = metrics.lines().filter(|line| line.starts_with("biplane_recorder_otlp_lost_total{"));
+    let lines =
+        metrics.lines().filter(|line| line.starts_with("biplane_recorder_otlp_lost_total{"));
     lines.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect()
 }
 
@@ -218,7 +222,10 @@ async fn a_collector_that_is_away_costs_no_emission_and_the_loss_is_counted() {
     assert!(!lost(&metrics).is_empty(), "{metrics}");
     assert!(!metrics.contains("biplane_recorder_otlp_sent_total{"), "{metrics}");
     // Every emission was taken and stored.
-    assert!(metrics.contains("biplane_recorder_emissions_total{type=\"request\",dialect=\"shipped\"} 20"));
+    assert!(
+        metrics
+            .contains("biplane_recorder_emissions_total{type=\"request\",dialect=\"shipped\"} 20")
+    );
     assert!(!metrics.contains("biplane_recorder_lost_total{"), "{metrics}");
 }
 
@@ -262,5 +269,8 @@ async fn a_collector_of_opentelemetry_reads_the_spans() {
     let link = &changes[0]["links"][0];
     assert!(runs.iter().any(|run| run["span"] == link["span"] && run["trace"] == link["trace"]));
     assert_eq!(link["attributes"]["crossplane.link.certainty"], "likely");
-    assert_eq!((&changes[0]["status"], &changes[0]["message"]), (&json!("Error"), &json!("AccessDenied")));
+    assert_eq!(
+        (&changes[0]["status"], &changes[0]["message"]),
+        (&json!("Error"), &json!("AccessDenied"))
+    );
 }

@@ -113,7 +113,7 @@ pub struct Serve {
     #[arg(long)]
     failures_only: bool,
     #[command(flatten)]
-    otlp: otlp::Otlp,
+    collector: otlp::Collector,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -216,7 +216,7 @@ impl Serve {
     fn run(self: Box<Self>) -> Result<()> {
         self.listening.check()?;
         let metrics = Metrics::default();
-        let collector = self.otlp.server()?;
+        let collector = self.collector.server()?;
         let recorder = Recorder::start(self.options()?, &metrics)?;
         let exporter = otlp::start(collector, &self.store, &recorder, &metrics)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

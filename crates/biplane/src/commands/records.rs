@@ -88,10 +88,7 @@ impl Source {
     }
 
     /// Opens records that commands need as a whole.
-    pub(super) fn archive(
-        &self,
-        streams: &mut Streams<'_>,
-    ) -> Result<Box<dyn Archive + Send>> {
+    pub(super) fn archive(&self, streams: &mut Streams<'_>) -> Result<Box<dyn Archive + Send>> {
         match self.open(streams)? {
             Records::Here(archive) => Ok(archive),
             Records::There(_) => {

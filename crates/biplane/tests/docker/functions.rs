@@ -29,7 +29,10 @@ pub(crate) const CASES: &[Case] = &[
     ("a_deadline_leaves_no_container", a_deadline_leaves_no_container),
     ("the_v1_output_is_rendered_through_containers", the_v1_output_is_rendered_through_containers),
     ("many_are_rendered_with_one_container", many_are_rendered_with_one_container),
-    ("recorded_requests_are_asked_again_in_a_container", recorded_requests_are_asked_again_in_a_container),
+    (
+        "recorded_requests_are_asked_again_in_a_container",
+        recorded_requests_are_asked_again_in_a_container,
+    ),
 ];
 
 /// RT-7, RT-8, RT-11, T-13
@@ -237,8 +240,8 @@ fn many_are_rendered_with_one_container(daemon: &Daemon) {
 /// What upstream's controller recorded is given to the function of an image.
 fn recorded_requests_are_asked_again_in_a_container(daemon: &Daemon) {
     let work = Work::new(daemon);
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../biplane-recorder/tests/data/runs.jsonl.gz");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../biplane-recorder/tests/data/runs.jsonl.gz");
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap();
     flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();

@@ -72,10 +72,9 @@ impl Rerun {
         if let Some(success) = &success {
             let trace = &success.head.trace;
             let later = success.last_calls().into_iter().filter(|step| Some(step.index) > last);
-            planned.extend(later.map(|step| Planned {
-                step: step.clone(),
-                taken_from: Some(trace.clone()),
-            }));
+            planned.extend(
+                later.map(|step| Planned { step: step.clone(), taken_from: Some(trace.clone()) }),
+            );
         }
         // The next one is the last.
         planned.reverse();
@@ -286,11 +285,8 @@ fn sentence_of(recorded: &Run, now: &Run, steps: &[WhatIfStep], resources: &[Slo
             (false, false) => format!("The pipeline would fail in another way. {how}"),
         };
     }
-    let others: Vec<String> = steps
-        .iter()
-        .filter(|step| step.answered != "same")
-        .map(|step| step.step.label())
-        .collect();
+    let others: Vec<String> =
+        steps.iter().filter(|step| step.answered != "same").map(|step| step.step.label()).collect();
     if !was_fine {
         let outcome = recorded.head.outcome;
         let ended = match outcome {

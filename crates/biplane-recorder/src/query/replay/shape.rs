@@ -95,18 +95,17 @@ mod tests {
             fields: vec![field(path)],
             ..SlotItem::default()
         };
-        let differs = |resources: Vec<SlotItem>| Replay {
-            differs: true,
-            resources,
-            ..Replay::default()
-        };
+        let differs =
+            |resources: Vec<SlotItem>| Replay { differs: true, resources, ..Replay::default() };
         let one = shape(&differs(vec![changed("a", "spec.rules[0].days")]));
         assert_eq!(one, ["~ Bucket spec.rules[*].days"]);
-        let two = differs(vec![changed("b", "spec.rules[1].days"), changed("c", "spec.rules[9].days")]);
+        let two =
+            differs(vec![changed("b", "spec.rules[1].days"), changed("c", "spec.rules[9].days")]);
         assert_eq!(shape(&two), one);
         assert_ne!(shape(&differs(vec![changed("a", "spec.region")])), one);
         assert_eq!(shape(&Replay::default()), Vec::<String>::new());
-        let failed = Replay { differs: true, error: Some("refused\nagain".into()), ..Replay::default() };
+        let failed =
+            Replay { differs: true, error: Some("refused\nagain".into()), ..Replay::default() };
         assert_eq!(shape(&failed), ["! the call fails: refused"]);
     }
 }

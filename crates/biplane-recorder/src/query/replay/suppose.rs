@@ -209,12 +209,28 @@ mod tests {
         for (text, pointer, want) in [
             ("spec.size=5", "/observed/composite/resource/spec/size", Some(json!(5))),
             ("spec.size=\"5\"", "/observed/composite/resource/spec/size", Some(json!("5"))),
-            ("spec.region=eu west", "/observed/composite/resource/spec/region", Some(json!("eu west"))),
+            (
+                "spec.region=eu west",
+                "/observed/composite/resource/spec/region",
+                Some(json!("eu west")),
+            ),
             ("spec.a.b[0].c=true", "/observed/composite/resource/spec/a/b/0/c", Some(json!(true))),
-            ("spec.tags={\"a\":\"b\"}", "/observed/composite/resource/spec/tags/a", Some(json!("b"))),
+            (
+                "spec.tags={\"a\":\"b\"}",
+                "/observed/composite/resource/spec/tags/a",
+                Some(json!("b")),
+            ),
             ("spec.size=null", "/observed/composite/resource/spec/size", None),
-            ("spec.rules[1].days=9", "/observed/composite/resource/spec/rules/1/days", Some(json!(9))),
-            ("spec.rules[2].days=9", "/observed/composite/resource/spec/rules/2/days", Some(json!(9))),
+            (
+                "spec.rules[1].days=9",
+                "/observed/composite/resource/spec/rules/1/days",
+                Some(json!(9)),
+            ),
+            (
+                "spec.rules[2].days=9",
+                "/observed/composite/resource/spec/rules/2/days",
+                Some(json!(9)),
+            ),
             (
                 "spec.rules[name=expire].days=9",
                 "/observed/composite/resource/spec/rules/1/days",
@@ -226,7 +242,11 @@ mod tests {
                 "/observed/composite/resource/metadata/annotations/a.b~1c:d",
                 Some(json!("x=y")),
             ),
-            ("bucket:status.ready=true", "/observed/resources/bucket/resource/status/ready", Some(json!(true))),
+            (
+                "bucket:status.ready=true",
+                "/observed/resources/bucket/resource/status/ready",
+                Some(json!(true)),
+            ),
             ("compose/resources[0].name=a", "/input/resources/0/name", Some(json!("a"))),
             ("2/kind=x", "/input/kind", Some(json!("x"))),
             ("other/kind=x", "/input/kind", None),

@@ -183,12 +183,10 @@ fn sentence(answer: &Replays) -> String {
     }
     let calls = sentence::counted(usize::try_from(answer.calls).unwrap_or(0), "recorded call");
     let unknown: usize = answer.skipped.iter().map(|skipped| skipped.requests).sum();
-    let mut text = format!("{} of {calls}: ", requests(answer.requests));
-    text += &match (answer.different, unknown) {
-        (0, 0) => "all are answered as before.".to_owned(),
-        (0, unknown) => {
-            format!("{} answered as before, {unknown} not judged.", answer.same)
-        }
+    let asked = requests(answer.requests);
+    let how = match (answer.different, unknown) {
+        (0, 0) => "all are answered as before".to_owned(),
+        (0, unknown) => format!("{} answered as before, {unknown} not judged", answer.same),
         (different, unknown) => {
             let ways = sentence::counted(answer.groups.len(), "way");
             let not_judged = match unknown {
@@ -196,10 +194,10 @@ fn sentence(answer: &Replays) -> String {
                 unknown => format!(", {unknown} not judged"),
             };
             let same = answer.same;
-            format!("{same} answered as before, {different} differently in {ways}{not_judged}.")
+            format!("{same} answered as before, {different} differently in {ways}{not_judged}")
         }
     };
-    text
+    format!("{asked} of {calls}: {how}.")
 }
 
 #[cfg(test)]
@@ -231,7 +229,9 @@ mod tests {
         ];
         let gathered = |order: &[usize]| {
             let mut gathered = Gathered::default();
-            order.iter().for_each(|at| gathered.add(all[*at].clone()));
+            for at in order {
+                gathered.add(all[*at].clone());
+            }
             gathered.finish("f", "here")
         };
         let (answer, cases) = gathered(&[0, 1, 2, 3, 4, 5]);
@@ -239,8 +239,11 @@ mod tests {
         assert_eq!(answer, again);
         assert_eq!(cases, cases_again);
         assert_eq!((answer.requests, answer.calls, answer.same, answer.different), (6, 12, 2, 3));
-        let groups: Vec<_> =
-            answer.groups.iter().map(|g| (g.requests, g.shape.join(" "), g.examples.join(" "))).collect();
+        let groups: Vec<_> = answer
+            .groups
+            .iter()
+            .map(|g| (g.requests, g.shape.join(" "), g.examples.join(" ")))
+            .collect();
         assert_eq!(
             groups,
             [

@@ -84,7 +84,8 @@ impl Export {
         match self.form {
             Form::Case => self.case(archive.as_ref(), environment, streams),
             Form::Html | Form::Md => {
-                let report = report::report(archive.as_ref(), &self.only()?, now()).map_err(failed)?;
+                let report =
+                    report::report(archive.as_ref(), &self.only()?, now()).map_err(failed)?;
                 let text = if self.form == Form::Html {
                     biplane_pages::single::page(&report)
                 } else {
@@ -137,11 +138,9 @@ impl Export {
         let run = archive.load(&head).map_err(failed)?;
         let registry = biplane_functions::registry().and(&environment.own);
         let made = case(&run, &|name: &str| in_box(name, &registry)).map_err(failed)?;
-        let folder = self.directory.clone().unwrap_or_default();
-        write(&folder, &made)?;
-        let words = made.shell_words().join(" ");
-        let folder = folder.display();
-        writeln!(streams.stdout, "Wrote {} files to {folder}. Render them there:", made.files.len())?;
+        write(&self.directory.clone().unwrap_or_default(), &made)?;
+        let (count, words) = (made.files.len(), made.shell_words().join(" "));
+        writeln!(streams.stdout, "Wrote {count} files. In their folder, render them with:")?;
         writeln!(streams.stdout, "  biplane {words}")?;
         for note in &made.notes {
             writeln!(streams.stdout, "- {note}")?;

@@ -15,31 +15,32 @@ use crate::values;
 /// Where spans go.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "OpenTelemetry")]
-pub(super) struct Otlp {
+pub(super) struct Collector {
     /// Also send runs, their steps and changes as spans to this collector: OTLP over HTTP in JSON, such
     /// as http://collector:4318
-    #[arg(long, value_name = "URL")]
-    otlp_endpoint: Option<String>,
+    #[arg(id = "otlp_endpoint", long = "otlp-endpoint", value_name = "URL")]
+    endpoint: Option<String>,
     /// A file with the bearer token for the collector
-    #[arg(long, value_name = "FILE", requires = "otlp_endpoint", value_parser = values::path)]
-    otlp_token_file: Option<PathBuf>,
+    #[arg(id = "otlp_token_file", long = "otlp-token-file", value_name = "FILE",
+        requires = "otlp_endpoint", value_parser = values::path)]
+    token_file: Option<PathBuf>,
     /// A file with the certificates that vouch for the collector, instead of those of the system
-    #[arg(long, value_name = "FILE", requires = "otlp_endpoint", value_parser = values::path)]
-    otlp_ca_file: Option<PathBuf>,
+    #[arg(id = "otlp_ca_file", long = "otlp-ca-file", value_name = "FILE",
+        requires = "otlp_endpoint", value_parser = values::path)]
+    ca_file: Option<PathBuf>,
 }
 
-impl Otlp {
+impl Collector {
     /// The collector, if there is one.
     pub(super) fn server(&self) -> Result<Option<Server>> {
-        let Some(url) = &self.otlp_endpoint else { return Ok(None) };
-        let credentials = Credentials {
-            token_file: self.otlp_token_file.clone(),
-            ca_file: self.otlp_ca_file.clone(),
-        };
+        let Some(url) = &self.endpoint else { return Ok(None) };
+        let credentials =
+            Credentials { token_file: self.token_file.clone(), ca_file: self.ca_file.clone() };
         match Server::new(url, &credentials) {
             Ok(server) => Ok(Some(server)),
             Err(HttpError::Url(_)) => {
-                let text = format!("expected a collector such as http://collector:4318 but got {url:?}");
+                let text =
+                    format!("expected a collector such as http://collector:4318 but got {url:?}");
                 Err(usage(&text).into())
             }
             Err(error) => Err(error.into()),

@@ -22,8 +22,7 @@ fn double(request: &Value) -> Value {
     let mut desired = request["desired"].clone();
     let size = desired["resources"]["bucket"]["resource"]["spec"]["size"].as_f64().unwrap_or(0.0);
     desired["resources"]["bucket"]["resource"]["spec"]["size"] = json!(size * 2.0);
-    desired["resources"]["login"] =
-        json!({"resource": {"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="}}});
+    desired["resources"]["login"] = json!({"resource": {"apiVersion": "v1", "kind": "Secret", "data": {"password": "aHVudGVyMg=="}}});
     json!({"desired": desired, "context": request["context"]})
 }
 

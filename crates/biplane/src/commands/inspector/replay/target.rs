@@ -89,9 +89,7 @@ impl Targets {
     /// Takes what the flags say.
     pub(super) fn new(with: &[String], address: Option<&str>, image: Option<&str>) -> Self {
         let one = |text: &String| match text.split_once('=') {
-            Some((function, target)) => {
-                (Some(function.to_owned()), Told::Any(target.to_owned()))
-            }
+            Some((function, target)) => (Some(function.to_owned()), Told::Any(target.to_owned())),
             None => (None, Told::Any(text.clone())),
         };
         let mut told: Vec<(Option<String>, Told)> = with.iter().map(one).collect();
