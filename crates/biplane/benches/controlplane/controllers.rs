@@ -17,6 +17,8 @@ use tempfile::TempDir;
 use super::{FUNCTIONS, soon};
 
 const BIPLANE: &str = env!("CARGO_BIN_EXE_biplane");
+/// How often a cluster is prepared until it is.
+const ATTEMPTS: usize = 10;
 /// The name in the certificates of the functions.
 const HOST: &str = "localhost";
 
@@ -58,26 +60,25 @@ impl Mode {
 
     /// Prepares the cluster.
     pub(crate) fn init(self, kubeconfig: &Path) {
-        let mut init = match (self, upstream()) {
-            (Self::Upstream, Some(bin)) => {
-                let mut init = Command::new(bin.join("crossplane"));
-                init.env("KUBECONFIG", kubeconfig).env("CRDS_PATH", bin.join("crds"));
-                init
-            }
-            _ => {
-                let mut init = Command::new(BIPLANE);
-                init.env("KUBECONFIG", kubeconfig);
-                init
-            }
+        let (program, folder) = match (self, upstream()) {
+            (Self::Upstream, Some(bin)) => (bin.join("crossplane"), bin),
+            _ => (PathBuf::from(BIPLANE), PathBuf::new()),
         };
-        let status = init
-            .args(["core", "init", "--enable-webhooks=false"])
-            .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
-            .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(status.expect("core init starts").success(), "core init failed");
+        // Upstream's fails until the server knows the kinds that it has just been given. In a
+        // cluster it is restarted.
+        let prepared = (0..ATTEMPTS).any(|_| {
+            let status = Command::new(&program)
+                .args(["core", "init", "--enable-webhooks=false"])
+                .env("KUBECONFIG", kubeconfig)
+                .env("CRDS_PATH", folder.join("crds"))
+                .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
+                .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            status.expect("core init starts").success()
+        });
+        assert!(prepared, "core init failed");
     }
 }
 
