@@ -64,7 +64,7 @@ fn parts<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
 }
 
 /// The schemas of properties, by name.
-fn properties<'a>(schema: &'a Value) -> impl Iterator<Item = (&'a String, &'a Value)> {
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 

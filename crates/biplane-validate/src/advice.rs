@@ -242,7 +242,7 @@ pub fn of_composition(composition: &Object, known: &Known<'_>) -> Vec<Remark> {
             }
         }
         // Any other function may write an environment.
-        has_environment |= !Input::named(function).is_some_and(|f| f.function == AUTO_READY);
+        has_environment |= Input::named(function).is_none_or(|f| f.function != AUTO_READY);
     }
     // A Composition of mode Resources has the same templates. Its environment is its own.
     if let Some(Value::Object(spec)) = composition.get("spec").filter(|_| steps.is_none()) {

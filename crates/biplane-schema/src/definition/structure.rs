@@ -52,7 +52,7 @@ fn invariants(schema: &Value, level: Level, at: &str, errors: &mut Vec<FieldErro
     match part(schema, "items") {
         Some(items) => invariants(items, Level::Item, &format!("{at}.items"), errors),
         None if kind == "array" => {
-            errors.push(required(format!("{at}.items"), "must be specified"))
+            errors.push(required(format!("{at}.items"), "must be specified"));
         }
         None => {}
     }

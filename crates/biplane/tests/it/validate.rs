@@ -197,7 +197,7 @@ fn as_a_server_decides(stdout: &str) -> String {
                 lines.push(line.replace(
                     "4 success cases, 6 failure cases",
                     "6 success cases, 4 failure cases",
-                ))
+                ));
             }
         }
     }

@@ -16,6 +16,7 @@ const LONGEST_FORMAT: u64 = 64;
 /// The bytes of an address.
 const ADDRESS: Range = Range { least: 4, most: 16 };
 
+#[allow(clippy::unnecessary_wraps)] // each is an arm of a match that may have no estimate
 impl Estimate {
     fn cost(cost: Range) -> Option<Self> {
         Some(Self { cost, size: None })

@@ -28,8 +28,9 @@ struct Packages {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let digits = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    format!("sha256:{digits}")
+    let digits: Vec<String> =
+        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{}", digits.concat())
 }
 
 /// A layer with one file.
