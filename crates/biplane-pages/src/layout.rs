@@ -165,7 +165,7 @@ impl Page {
                                     }
                                 }
                             }
-                            form.search role="search" method="post" action="/search/" {
+                            form.search role="search" method="post" action="/search" {
                                 label.hidden for="search" { "Search or paste an id" }
                                 input #search type="search" name="q" placeholder="Search or paste an id" autocomplete="off" spellcheck="false" maxlength="200";
                                 button type="submit" { "Search" }
