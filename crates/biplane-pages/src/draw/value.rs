@@ -15,7 +15,7 @@ const AROUND: usize = 60;
 pub(super) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) if !is_ambiguous(text) => Cow::Borrowed(text),
-        value => Cow::Owned(value.to_string()),
+        value => Cow::Owned(biplane_go::json::to_string(value)),
     }
 }
 
