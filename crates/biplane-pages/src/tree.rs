@@ -193,7 +193,7 @@ impl Drawing<'_> {
                         " " span.dim { (bytes(size)) }
                     };
                 }
-                let is_open = depth == 0 && size <= SMALL;
+                let is_open = size <= SMALL;
                 let below = self.children(value, at, 0, depth + 1);
                 html! {
                     details open[is_open] {

@@ -115,6 +115,8 @@ impl<'a> Tree<'a> {
 fn count(parts: &[Part<'_>]) -> usize {
     let one = |part: &Part<'_>| match part {
         Part::Line(line) => usize::from(line.mark != Mark::Unknown),
+        // What came or went as a whole is one difference, as sentences count it.
+        Part::Group(Group { mark: Mark::Added | Mark::Removed | Mark::Changed, .. }) => 1,
         Part::Group(group) => count(&group.parts) + usize::from(group.moved.is_some()),
         Part::Fold(_) => 0,
     };

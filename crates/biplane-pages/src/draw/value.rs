@@ -15,7 +15,7 @@ const AROUND: usize = 60;
 pub(super) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) if !is_ambiguous(text) => Cow::Borrowed(text),
-        value => Cow::Owned(value.to_string()),
+        value => Cow::Owned(biplane_go::json::to_string(value)),
     }
 }
 
@@ -158,6 +158,8 @@ mod tests {
             (json!("plain text"), "plain text"),
             (json!("5"), "\"5\""),
             (json!(5), "5"),
+            // Messages have doubles.
+            (json!(5.0), "5"),
             (json!("true"), "\"true\""),
             (json!(""), "\"\""),
             (json!(" a"), "\" a\""),
