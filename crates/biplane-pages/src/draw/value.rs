@@ -24,7 +24,7 @@ fn is_ambiguous(text: &str) -> bool {
     let is_padded = text.trim() != text && !text.contains('\n');
     let is_short = text.len() < 64;
     let is_json = || is_short && serde_json::from_str::<Value>(text).is_ok();
-    text.is_empty() || is_padded || is_json()
+    text.trim().is_empty() || is_padded || is_json()
 }
 
 /// A value on its own.
