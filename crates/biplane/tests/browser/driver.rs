@@ -133,6 +133,8 @@ impl Browser {
             "--disable-background-networking",
             "--disable-component-update",
             "--force-device-scale-factor=1",
+            // A page of 360 pixels has all of them.
+            "--hide-scrollbars",
             "--lang=en-US",
             &profile,
         ];
