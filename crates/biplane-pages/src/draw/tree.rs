@@ -404,9 +404,11 @@ fn without_bookkeeping<'a>(
                 let parts = without_bookkeeping(parts, path.0.len(), inner, taken);
                 let is_same = parts.iter().all(|part| matches!(part, Part::Fold(_)));
                 if is_same && group.moved.is_none() {
-                    parts.into_iter().for_each(|part| keep(part, is_list, &mut kept));
+                    for part in parts {
+                        keep(part, is_list, &mut kept);
+                    }
                 } else {
-                    kept.push(Part::Group(Group { parts, path, ..group }));
+                    kept.push(Part::Group(Group { path, parts, ..group }));
                 }
             }
             Part::Fold(_) => keep(part, is_list, &mut kept),
