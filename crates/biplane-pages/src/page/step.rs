@@ -81,9 +81,17 @@ pub fn page(
         Tab::Needs => needs(detail, step, links),
         Tab::Raw => raw(step),
     };
+    let fatal = step.results.iter().find(|result| result.severity == "fatal");
+    let sentence = match fatal {
+        Some(result) => {
+            let (label, message) = (step.step.label(), parts::cut(&result.message, 300));
+            format!("Step {label} returned a fatal result: \"{message}\".")
+        }
+        None => sentence.to_owned(),
+    };
     let body = html! {
         (head(detail, step, id))
-        (parts::lead(run::lead_tone(step.outcome, false), sentence))
+        (parts::lead(run::lead_tone(step.outcome, false), &sentence))
         (results(step))
         (tabs(&base, asked.tab))
         (content)
