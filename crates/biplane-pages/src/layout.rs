@@ -1,5 +1,6 @@
 //! What all pages share: the frame, the style and the script.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -28,7 +29,10 @@ pub static SCRIPT_PATH: LazyLock<String> = LazyLock::new(|| asset(SCRIPT, "js"))
 
 fn asset(content: &str, kind: &str) -> String {
     let hash = Sha256::digest(content.as_bytes());
-    let digits: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let mut digits = String::new();
+    for byte in hash.iter().take(8) {
+        let _ = write!(digits, "{byte:02x}");
+    }
     format!("/assets/{digits}.{kind}")
 }
 

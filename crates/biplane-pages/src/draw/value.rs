@@ -20,10 +20,11 @@ pub(super) fn text(value: &Value) -> Cow<'_, str> {
 }
 
 fn is_ambiguous(text: &str) -> bool {
+    // Lines speak for themselves.
+    let is_padded = text.trim() != text && !text.contains('\n');
     let is_short = text.len() < 64;
-    text.trim() != text
-        || text.is_empty()
-        || (is_short && serde_json::from_str::<Value>(text).is_ok())
+    let is_json = || is_short && serde_json::from_str::<Value>(text).is_ok();
+    text.trim().is_empty() || is_padded || is_json()
 }
 
 /// A value on its own.
@@ -158,9 +159,12 @@ mod tests {
             (json!("plain text"), "plain text"),
             (json!("5"), "\"5\""),
             (json!(5), "5"),
+            // Messages have doubles.
+            (json!(5.0), "5"),
             (json!("true"), "\"true\""),
             (json!(""), "\"\""),
             (json!(" a"), "\" a\""),
+            (json!("a\nb\n"), "a\nb\n"),
             (json!({}), "{}"),
             (json!(null), "null"),
         ] {
