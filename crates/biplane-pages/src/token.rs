@@ -1,5 +1,7 @@
 //! Who may see pages: those who know a token.
 
+use std::fmt::Write as _;
+
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -34,7 +36,10 @@ impl Token {
     pub fn new(text: &str) -> Option<Self> {
         let token = text.trim().to_owned();
         let hash = Sha256::digest(format!("biplane pages\0{token}").as_bytes());
-        let cookie = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut cookie = String::new();
+        for byte in hash.iter() {
+            let _ = write!(cookie, "{byte:02x}");
+        }
         (!token.is_empty()).then_some(Self { token, cookie })
     }
 

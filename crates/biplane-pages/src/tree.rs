@@ -71,7 +71,9 @@ pub fn part<'a>(document: &'a Value, position: &Position) -> Option<(Vec<String>
 /// the first child, or the first character of a text, that is shown.
 pub fn document(document: &Value, position: &Position, from: usize, page: &str) -> Option<Markup> {
     let (names, value) = part(document, position)?;
-    let mut drawing = Drawing { page, left: BUDGET };
+    // What fits on a screen or two is not folded.
+    let is_small = size(value) <= SMALL;
+    let mut drawing = Drawing { page, left: BUDGET, is_small };
     let body = match value {
         Value::String(text) if text.len() > TEXT => drawing.long_text(text, position, from),
         Value::Object(_) | Value::Array(_) => drawing.children(value, position, from, 0),
@@ -126,6 +128,8 @@ fn count(value: &Value) -> String {
 struct Drawing<'a> {
     page: &'a str,
     left: usize,
+    /// Whether all folds are open.
+    is_small: bool,
 }
 
 impl Drawing<'_> {
@@ -193,7 +197,7 @@ impl Drawing<'_> {
                         " " span.dim { (bytes(size)) }
                     };
                 }
-                let is_open = depth == 0 && size <= SMALL;
+                let is_open = self.is_small || (depth == 0 && size <= SMALL);
                 let below = self.children(value, at, 0, depth + 1);
                 html! {
                     details open[is_open] {

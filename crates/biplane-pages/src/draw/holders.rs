@@ -97,7 +97,7 @@ fn telling(value: &Value) -> Option<String> {
         Value::String(text) if text.chars().count() >= TELLING && !is_redacted(value) => {
             Some(format!("s{text}"))
         }
-        Value::Number(number) => Some(format!("n{number}")),
+        Value::Number(_) => Some(format!("n{}", biplane_go::json::to_string(value))),
         _ => None,
     }
 }

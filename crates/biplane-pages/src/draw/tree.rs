@@ -115,6 +115,8 @@ impl<'a> Tree<'a> {
 fn count(parts: &[Part<'_>]) -> usize {
     let one = |part: &Part<'_>| match part {
         Part::Line(line) => usize::from(line.mark != Mark::Unknown),
+        // What came or went as a whole is one difference, as sentences count it.
+        Part::Group(Group { mark: Mark::Added | Mark::Removed | Mark::Changed, .. }) => 1,
         Part::Group(group) => count(&group.parts) + usize::from(group.moved.is_some()),
         Part::Fold(_) => 0,
     };
@@ -402,9 +404,11 @@ fn without_bookkeeping<'a>(
                 let parts = without_bookkeeping(parts, path.0.len(), inner, taken);
                 let is_same = parts.iter().all(|part| matches!(part, Part::Fold(_)));
                 if is_same && group.moved.is_none() {
-                    parts.into_iter().for_each(|part| keep(part, is_list, &mut kept));
+                    for part in parts {
+                        keep(part, is_list, &mut kept);
+                    }
                 } else {
-                    kept.push(Part::Group(Group { parts, path, ..group }));
+                    kept.push(Part::Group(Group { path, parts, ..group }));
                 }
             }
             Part::Fold(_) => keep(part, is_list, &mut kept),

@@ -15,15 +15,16 @@ const AROUND: usize = 60;
 pub(super) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) if !is_ambiguous(text) => Cow::Borrowed(text),
-        value => Cow::Owned(value.to_string()),
+        value => Cow::Owned(biplane_go::json::to_string(value)),
     }
 }
 
 fn is_ambiguous(text: &str) -> bool {
+    // Lines speak for themselves.
+    let is_padded = text.trim() != text && !text.contains('\n');
     let is_short = text.len() < 64;
-    text.trim() != text
-        || text.is_empty()
-        || (is_short && serde_json::from_str::<Value>(text).is_ok())
+    let is_json = || is_short && serde_json::from_str::<Value>(text).is_ok();
+    text.trim().is_empty() || is_padded || is_json()
 }
 
 /// A value on its own.
@@ -158,9 +159,12 @@ mod tests {
             (json!("plain text"), "plain text"),
             (json!("5"), "\"5\""),
             (json!(5), "5"),
+            // Messages have doubles.
+            (json!(5.0), "5"),
             (json!("true"), "\"true\""),
             (json!(""), "\"\""),
             (json!(" a"), "\" a\""),
+            (json!("a\nb\n"), "a\nb\n"),
             (json!({}), "{}"),
             (json!(null), "null"),
         ] {

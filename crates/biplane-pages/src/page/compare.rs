@@ -47,7 +47,8 @@ pub fn page(compare: &Compare, links: &dyn Links) -> Page {
                         @let same_input = step.given == "same" && step.answered == "differs";
                         tr class=(if same_input { "fail" } else { "" }) {
                             th scope="row" {
-                                a href={ "/runs/" (after) "/" (step.step.number) } { (parts::step_name(&step.step)) }
+                                @let run = if step.given == "absent after" { before } else { after };
+                                a href={ "/runs/" (run) "/" (step.step.number) } { (parts::step_name(&step.step)) }
                             }
                             td { (step.step.function) }
                             td { (step.given) }

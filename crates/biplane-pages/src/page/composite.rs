@@ -83,7 +83,7 @@ pub fn page(composite: &Composite, links: &dyn Links) -> Page {
         }
         (run::heartbeat(&composite.beats, ""))
         (at_form(&key))
-        (slots(composite, &key))
+        (slots(composite, &key, links))
         @if !composite.relations.is_empty() {
             h2 { "Around it" }
             dl {
@@ -123,7 +123,7 @@ fn at_form(key: &str) -> Markup {
     }
 }
 
-fn slots(composite: &Composite, key: &str) -> Markup {
+fn slots(composite: &Composite, key: &str, links: &dyn Links) -> Markup {
     let end = composite.from + composite.slots.len();
     html! {
         h2 { "Resources " span.dim { (parts::number(i64::try_from(composite.total).unwrap_or(i64::MAX))) } }
@@ -143,7 +143,7 @@ fn slots(composite: &Composite, key: &str) -> Markup {
                         @for slot in &composite.slots {
                             tr class=(if slot.change.as_ref().is_some_and(|change| change.error.is_some()) { "fail" } else { "" }) {
                                 th scope="row" { a href={ "/r/" (ids::text(slot.key)) } { (slot.name) } }
-                                td { (parts::object_name(&slot.object)) }
+                                td { (parts::object(&slot.object, links)) }
                                 td {
                                     @if let Some(since) = slot.since { (parts::when_micros(since)) }
                                     @if slot.gone { " " span.second { "no longer desired" } }

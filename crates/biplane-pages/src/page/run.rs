@@ -316,7 +316,7 @@ fn resource(run: &RunDetail, slot: &SlotItem, id: &str, links: &dyn Links) -> Ma
                 }
             }
             td { (parts::object_name(&slot.object)) }
-            td { @if let Some(step) = &slot.step { (parts::step_name(step)) } }
+            td.nowrap { @if let Some(step) = &slot.step { (parts::step_name(step)) } }
             td {
                 @if fields > 0 { (parts::counted(i64::try_from(fields).unwrap_or_default(), "field")) ": " (paths(slot)) }
                 @if let Some((before, after)) = &slot.ready { " ready " (before) " → " (after) }

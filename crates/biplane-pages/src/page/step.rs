@@ -13,7 +13,7 @@ use crate::parts::{self, Links};
 use crate::tree::{self, Position};
 
 /// How much of a difference one page draws, so that the page is not larger than 100 KB.
-pub const LIMITS: Limits = Limits { nodes: 50_000, lines: 250, bytes: 56 * 1024 };
+pub const LIMITS: Limits = Limits { nodes: 50_000, lines: 250, bytes: 44 * 1024 };
 /// How much of a message in one line is shown.
 const RAW: usize = 48 * 1024;
 
@@ -81,9 +81,17 @@ pub fn page(
         Tab::Needs => needs(detail, step, links),
         Tab::Raw => raw(step),
     };
+    let fatal = step.results.iter().find(|result| result.severity == "fatal");
+    let sentence = match fatal {
+        Some(result) => {
+            let (label, message) = (step.step.label(), parts::cut(&result.message, 300));
+            format!("Step {label} returned a fatal result: \"{message}\".")
+        }
+        None => sentence.to_owned(),
+    };
     let body = html! {
         (head(detail, step, id))
-        (parts::lead(run::lead_tone(step.outcome, false), sentence))
+        (parts::lead(run::lead_tone(step.outcome, false), &sentence))
         (results(step))
         (tabs(&base, asked.tab))
         (content)

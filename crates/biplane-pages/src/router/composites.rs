@@ -158,7 +158,6 @@ fn relations(context: &Context<'_>, row: &ObjectRow) -> Result<Vec<(&'static str
             found.push((what, object_ref(&object)));
         }
     }
-    found.extend(store.children(row.id)?.iter().map(|child| ("Child", object_ref(child))));
     found.extend(store.needs(row.id)?.iter().map(|need| ("Needs", object_ref(&need.object))));
     Ok(found)
 }

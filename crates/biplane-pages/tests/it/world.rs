@@ -43,10 +43,6 @@ impl World {
         self.folder.path().join("recorder.db").display().to_string()
     }
 
-    pub(crate) fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
     /// Stores lines that a sidecar printed.
     pub(crate) fn import(&self, lines: &str) {
         let redactor = Redactor::new(Mode::Deep, TagKey::new([7; 32]));

@@ -26,8 +26,10 @@ export HOME="$2" XDG_CONFIG_HOME="$2" XDG_CACHE_HOME="$2"
 "$1" --port=0 2>"$2/driver.log" &
 driver=$!
 cat >/dev/null
-kill -KILL $driver $(cat "$2/browser.pid" 2>/dev/null) 2>/dev/null
+exec 2>/dev/null
+kill -KILL $driver $(cat "$2/browser.pid")
 wait $driver
+# The processes of the browser end soon after it.
 rm -rf "$2" || { sleep 1; rm -rf "$2"; }
 "#;
 
@@ -131,6 +133,8 @@ impl Browser {
             "--disable-background-networking",
             "--disable-component-update",
             "--force-device-scale-factor=1",
+            // A page of 360 pixels has all of them.
+            "--hide-scrollbars",
             "--lang=en-US",
             &profile,
         ];
