@@ -27,7 +27,7 @@ pub use self::tree::Mark;
 use self::tree::{Fold, Group, Line, Part, Tree, is_position, label};
 pub use self::value::chip;
 pub use self::window::Limits;
-use self::window::{Room, measure};
+use self::window::{Room, SECTION, measure};
 
 /// The style of what is drawn here. It uses the variables of `tokens`.
 pub const CSS: &str = include_str!("draw/style.css");
@@ -307,7 +307,10 @@ fn drawn(found: &[Found<'_>], setting: &Setting<'_>) -> Markup {
     let (mut shown, same): (Vec<_>, Vec<_>) = sections.partition(Section::tells);
     // What differs comes first.
     shown.sort_by_key(|section| section.mark == Mark::Same);
-    let all = shown.iter().map(|section| measure(&section.tree.parts));
+    let all = shown.iter().map(|section| match section.tree.parts.as_slice() {
+        [] => (1, SECTION),
+        parts => measure(parts),
+    });
     let all = all.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
     let mut room = Room::new(setting.limits, setting.from, all);
     let is_coarse = shown.iter().any(|section| section.found.body.is_coarse);
@@ -384,12 +387,19 @@ fn section(
 ) -> Option<Markup> {
     let (title, summary) = (section.title(), section.summary());
     let Section { found, mark, tree, .. } = section;
+    // What has no lines is one.
     let was_empty = tree.parts.is_empty();
+    if was_empty && !room.takes(SECTION) {
+        return None;
+    }
     let parts = room.parts(tree.parts);
     let bookkeeping = if room.is_tight { Vec::new() } else { room.lines(tree.bookkeeping.clone()) };
     let is_elsewhere = parts.iter().all(|part| matches!(part, Part::Fold(_)));
-    if is_elsewhere && room.is_tight && (!was_empty || setting.from > 0) {
+    if is_elsewhere && room.is_tight && !was_empty {
         return None;
+    }
+    if !was_empty {
+        room.spend(SECTION);
     }
     let pen = Pen { setting, resource: found.name };
     let object = &found.object;

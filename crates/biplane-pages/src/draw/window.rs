@@ -31,6 +31,9 @@ const FRAME: usize = 220;
 /// About how many bytes the markup around a value has.
 const VALUE: usize = 80;
 
+/// About how many bytes a section has beside its lines.
+pub(super) const SECTION: usize = 400;
+
 /// What is left of a page.
 #[derive(Debug)]
 pub(super) struct Room {
@@ -58,8 +61,13 @@ impl Room {
         self.lines
     }
 
+    /// Counts what is drawn around lines.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
     /// Whether there is room for a line.
-    fn takes(&mut self, bytes: usize) -> bool {
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;

@@ -102,7 +102,7 @@ pub fn page(resource: &Resource, links: &dyn Links) -> Page {
 
 /// Who set what, within the size of a page.
 pub fn blame(item: &BlameItem) -> Markup {
-    const FIELDS: usize = 150;
+    const FIELDS: usize = 100;
     if item.fields.len() <= FIELDS {
         return draw::blame(item, &run_href);
     }

@@ -13,7 +13,7 @@ use crate::parts::{self, Links};
 use crate::tree::{self, Position};
 
 /// How much of a difference one page draws, so that the page is not larger than 100 KB.
-pub const LIMITS: Limits = Limits { nodes: 50_000, lines: 250, bytes: 56 * 1024 };
+pub const LIMITS: Limits = Limits { nodes: 50_000, lines: 250, bytes: 44 * 1024 };
 /// How much of a message in one line is shown.
 const RAW: usize = 48 * 1024;
 

@@ -36,7 +36,7 @@ const BARS: i64 = 72;
 const BUCKET: i64 = 300;
 const DAY: i64 = 86_400;
 /// How many fields a page of blame has.
-const FIELDS: usize = 200;
+const FIELDS: usize = 80;
 /// How many runs of a wider filter are counted.
 const WIDER: usize = 20;
 
@@ -399,7 +399,7 @@ pub(super) fn blame(context: &Context<'_>, run: &str) -> Result<Reply> {
                 @else { p.dim { (parts::counted(i64::try_from(item.fields.len()).unwrap_or_default(), "field")) } }
             }
         });
-        if drawn.len() >= 200 {
+        if drawn.len() >= 100 {
             break;
         }
     }
