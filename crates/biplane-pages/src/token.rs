@@ -37,7 +37,7 @@ impl Token {
         let token = text.trim().to_owned();
         let hash = Sha256::digest(format!("biplane pages\0{token}").as_bytes());
         let mut cookie = String::new();
-        for byte in hash.iter() {
+        for byte in &hash {
             let _ = write!(cookie, "{byte:02x}");
         }
         (!token.is_empty()).then_some(Self { token, cookie })

@@ -130,6 +130,14 @@ fn what_is_gone_is_struck_where_it_was() {
 }
 
 #[test]
+fn what_is_empty_now_shows_what_is_gone() {
+    assert_eq!(
+        drawn(&json!({"list": ["x1"], "tags": {"a": 1}}), &json!({"list": [], "tags": {}})),
+        ["−list item 1 was item 1 x1", "−tags.a 1"]
+    );
+}
+
+#[test]
 fn lists_without_identity_are_drawn_by_position() {
     assert_eq!(
         drawn(

@@ -204,11 +204,9 @@ impl Builder {
         if found.below.is_empty() && moved.is_none() {
             return parts;
         }
-        if is_leaf(value) {
-            if moved.is_some() {
-                let line = Line { after: Some(value), moved, ..self.line(Mark::Moved) };
-                parts.push(Part::Line(line));
-            }
+        // What is empty now may have had something that is gone.
+        if is_leaf(value) && found.below.is_empty() {
+            parts.push(Part::Line(Line { after: Some(value), moved, ..self.line(Mark::Moved) }));
             return parts;
         }
         let mark = if moved.is_some() { Mark::Moved } else { Mark::Same };

@@ -153,7 +153,7 @@ fn hostile(text: &str) -> String {
             .replace("\"stores\"", &format!("\"{inside}\""))
             .replace("\"compose\"", &format!("\"{inside}\""))
     });
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 async fn all_pages(site: &Site) -> Vec<(String, String)> {
@@ -198,13 +198,7 @@ async fn planted_secrets_are_on_no_page() {
     let world = World::empty();
     // The example has a Secret. Its value is replaced by a known one before anything is stored.
     let planted = "cGxhbnRlZC1zZWNyZXQ=";
-    let lines: String = EMISSIONS
-        .lines()
-        .map(|line| {
-            let line = line.replace("KipSRURBQ1RFRCoq", planted).replace("**REDACTED**", planted);
-            format!("{line}\n")
-        })
-        .collect();
+    let lines = EMISSIONS.replace("KipSRURBQ1RFRCoq", planted).replace("**REDACTED**", planted);
     assert!(lines.contains(planted), "the example has nothing to plant into");
     world.import(&lines);
     for (address, page) in all_pages(&world.site()).await {

@@ -301,14 +301,6 @@ impl Browser {
         self.nodes().into_iter().find(|node| node.is(role, words))
     }
 
-    /// Waits for the first node of a role whose name contains some words, after a text of the page.
-    pub(crate) fn find_after(&self, text: &str, role: &str, words: &str) -> Node {
-        self.until(&format!("there is no {role} {words:?} after {text:?}"), || {
-            let nodes = self.nodes().into_iter().skip_while(|node| !node.name.contains(text));
-            nodes.into_iter().find(|node| node.is(role, words))
-        })
-    }
-
     /// Clicks into the middle of a node.
     pub(crate) fn click(&self, node: &Node) {
         let element = json!({"backendNodeId": node.element});
@@ -316,7 +308,7 @@ impl Browser {
         let quads = self.devtools("DOM.getContentQuads", &element);
         let quad: Vec<f64> =
             quads["quads"][0].as_array().unwrap().iter().filter_map(Value::as_f64).collect();
-        let middle = |from: usize| (quad[from] + quad[from + 4]) / 2.0;
+        let middle = |from: usize| f64::midpoint(quad[from], quad[from + 4]);
         let (x, y) = (middle(0), middle(1));
         for kind in ["mouseMoved", "mousePressed", "mouseReleased"] {
             let buttons = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
@@ -343,7 +335,7 @@ impl Browser {
     /// What has the focus.
     pub(crate) fn focused(&self) -> Option<Node> {
         // The document has it if nothing else does.
-        self.nodes().into_iter().filter(|node| node.is_focused).next_back()
+        self.nodes().into_iter().rfind(|node| node.is_focused)
     }
 
     /// Presses Tab until something has the focus. Everything must be reachable so.

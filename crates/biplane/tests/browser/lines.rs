@@ -42,7 +42,8 @@ pub(crate) fn emissions() -> String {
                 if !error.is_empty() {
                     line["error"] = json!(error);
                 }
-                text.push_str(&format!("{line}\n"));
+                text.push_str(&line.to_string());
+                text.push('\n');
             };
             print("REQUEST", request, "");
             match answer {
@@ -188,7 +189,7 @@ fn evil() -> Run {
         "conditions": [{"type": EVIL, "status": "STATUS_CONDITION_TRUE", "reason": EVIL, "message": EVIL}],
     });
     let mut run = one_step("e1000006-0000-4000-8000-000000000006", 33, EVIL, Answer::Said(answer));
-    run.steps[0].0 = EVIL.to_owned();
+    EVIL.clone_into(&mut run.steps[0].0);
     run
 }
 

@@ -49,7 +49,9 @@ impl Reader {
     }
 
     fn see(&self, words: &[&str]) {
-        words.iter().for_each(|words| self.browser.see(words));
+        for words in words {
+            self.browser.see(words);
+        }
     }
 
     /// From the list of runs to one of them.

@@ -169,7 +169,7 @@ pub struct Pages {
 
 impl Pages {
     /// Serves until the process is interrupted or terminated.
-    pub(super) fn run(self: Box<Self>) -> Result<()> {
+    pub(super) fn run(&self) -> Result<()> {
         self.listening.check()?;
         if self.listening.listen.is_empty() {
             bail!("pages need an address: --listen");
