@@ -55,7 +55,8 @@ fn run_of(number: u32) -> String {
 }
 
 fn biplane(arguments: &[&str]) -> (u8, String) {
-    let words = std::iter::once(&"biplane").chain(arguments).map(OsString::from).collect();
+    let words: Vec<OsString> =
+        std::iter::once(&"biplane").chain(arguments).map(OsString::from).collect();
     let (mut stdout, stderr) = (Vec::new(), Arc::new(Mutex::new(Vec::new())));
     let mut streams = Streams {
         stdin: Box::new(std::io::empty()),
