@@ -44,7 +44,7 @@ fn run_of(number: u32) -> String {
         let body = json!({"apiVersion": "s3.example.org/v1", "kind": "Bucket", "spec": {"size": 0, "at": at}});
         (format!("bucket-{at}"), json!({"resource": body}))
     };
-    let resources: serde_json::Map<_, _> = (0..5).map(resource).collect();
+    let resources: serde_json::Map<String, serde_json::Value> = (0..5).map(resource).collect();
     let response = json!({"desired": {"resources": resources}});
     let mut text = String::new();
     for (half, payload) in [("REQUEST", request), ("RESPONSE", response)] {

@@ -301,7 +301,7 @@ fn a_case_of_every_recorded_pipeline_renders_to_what_it_desired() {
             .split(' ')
             .map(|word| match word.split_once('=') {
                 Some((flag, file)) => format!("{flag}={}", directory.join(file).display()),
-                None if word.ends_with(".yaml") => directory.join(word).display().to_string(),
+                None if word.contains('.') => directory.join(word).display().to_string(),
                 None => word.to_owned(),
             })
             .collect();
