@@ -223,14 +223,10 @@ fn free_port() -> u16 {
 fn serve(name: &'static str, certificates: &Path) -> Served {
     let port = free_port();
     let original = upstream().map(|bin| bin.join(name)).filter(|program| program.exists());
-    let mut command = match &original {
-        Some(program) => Command::new(program),
-        None => {
-            let mut command = Command::new(BIPLANE);
-            command.args(["function", "serve", name]);
-            command
-        }
-    };
+    let mut command = Command::new(original.as_deref().unwrap_or(Path::new(BIPLANE)));
+    if original.is_none() {
+        command.args(["function", "serve", name]);
+    }
     println!("- {name}: {}", if original.is_some() { "the original" } else { "of the box" });
     let process = command
         .arg(format!("--address={}:{port}", Ipv4Addr::LOCALHOST))
