@@ -112,13 +112,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn step(number: i64, name: &str) -> Option<StepRef> {
-        Some(StepRef { number, name: name.to_owned(), function: "f".to_owned() })
+    fn step(number: i64, name: &str) -> StepRef {
+        StepRef { number, name: name.to_owned(), function: "f".to_owned() }
     }
 
-    fn since(run: &str) -> Option<Since> {
+    fn since(run: &str) -> Since {
         let at = "2026-11-16T14:01:55.01Z".to_owned();
-        Some(Since { run: run.to_owned(), at, or_earlier: false })
+        Since { run: run.to_owned(), at, or_earlier: false }
     }
 
     #[test]
@@ -126,11 +126,11 @@ mod tests {
         let field = |path: &str, number, run| BlameField {
             path: path.to_owned(),
             value: json!("<v>"),
-            step: step(number, "compose"),
-            since: since(run),
+            step: Some(step(number, "compose")),
+            since: Some(since(run)),
         };
         let item = BlameItem {
-            since: since("aaaaaaaa-1"),
+            since: Some(since("aaaaaaaa-1")),
             fields: vec![
                 field("kind", 1, "aaaaaaaa-1"),
                 field("spec.a", 1, "aaaaaaaa-1"),
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_stamp_has_a_number_a_colour_and_words() {
-        let drawn = stamp(&step(9, "ready").unwrap()).into_string();
+        let drawn = stamp(&step(9, "ready")).into_string();
         let want = "<span class=\"stamp step-1\" title=\"set by step 9, ready\">\
                     <span aria-hidden=\"true\">9</span>\
                     <span class=\"hidden\">set by step 9, ready</span></span>";

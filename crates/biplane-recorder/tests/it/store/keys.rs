@@ -72,7 +72,7 @@ on_both! {
         let run = world.run(&[Call::new("a", 0, json!({}), response)]);
         let store = world.store();
         let exchange = store.steps(run.id).unwrap()[0].exchange.unwrap();
-        let later = Instant::now() + Duration::from_secs(600);
+        let later = Instant::now() + Duration::from_mins(10);
         store.limit(later, 1_000_000);
         // What was read is not counted again.
         for _ in 0..300 {
