@@ -30,7 +30,7 @@ fn cause_of(before: &Run, after: &Run) -> Root {
     root(before, after, after.last_calls().last().unwrap(), None)
 }
 
-fn observed(composite: Value) -> Value {
+fn observed(composite: &Value) -> Value {
     json!({"observed": {"composite": {"resource": composite}}})
 }
 
@@ -99,7 +99,7 @@ fn composed_resources_come_and_go() {
 #[test]
 fn bookkeeping_is_no_difference() {
     let make = |version: &str| {
-        of_one(observed(json!({"kind": "Store", "metadata": {"resourceVersion": version}})))
+        of_one(observed(&json!({"kind": "Store", "metadata": {"resourceVersion": version}})))
     };
     assert_eq!(cause_of(&make("1"), &make("2")).reason, Reason::SameInput);
 }
