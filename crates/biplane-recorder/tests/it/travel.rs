@@ -194,7 +194,7 @@ fn answers(store: &Stored, owner: &str) -> BTreeMap<String, Vec<Value>> {
         let of = named(&format!("Store/{owner}"));
         let mut at = ask(Question::At { of, at: head.started });
         // Which runs are beside it is what may differ.
-        at.as_object_mut().unwrap().retain(|key, _| key == "resources" || key == "desiredRun");
+        at.as_object_mut().unwrap().retain(|key, _| key == "resources");
         let steps = ask(Question::Steps(named(&head.trace)));
         let blame = ask(Question::Blame(named(&head.trace)));
         found.insert(head.trace.clone(), vec![at, steps, blame]);
