@@ -356,7 +356,9 @@ fn refused(path: &str, reader: &Reader) -> Response {
 fn theme(request: &Request) -> Response {
     let theme = Theme::of_name(&request.field("theme"));
     let back = request.field("back");
-    let is_own = back.starts_with('/') && !back.starts_with("//") && !back.contains('\\');
+    // Browsers ignore some control characters, and what is left may name another site.
+    let is_odd = |c: char| c == '\\' || c.is_control();
+    let is_own = back.starts_with('/') && !back.starts_with("//") && !back.contains(is_odd);
     let cookie = format!("theme={}; Path=/; Max-Age=31536000; SameSite=Strict", theme.name());
     Response::redirect(if is_own { &back } else { "/" }).with("Set-Cookie", cookie)
 }

@@ -60,6 +60,8 @@ struct State {
     lost: Vec<String>,
     bytes: usize,
     closed: bool,
+    /// Nobody writes any more.
+    abandoned: bool,
 }
 
 /// The queue of the writer.
@@ -86,6 +88,9 @@ impl Inbox {
         {
             state = self.emptied.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+        if state.abandoned {
+            return;
+        }
         state.bytes += bytes;
         state.halves.push_back((half, bytes));
         drop(state);
@@ -94,7 +99,12 @@ impl Inbox {
 
     /// Says that something of a run was lost.
     pub(crate) fn lost(&self, trace: String) {
-        self.state().lost.push(trace);
+        let mut state = self.state();
+        if state.abandoned {
+            return;
+        }
+        state.lost.push(trace);
+        drop(state);
         self.filled.notify_one();
     }
 
@@ -147,6 +157,20 @@ impl Inbox {
         drop(state);
         self.emptied.notify_all();
         batch
+    }
+
+    /// Forgets what waits and takes nothing more, because nobody writes any more.
+    pub(crate) fn abandon(&self) {
+        let waiting = {
+            let mut state = self.state();
+            let waiting = std::mem::take(&mut *state);
+            (state.closed, state.abandoned) = (true, true);
+            waiting
+        };
+        // Those who wait for a change are told that it is not stored.
+        drop(waiting);
+        self.filled.notify_all();
+        self.emptied.notify_all();
     }
 
     /// Takes no more changes. What waits is still to be written.

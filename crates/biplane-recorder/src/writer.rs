@@ -93,12 +93,26 @@ fn note(error: Option<Error>) {
     }
 }
 
+/// The end of the writer, whichever way it ends.
+struct End {
+    health: Arc<Health>,
+    inbox: Arc<Inbox>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.health.alive.store(false, Ordering::Relaxed);
+        self.inbox.abandon();
+    }
+}
+
 impl Writer {
     /// Writes until nothing more comes.
     pub(crate) fn run(mut self) {
         self.health.alive.store(true, Ordering::Relaxed);
         self.health.writable.store(true, Ordering::Relaxed);
-        let health = Arc::clone(&self.health);
+        // Also if something goes wrong here: probes must tell, and nobody may wait for ever.
+        let _end = End { health: Arc::clone(&self.health), inbox: Arc::clone(&self.inbox) };
         let (mut look, mut measure) = (Due(None), Due(None));
         let (mut log_losses, mut log_heads) = (Due(Some(Instant::now())), Due(None));
         let (mut swept_at, mut swept_for, mut more) = (None::<Instant>, Duration::ZERO, true);
@@ -152,7 +166,6 @@ impl Writer {
             }
         }
         self.write_losses();
-        health.alive.store(false, Ordering::Relaxed);
     }
 
     fn tell(&mut self, done: Result<Applied, Error>) {

@@ -59,7 +59,7 @@ fn whole(value: &mut Value, at: &At<'_>, found: &mut Found) {
 }
 
 fn state(value: &mut Value, mode: Mode, at: &At<'_>, found: &mut Found) {
-    let Value::Object(state) = value else { return };
+    let Value::Object(state) = value else { return whole(value, at, found) };
     for (key, value) in state.iter_mut() {
         let at = at.field(key);
         match key.as_str() {
@@ -72,15 +72,23 @@ fn state(value: &mut Value, mode: Mode, at: &At<'_>, found: &mut Found) {
 }
 
 fn items(value: &mut Value, mode: Mode, at: &At<'_>, found: &mut Found) {
-    let Some(Value::Array(items)) = value.get_mut("items") else { return };
-    let at = at.field("items");
-    for (index, item) in items.iter_mut().enumerate() {
-        resource(item, mode, &at.index(index), found);
+    let Value::Object(resources) = value else { return whole(value, at, found) };
+    for (key, value) in resources.iter_mut() {
+        let at = at.field(key);
+        match (key.as_str(), value) {
+            ("items", Value::Array(items)) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    resource(item, mode, &at.index(index), found);
+                }
+            }
+            // It may be a part of a Secret.
+            (_, value) => whole(value, &at, found),
+        }
     }
 }
 
 fn resource(value: &mut Value, mode: Mode, at: &At<'_>, found: &mut Found) {
-    let Value::Object(resource) = value else { return };
+    let Value::Object(resource) = value else { return whole(value, at, found) };
     for name in ["connectionDetails", "connection_details"] {
         let at = at.field(name);
         if mode == Mode::Clear {
@@ -96,6 +104,7 @@ fn resource(value: &mut Value, mode: Mode, at: &At<'_>, found: &mut Found) {
         let at = at.field(key);
         match (key.as_str(), value) {
             ("resource", Value::Object(object)) => object::redact(object, mode, &at, found),
+            ("resource", value) => whole(value, &at, found),
             ("connectionDetails" | "connection_details", _) => {}
             (_, value) if mode == Mode::Deep => object::deep_value(value, &at, found),
             _ => {}

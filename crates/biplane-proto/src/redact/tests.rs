@@ -509,3 +509,26 @@ proptest! {
         prop_assert_eq!(twice.get(), once.get());
     }
 }
+
+#[test]
+fn what_has_another_shape_in_a_place_for_secrets_is_redacted_as_a_whole() {
+    let planted = secret(&json!({"stringData": {"a": "PLANTED"}}));
+    for payload in [
+        json!({"observed": [planted]}),
+        json!({"observed": "PLANTED"}),
+        json!({"observed": {"composite": [planted]}}),
+        json!({"desired": {"composite": {"resource": [planted]}}}),
+        json!({"desired": {"resources": {"x": [planted]}}}),
+        json!({"requiredResources": {"x": planted}}),
+        json!({"requiredResources": {"x": [planted]}}),
+        json!({"extraResources": {"x": {"items": planted}}}),
+        json!({"extraResources": {"x": {"items": [[planted]]}}}),
+    ] {
+        for mode in [Mode::Shipped, Mode::Deep, Mode::Clear] {
+            let redacted = redactor(mode).json(Half::Request, payload.clone(), false);
+            let text = redacted.get().to_string();
+            assert!(!text.contains("PLANTED"), "{mode:?}: {payload} -> {text}");
+            assert!(!redacted.paths().is_empty(), "{mode:?}: {payload}");
+        }
+    }
+}

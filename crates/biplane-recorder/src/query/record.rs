@@ -309,10 +309,11 @@ impl Run {
         // Runs are known by the microsecond.
         let started = steps.iter().map(|step| step.started.as_microsecond()).min();
         let started = Timestamp::from_microsecond(started.unwrap_or_default()).unwrap_or_default();
-        let end = |step: &Step| step.took.map(|took| step.started.as_microsecond() + took);
+        let end =
+            |step: &Step| step.took.map(|took| step.started.as_microsecond().saturating_add(took));
         let ends: Option<Vec<i64>> = steps.iter().map(end).collect();
-        let took =
-            ends.and_then(|ends| ends.into_iter().max()).map(|e| e - started.as_microsecond());
+        let took = ends.and_then(|ends| ends.into_iter().max());
+        let took = took.map(|end| end.saturating_sub(started.as_microsecond()));
         let mut run = Self { head: Head::default(), steps };
         let calls = run.last_calls();
         let reached = calls.iter().map(|s| (s.index, s.name.clone(), s.function.clone())).collect();

@@ -156,8 +156,11 @@ impl Ledger {
             None => self.store.shape_id(&mut self.memos, &shape)?,
         };
         let started = run.steps.values().map(|step| step.started).min().unwrap_or(run.started);
-        let end = |step: &super::ledger::OpenStep| step.started + step.took.unwrap_or_default();
-        let took = run.steps.values().map(end).max().map_or(0, |end| (end - started).max(0));
+        let end = |step: &super::ledger::OpenStep| {
+            step.started.saturating_add(step.took.unwrap_or_default())
+        };
+        let last_end = run.steps.values().map(end).max();
+        let took = last_end.map_or(0, |end| end.saturating_sub(started).max(0));
         let exchanges: Vec<(i64, i64, Option<i64>)> = run
             .steps
             .iter()

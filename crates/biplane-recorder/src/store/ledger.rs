@@ -26,6 +26,15 @@ pub const SILENCE: Duration = Duration::from_secs(150);
 /// More runs than this are not kept in memory.
 pub const MOST_OPEN: usize = 4096;
 
+/// The largest number of a step, and of a call of it. A pipeline has a few.
+const MOST_STEPS: i32 = 1000;
+
+/// The last microsecond of the year 9999.
+const LAST_TIME: i64 = 253_402_300_799_999_999;
+
+/// No call takes longer than a year, in microseconds.
+const LONGEST: i64 = 366 * 24 * 3600 * 1_000_000;
+
 /// What a ledger is told about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -117,9 +126,14 @@ impl HalfRecord {
             }),
             None => Owner::Nobody,
         };
+        // Sums of these must stay numbers, and a run has a row for each of its steps.
+        if meta.step_index > MOST_STEPS || meta.iteration > MOST_STEPS {
+            return None;
+        }
         let time = meta.timestamp.unwrap_or_default();
-        let micros =
-            time.seconds.checked_mul(1_000_000)?.checked_add(i64::from(time.nanos) / 1000)?;
+        let micros = i128::from(time.seconds) * 1_000_000 + i128::from(time.nanos) / 1000;
+        let micros = i64::try_from(micros.clamp(0, LAST_TIME.into())).unwrap_or(LAST_TIME);
+        let took = emission.details.took.and_then(|took| i64::try_from(took.as_micros()).ok());
         Some(Self {
             trace: meta.trace_id.clone(),
             span: meta.span_id.clone(),
@@ -135,7 +149,7 @@ impl HalfRecord {
             content,
             bytes: int(emission.payload.len()),
             redactions,
-            took: emission.details.took.and_then(|took| i64::try_from(took.as_micros()).ok()),
+            took: took.map(|took| took.min(LONGEST)),
             cached: emission.details.cached,
             revision: emission.details.revision.clone(),
             design: emission.dialect == Dialect::Design,
@@ -626,7 +640,7 @@ impl Ledger {
                     i64::try_from(arrived.saturating_duration_since(asked).as_micros()).ok()
                 }
                 // The process was restarted in between, or this is an import.
-                (None, Some(_)) => Some((response.received - step.started).max(0)),
+                (None, Some(_)) => Some(response.received.saturating_sub(step.started).max(0)),
                 (_, None) => None,
             };
             step.took = response.took.or(measured).or(Some(0));

@@ -137,7 +137,7 @@ impl Ledger {
         };
         let kept = [first.0, last.0, slowest.0];
         let gone: Vec<(i64, i64)> = runs.into_iter().filter(|(id, _)| !kept.contains(id)).collect();
-        let took: i64 = gone.iter().map(|(_, took)| took).sum();
+        let took = gone.iter().fold(0, |sum: i64, (_, took)| sum.saturating_add(*took));
         let ids: Vec<i64> = gone.iter().map(|(id, _)| *id).collect();
         let sql = "INSERT INTO fold (owner, hour, first, last, slowest, runs, took) \
             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (owner, hour) DO UPDATE SET \

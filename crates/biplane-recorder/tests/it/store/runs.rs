@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use biplane_recorder::store::SILENCE;
+use biplane_proto::redact::Mode;
 use biplane_recorder::store::rows::{After, Found, Outcome, RunFilter, RunFlags, Side};
+use biplane_recorder::store::{HalfRecord, SILENCE};
 use serde_json::{Value, json};
 
-use super::world::{Call, NOON, SECOND, World, bucket, halves, on_both, open, options, simple, xr};
+use super::world::{
+    Call, NOON, SECOND, World, bucket, halves, on_both, open, options, redactor, simple, xr,
+};
 
 fn result(severity: &str, message: &str) -> Value {
     json!({"results": [{"severity": severity, "message": message}]})
@@ -26,7 +29,32 @@ fn flags(change: impl FnOnce(&mut RunFlags)) -> RunFlags {
     flags
 }
 
+#[test]
+fn numbers_of_steps_that_no_pipeline_has_are_refused() {
+    let redactor = redactor(Mode::Deep);
+    for index in [1001, i32::MAX] {
+        let call = Call::new("trace", index, json!({}), json!({}));
+        for emission in call.emissions() {
+            let payload = redactor.line_payload(emission.half, &emission.payload, false);
+            let half = HalfRecord::new(&emission, payload, NOON, Some(Instant::now()));
+            assert!(half.is_none(), "{index}");
+        }
+    }
+}
+
 on_both! {
+    /// Times and durations come from outside.
+    fn the_largest_numbers_are_endured(world) {
+        let mut calls = three("trace");
+        calls[0].took = i64::MAX;
+        calls[1].at = i64::MAX / 2;
+        calls[2].at = 0;
+        let run = world.run(&calls);
+        assert!(!run.open && run.took >= 0, "{run:?}");
+        world.restart();
+        assert!(world.store().run_by_id(run.id).unwrap().is_some());
+    }
+
     /// INS-N3
     fn the_outcome_is_the_worst_of_the_steps(world) {
         let mut number = 0;

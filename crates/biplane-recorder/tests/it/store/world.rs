@@ -12,7 +12,7 @@ use biplane_recorder::store::{
 };
 use serde_json::{Value, json};
 
-use crate::world::redactor;
+pub(crate) use crate::world::redactor;
 
 /// A time at the beginning of an hour.
 pub(crate) const NOON: i64 = 1_800_000_000_000_000;
