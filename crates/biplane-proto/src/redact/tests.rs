@@ -258,7 +258,10 @@ fn json_of_another_shape_is_redacted_as_a_whole() {
             json!({"required_resources": {"r": {"items": [{"resource": secret(&json!({"data": {"k": MARKER}}))}]}}}),
         ),
         (json!("text"), json!("text")),
-        (json!({"observed": 1, "desired": null}), json!({"observed": 1, "desired": null})),
+        (
+            json!({"observed": 1, "desired": null}),
+            json!({"observed": MARKER_BASE64, "desired": null}),
+        ),
     ] {
         assert_eq!(*redactor(Mode::Shipped).json(Half::Request, value, false).get(), expected);
     }
