@@ -7,6 +7,7 @@
 mod queue;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -94,6 +95,8 @@ impl OtlpMetrics {
 #[derive(Debug)]
 pub struct Exporter {
     queue: Arc<Queue>,
+    /// Whether something was not sent because the process ends.
+    gave_up: Arc<AtomicBool>,
     metrics: OtlpMetrics,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -115,20 +118,21 @@ impl Exporter {
                 "Runs and changes that were not sent to an OpenTelemetry collector.",
             ),
         };
-        let queue = Arc::new(Queue::new(options.queue));
+        let (queue, gave_up) = (Arc::new(Queue::new(options.queue)), Arc::default());
         let feeder = Feeder { live, queue: Arc::clone(&queue), metrics: metrics.clone() };
         let sender = Sender {
             options,
             queue: Arc::clone(&queue),
             metrics: metrics.clone(),
             stored: None,
+            gave_up: Arc::clone(&gave_up),
             known: BTreeMap::new(),
             fails: false,
         };
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         let feeding = named("otlp feeder").spawn(move || feeder.run())?;
         let sending = named("otlp sender").spawn(move || sender.run())?;
-        Ok(Self { queue, metrics, threads: Mutex::new(vec![feeding, sending]) })
+        Ok(Self { queue, gave_up, metrics, threads: Mutex::new(vec![feeding, sending]) })
     }
 
     /// Sends what was stored and ends. Call it after the recorder has stopped. Gives up after a
@@ -147,7 +151,7 @@ impl Exporter {
         }
         let left = self.queue.clear();
         self.metrics.lose("stopped", left);
-        is_whole && left == 0
+        is_whole && left == 0 && !self.gave_up.load(Ordering::Relaxed)
     }
 }
 
@@ -188,6 +192,8 @@ struct Sender {
     queue: Arc<Queue>,
     metrics: OtlpMetrics,
     stored: Option<Stored>,
+    /// Whether something was not sent because the process ends.
+    gave_up: Arc<AtomicBool>,
     /// How runs looked when they were last read, so that one that is told twice is sent once.
     known: BTreeMap<i64, (Outcome, usize)>,
     /// Whether the last attempt failed, so that only the first one is logged.
@@ -288,6 +294,7 @@ impl Sender {
             let wait = asked.unwrap_or(pause).min(self.options.longest_pause);
             if !self.queue.rest(wait) {
                 self.metrics.lose("stopped", count);
+                self.gave_up.store(true, Ordering::Relaxed);
                 return;
             }
             pause = (pause * 2).min(self.options.longest_pause);
