@@ -16,7 +16,7 @@ fn crds() -> String {
     for kind in 0..KINDS {
         let fields: String = (0..20)
             .map(|field| {
-                format!("                f{field}: {{type: string, maxLength: 60, pattern: '^[a-z0-9-]*$', default: x}}\n")
+                format!("                  f{field}: {{type: string, maxLength: 60, pattern: '^[a-z0-9-]*$', default: x}}\n")
             })
             .collect();
         text.push_str(&format!(
