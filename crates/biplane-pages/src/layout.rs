@@ -201,24 +201,6 @@ impl Page {
     }
 }
 
-/// A document that stands alone: its style is inside, and it has no script. For exports.
-pub fn alone(title: &str, body: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
-                title { (title) }
-                // The style is our own and has no end tag in it.
-                style { (PreEscaped(CSS.as_str())) }
-            }
-            body { main { (body) } }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,6 +224,5 @@ mod tests {
         assert!(text.contains("<title>&lt;Title&gt; - Biplane</title>"));
         assert!(text.contains("<a href=\"/changes\" aria-current=\"page\">"));
         assert!(text.contains("Warnings 2") && text.contains("echo '&lt;&amp;&gt;'"));
-        assert!(!alone("t", &html! { "b" }).into_string().contains("<script"));
     }
 }

@@ -86,6 +86,29 @@ impl<'a> Conditions<'a> {
     pub(super) fn text(&self) -> String {
         if self.texts.is_empty() { "1 = 1".to_owned() } else { self.texts.join(" AND ") }
     }
+
+    /// Whose runs, and of which time.
+    pub(super) fn of_runs(&mut self, filter: &'a RunFilter) {
+        if let Some(namespace) = &filter.namespace {
+            self.add("r.namespace = (SELECT id FROM word WHERE text = ?)", namespace);
+        }
+        if let Some(name) = &filter.name {
+            self.add("r.owner IN (SELECT id FROM object WHERE name = ?)", name);
+        }
+        for (key, value) in &filter.labels {
+            let key = self.next(key);
+            let value = self.next(value);
+            self.plain(&format!(
+                "r.owner IN (SELECT object FROM label WHERE key = {key} AND value = {value})"
+            ));
+        }
+        if let Some(since) = filter.since {
+            self.add("r.started >= ?", since);
+        }
+        if let Some(until) = filter.until {
+            self.add("r.started < ?", until);
+        }
+    }
 }
 
 impl Store {
@@ -180,25 +203,7 @@ impl Store {
         if let Some(owner) = filter.owner {
             conditions.add("r.owner = ?", owner);
         }
-        if let Some(namespace) = &filter.namespace {
-            conditions.add("r.namespace = (SELECT id FROM word WHERE text = ?)", namespace);
-        }
-        if let Some(name) = &filter.name {
-            conditions.add("r.owner IN (SELECT id FROM object WHERE name = ?)", name);
-        }
-        for (key, value) in &filter.labels {
-            let key = conditions.next(key);
-            let value = conditions.next(value);
-            conditions.plain(&format!(
-                "r.owner IN (SELECT object FROM label WHERE key = {key} AND value = {value})"
-            ));
-        }
-        if let Some(since) = filter.since {
-            conditions.add("r.started >= ?", since);
-        }
-        if let Some(until) = filter.until {
-            conditions.add("r.started < ?", until);
-        }
+        conditions.of_runs(filter);
         if filter.changed {
             conditions.plain("r.same = 0");
         }

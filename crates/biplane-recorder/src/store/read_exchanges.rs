@@ -22,30 +22,12 @@ impl Store {
         conditions.plain(&format!("r.pipeline IN ({})", list.join(", ")));
         conditions.add("e.function = (SELECT id FROM word WHERE text = ?)", function);
         conditions.plain("e.request IS NOT NULL");
-        if let Some(namespace) = &filter.namespace {
-            conditions.add("r.namespace = (SELECT id FROM word WHERE text = ?)", namespace);
-        }
-        if let Some(name) = &filter.name {
-            conditions.add("r.owner IN (SELECT id FROM object WHERE name = ?)", name);
-        }
-        for (key, value) in &filter.labels {
-            let key = conditions.next(key);
-            let value = conditions.next(value);
-            conditions.plain(&format!(
-                "r.owner IN (SELECT object FROM label WHERE key = {key} AND value = {value})"
-            ));
-        }
         if !filter.outcomes.is_empty() {
             let list: Vec<String> =
                 filter.outcomes.iter().map(|outcome| (*outcome as i64).to_string()).collect();
             conditions.plain(&format!("r.outcome IN ({})", list.join(", ")));
         }
-        if let Some(since) = filter.since {
-            conditions.add("r.started >= ?", since);
-        }
-        if let Some(until) = filter.until {
-            conditions.add("r.started < ?", until);
-        }
+        conditions.of_runs(&filter);
         let sql = format!(
             "SELECT e.id, e.input, MAX(s.run), COUNT(*) FROM run r JOIN step s ON s.run = r.id \
                 JOIN exchange e ON e.id = s.exchange WHERE {} GROUP BY e.id, e.input",
