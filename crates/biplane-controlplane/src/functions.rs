@@ -1,13 +1,12 @@
 //! Runs the functions of a control plane: finds each by its FunctionRevision and calls it over gRPC,
 //! or computes it in this process.
 //!
-//! A step goes through, from the outside in: the inspection if there is one, its time limit, the response cache if there is one, the
-//! fetching of what the function requires, and a bound on the calls of each function.
+//! [`stack::of_control_plane`] puts the wrappers around it. Here is the bound on the calls of each
+//! function.
 
 mod certificates;
 mod index;
 mod pool;
-mod step_limit;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,9 +21,8 @@ use biplane_runner::cached::{CacheMetrics, Now};
 use biplane_runner::grpc::Security;
 use biplane_runner::inspected;
 use biplane_runner::packaged::CallMetrics;
-use biplane_runner::{
-    Cached, Call, Fetching, FunctionRunner, Inspection, Packaged, Requirements, RunError, stack,
-};
+use biplane_runner::stack::{self, AnswerCache};
+use biplane_runner::{Cached, Call, FunctionRunner, Inspection, Packaged, Requirements, RunError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -34,7 +32,6 @@ use certificates::Credentials;
 pub use certificates::{CertificateSource, LoadError};
 use index::{Index, Targets};
 use pool::Pool;
-pub use step_limit::StepLimit;
 
 /// How many calls of one function run at a time.
 const CALLS: usize = 64;
@@ -161,26 +158,18 @@ impl Functions {
         let inspection = self.options.inspection.as_ref().map(|Inspect { options, sources }| {
             Inspection::over_socket(options, sources.clone(), Some(metrics))
         });
-        let inspection = inspection.as_ref();
-        let calls = stack::inspected_calls(Arc::clone(self) as Arc<dyn FunctionRunner>, inspection);
-        let fetching = Fetching::new(calls, requirements);
-        let mut cache = None;
-        let inner: Arc<dyn FunctionRunner> = match &self.options.cache {
-            None => Arc::new(fetching),
-            Some(Cache { folder, max_ttl, now }) => {
-                let metrics = CacheMetrics::new(metrics);
-                let inner: Arc<dyn FunctionRunner> = Arc::new(fetching);
-                let cached = Cached::new(inner, folder, *max_ttl, now.clone(), metrics);
-                let cached = Arc::new(cached);
-                cache = Some(Arc::clone(&cached));
-                cached
-            }
+        let cached = |functions| {
+            let Cache { folder, max_ttl, now } = self.options.cache.as_ref()?;
+            let metrics = CacheMetrics::new(metrics);
+            Some(Arc::new(Cached::new(functions, folder, *max_ttl, now.clone(), metrics)))
         };
-        let runner: Arc<dyn FunctionRunner> = match self.options.step_limit {
-            Some(limit) => Arc::new(StepLimit::new(inner, limit)),
-            None => inner,
-        };
-        let runner = stack::inspected(runner, inspection);
+        let (runner, cache) = stack::of_control_plane(
+            Arc::clone(self) as Arc<dyn FunctionRunner>,
+            requirements,
+            cached,
+            self.options.step_limit,
+            inspection.as_ref(),
+        );
         (runner, Housekeeping { functions: Arc::clone(self), cache })
     }
 
@@ -251,7 +240,7 @@ impl FunctionRunner for Functions {
 #[derive(Clone)]
 pub struct Housekeeping {
     functions: Arc<Functions>,
-    cache: Option<Arc<Cached<Arc<dyn FunctionRunner>>>>,
+    cache: Option<AnswerCache>,
 }
 
 impl std::fmt::Debug for Housekeeping {

@@ -14,6 +14,7 @@ pub mod packaged;
 pub mod reported;
 pub mod runner;
 pub mod stack;
+pub mod step_limit;
 pub mod supervised;
 pub mod timed;
 pub mod tls;
@@ -29,6 +30,7 @@ pub use named::Named;
 pub use packaged::Packaged;
 pub use reported::Reported;
 pub use runner::{Call, Cause, FetchError, FunctionRunner, Requirements, RunError, Subject};
+pub use step_limit::StepLimit;
 pub use supervised::Supervised;
 pub use timed::{Timed, Timings};
 

@@ -7,15 +7,19 @@
 //!                                      └ ContextHelper
 //! ```
 //!
-//! A control plane has its time limit and its cache between `Inspected` and `Fetching`. If each
-//! iteration is inspected, another `Inspected` is directly below `Fetching`, and the outermost one
-//! only sees what the cache answers.
+//! A control plane has `StepLimit` and `Cached` between `Inspected` and `Fetching`. If each iteration
+//! is inspected, another `Inspected` is directly below `Fetching`, and the outermost one only sees
+//! what the cache answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::inspected::{Granularity, When};
 use crate::runner::{Call, FunctionRunner, Requirements};
-use crate::{Fetching, Inspected, Inspection, Named, Reported, Timed, Timings};
+use crate::{Cached, Fetching, Inspected, Inspection, Named, Reported, StepLimit, Timed, Timings};
+
+/// The cache of answers of a control plane.
+pub type AnswerCache = Arc<Cached<Arc<dyn FunctionRunner>>>;
 
 /// A function whose calls are reported while they last.
 pub fn reported<G: Send + 'static>(
@@ -48,6 +52,25 @@ pub fn of_inspected_reconciler(
     inspection: Option<&Inspection>,
 ) -> Arc<dyn FunctionRunner> {
     inspected(of_reconciler(inspected_calls(functions, inspection), requirements), inspection)
+}
+
+/// The functions as the reconcilers of a control plane call them, and their cache if `cache` makes
+/// one.
+pub fn of_control_plane(
+    functions: Arc<dyn FunctionRunner>,
+    requirements: impl Requirements + 'static,
+    cache: impl FnOnce(Arc<dyn FunctionRunner>) -> Option<AnswerCache>,
+    step_limit: Option<Duration>,
+    inspection: Option<&Inspection>,
+) -> (Arc<dyn FunctionRunner>, Option<AnswerCache>) {
+    let fetching = of_reconciler(inspected_calls(functions, inspection), requirements);
+    let cache = cache(Arc::clone(&fetching));
+    let answers = cache.clone().map_or(fetching, |cache| cache as Arc<dyn FunctionRunner>);
+    let limited = match step_limit {
+        Some(limit) => Arc::new(StepLimit::new(answers, limit)),
+        None => answers,
+    };
+    (inspected(limited, inspection), cache)
 }
 
 /// Inspects the steps of pipelines, around everything else. If each iteration is inspected, only

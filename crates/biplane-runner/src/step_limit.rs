@@ -5,8 +5,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use biplane_function::{Code, status};
 use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
-use biplane_runner::{Call, FunctionRunner, RunError};
 use tokio::time::Instant;
+
+use crate::runner::{Call, FunctionRunner, RunError};
 
 /// How much longer an answer is waited for. A call that ends in time says why it was late.
 const GRACE: Duration = Duration::from_millis(100);
