@@ -115,7 +115,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
         return Ok(Requeue::No);
     };
     observe::has_kind(&object).attempted("cannot get composite resource")?;
-    let before = object.get("status").cloned();
+    let before = object.clone();
     let mut xr = XR::new(object);
     mark_responsive(pass, &mut xr, &id);
 
@@ -152,7 +152,7 @@ async fn attempt(pass: &Pass<'_>, namespace: &str, name: &str) -> Result<Requeue
     if behaviour.keeps_token() && !request.is_empty() {
         xr.object.set_at_or_ignore(&HANDLED_REQUEST, request);
     }
-    settle(pass, xr, before.as_ref(), outcome).await
+    settle(pass, xr, before.get("status"), outcome).await
 }
 
 /// A failure before or after composing, and how to report it.
@@ -404,11 +404,11 @@ async fn settle(
         false => after(pass, poll_interval(pass, &xr.object)),
     };
     // A null status is the same as no status.
-    let status = |status: Option<&Value>| status.filter(|status| !status.is_null()).cloned();
-    if pass.behaviour().writing != Writing::Stepwise
-        || release.is_v1()
-        || status(xr.object.get("status")) != status(before)
-    {
+    let is_new = || {
+        let status = xr.object.get("status").filter(|status| !status.is_null());
+        status != before.filter(|status| !status.is_null())
+    };
+    if pass.behaviour().writing != Writing::Stepwise || release.is_v1() || is_new() {
         match persist::write_status(pass, &mut xr).await {
             Ok(()) => {}
             Err(failure) if xr.whole_status && failure.is_refusal() => {
@@ -429,13 +429,14 @@ async fn settle(
 /// Whether functions see something new in the stored status: they read it too, and may desire
 /// something else because of it. What the reconciler itself keeps there does not count.
 fn tells_functions_more(before: Option<&Value>, stored: Option<&Value>) -> bool {
+    fields_of_functions(before).ne(fields_of_functions(stored))
+}
+
+/// The fields of a status but those that the reconciler keeps there.
+fn fields_of_functions(status: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
     const OWN: [&str; 3] = ["conditions", "claimConditionTypes", HANDLED_REQUEST[1]];
-    let fields = |status: Option<&Value>| {
-        let mut fields = status.and_then(Value::as_object).cloned().unwrap_or_default();
-        fields.retain(|field, _| !OWN.contains(&field.as_str()));
-        fields
-    };
-    fields(before) != fields(stored)
+    let fields = status.and_then(Value::as_object).into_iter().flatten();
+    fields.filter(|(field, _)| !OWN.contains(&field.as_str()))
 }
 
 /// Removes the finalizer. Composed resources are deleted with their owner.

@@ -149,11 +149,14 @@ async fn set_status(
                 }
             }
             let status = intent.into_map().remove("status");
-            let object = xr.object.make_mut();
-            match status {
-                Some(status) => object.insert("status".into(), status),
-                None => object.remove("status"),
-            };
+            // Most often it is the same, and then the object is not copied.
+            if xr.object.get("status") != status.as_ref() {
+                let object = xr.object.make_mut();
+                match status {
+                    Some(status) => object.insert("status".into(), status),
+                    None => object.remove("status"),
+                };
+            }
             xr.whole_status = true;
         }
     }

@@ -112,6 +112,10 @@ pub(super) async fn write_status(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Fai
             xr.stored = applied.attempted(WHAT)?.object;
             // What a patch has added to a condition, such as the message of a failure, an apply
             // cannot remove.
+            const CONDITIONS: [&str; 2] = ["status", "conditions"];
+            if xr.stored.at(&CONDITIONS) == xr.object.at(&CONDITIONS) {
+                return Ok(());
+            }
             let mut all = conditions(&xr.stored);
             merge(&mut all, conditions(&xr.object));
             if all != conditions(&xr.stored) {
