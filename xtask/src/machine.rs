@@ -110,6 +110,7 @@ fn look(root: &Path) -> Vec<Need> {
             packages: &["gcc", "libc6-dev"],
             how: "install gcc or clang, with the headers of the C library",
         },
+        disk(root),
         go(root),
         Need {
             what: "Python 3.11 or later with venv".into(),
@@ -138,6 +139,31 @@ fn look(root: &Path) -> Vec<Need> {
                   Chromium",
         },
     ]
+}
+
+/// How much free disk the tests need, in GiB: when everything is built, and otherwise.
+const ROOM: (u64, u64) = (4, 20);
+
+/// A full disk makes tests fail in ways that do not say so.
+fn disk(root: &Path) -> Need {
+    let built = root.join("target/debug/deps").is_dir();
+    let least = if built { ROOM.0 } else { ROOM.1 };
+    let free = output(Command::new("df").args(["-Pk"]).arg(root)).ok();
+    Need {
+        what: format!("{least} GiB of free disk"),
+        found: match free.as_deref().and_then(free_kib) {
+            Some(kib) if kib >> 20 < least => Found::Unfit(format!("{} GiB", kib >> 20)),
+            Some(kib) => Found::Good(format!("{} GiB", kib >> 20)),
+            None => Found::Good("unknown".into()),
+        },
+        packages: &[],
+        how: "remove build folders of other checkouts (target), or what else is not needed",
+    }
+}
+
+/// The free space that `df -Pk` tells of the one file system that it was asked about.
+fn free_kib(told: &str) -> Option<u64> {
+    told.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()
 }
 
 /// The first of several programs that exists. The tests of the pages look for the same names in the
@@ -340,6 +366,14 @@ mod tests {
     }
 
     #[test]
+    fn the_free_disk_is_read() {
+        let told = "Filesystem 1024-blocks     Used Available Capacity Mounted on\n\
+                    /dev/vda     263174212 31457280 63963136      34% /\n";
+        assert_eq!(free_kib(told), Some(63_963_136));
+        assert_eq!(free_kib("df: no file systems processed\n"), None);
+    }
+
+    #[test]
     fn what_a_distribution_offers_is_read() {
         let policy = "golang-go:\n  Installed: (none)\n  Candidate: 2:1.19~1\n  Version table:\n";
         assert_eq!(offered(policy), Some(Version(1, 19)));
@@ -373,7 +407,7 @@ mod tests {
         for need in &needs[..2] {
             assert!(matches!(need.found, Found::Good(_)), "{}: {:?}", need.what, need.found);
         }
-        assert_eq!(needs.len(), 7);
+        assert_eq!(needs.len(), 8);
     }
 
     #[test]
