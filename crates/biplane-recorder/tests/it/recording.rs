@@ -360,8 +360,8 @@ async fn a_full_disk_refuses_changes_only_when_the_reserve_is_used_up() {
 
 const TO_BE_KILLED: &str = "BIPLANE_TEST_RECORDER_TO_BE_KILLED";
 
-#[allow(clippy::disallowed_methods)] // how one process of a test tells another
-fn variable(name: &str) -> Option<String> {
+#[allow(clippy::disallowed_methods)] // how a test is told something
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

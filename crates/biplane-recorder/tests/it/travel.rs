@@ -168,12 +168,12 @@ fn bodies(state: &Value) -> BTreeMap<String, Value> {
     let composed = state.get("resources").and_then(Value::as_object);
     let composed = composed.into_iter().flatten().map(|(name, slot)| (name.clone(), slot));
     let all = composite.into_iter().chain(composed);
-    // Numbers of payloads are all floating point.
     let body = |slot: &Value| whole(slot["resource"].clone());
     all.map(|(name, slot)| (name, body(slot))).collect()
 }
 
-fn whole(value: Value) -> Value {
+/// A document whose numbers are all floating point.
+pub(crate) fn whole(value: Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(items) => items.into_iter().map(whole).collect(),
