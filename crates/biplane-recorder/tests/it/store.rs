@@ -10,4 +10,5 @@ mod runs;
 mod secrets;
 mod sizes;
 mod together;
+mod told;
 pub(crate) mod world;
