@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use prost::Message;
+
 use crate::emission::Emission;
 
 /// What an emission takes beside its payload.
@@ -28,8 +30,12 @@ impl Waiting {
         self.emission.meta.as_ref().map(|meta| meta.trace_id.as_str()).unwrap_or_default()
     }
 
+    /// What it takes in memory: everything that its sender decides.
     fn size(&self) -> usize {
-        self.emission.payload.len() + self.emission.error.len() + OVERHEAD
+        let Emission { meta, payload, error, details, .. } = &self.emission;
+        let revision = details.revision.as_ref().map_or(0, String::len);
+        let named = meta.as_ref().map_or(0, Message::encoded_len);
+        payload.len() + error.len() + revision + named + OVERHEAD
     }
 }
 
@@ -228,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_oldest_run_goes_whole_and_nothing_of_it_comes_later() {
-        let intake = Intake::new(4 * (1000 + OVERHEAD));
+        let intake = Intake::new(4 * waiting("a", 1000).size());
         for trace in ["a", "b", "a", "c"] {
             assert_eq!(intake.push(waiting(trace, 1000)), Dropped::default());
         }
@@ -239,8 +245,22 @@ mod tests {
     }
 
     #[test]
+    fn everything_that_a_sender_decides_counts() {
+        let intake = Intake::new(10_000);
+        let mut named = waiting("a", 0);
+        named.emission.details.revision = Some("r".repeat(4000));
+        let mut meta = named.emission.meta.take().unwrap();
+        meta.step_name = "s".repeat(4000);
+        named.emission.meta = Some(meta);
+        intake.push(named.clone());
+        assert!(intake.bytes() > 8000, "{}", intake.bytes());
+        named.emission.error = "e".repeat(4000);
+        assert_eq!(intake.push(named).emissions, 2);
+    }
+
+    #[test]
     fn a_run_that_was_begun_is_dropped_last_and_says_so() {
-        let intake = Intake::new(3 * (1000 + OVERHEAD));
+        let intake = Intake::new(3 * waiting("a", 1000).size());
         intake.push(waiting("a", 1000));
         assert!(matches!(intake.pop(), Some(Next::Emission(_))));
         for trace in ["a", "b", "c"] {

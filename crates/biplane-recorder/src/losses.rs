@@ -14,6 +14,8 @@ pub(crate) enum Reason {
     StoreFailed,
     /// It does not say to which run it belongs.
     NoTrace,
+    /// No pipeline has a step of that number.
+    StepNumber,
 }
 
 impl Reason {
@@ -24,6 +26,7 @@ impl Reason {
             Self::DiskFull => "disk full",
             Self::StoreFailed => "store failed",
             Self::NoTrace => "no trace",
+            Self::StepNumber => "step number",
         }
     }
 
@@ -34,6 +37,7 @@ impl Reason {
             Self::DiskFull => "disk_full",
             Self::StoreFailed => "store_failed",
             Self::NoTrace => "no_trace",
+            Self::StepNumber => "step_number",
         }
     }
 }

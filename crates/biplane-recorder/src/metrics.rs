@@ -45,6 +45,13 @@ pub struct FindingLabels {
     pub kind: &'static str,
 }
 
+/// The label of lines.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct LineLabels {
+    /// `emission` or `change`.
+    pub kind: &'static str,
+}
+
 /// The metrics of a recorder. Clones share them.
 #[derive(Clone, Debug)]
 pub struct RecorderMetrics {
@@ -66,6 +73,8 @@ pub struct RecorderMetrics {
     pub chain_sequence: Family<SourceLabels, Gauge>,
     /// What was found in runs.
     pub findings: Counters<FindingLabels>,
+    /// Lines that nobody read.
+    pub unprinted: Counters<LineLabels>,
 }
 
 /// The upper bounds of the buckets of transactions, in seconds.
@@ -90,6 +99,10 @@ impl RecorderMetrics {
             chain_sequence: Family::default(),
             findings: metrics
                 .counters("biplane_recorder_findings_total", "What was found in the runs."),
+            unprinted: metrics.counters(
+                "biplane_recorder_unprinted_total",
+                "Lines that were not printed because nobody reads standard output.",
+            ),
         };
         let added = own.clone();
         metrics.add(|registry| {

@@ -200,6 +200,15 @@ struct Sender {
     fails: bool,
 }
 
+/// What was read to be sent.
+#[derive(Default)]
+struct Batch {
+    runs: Vec<Run>,
+    changes: Vec<(ChangeRecord, Option<Link>)>,
+    /// What could not be read, and why.
+    unreadable: Vec<(Item, String)>,
+}
+
 /// What a collector said about a batch.
 enum Verdict {
     Taken { rejected: u64 },
@@ -210,64 +219,78 @@ enum Verdict {
 impl Sender {
     fn run(mut self) {
         while let Some(batch) = self.queue.next(BATCH, LINGER) {
-            let count = batch.len() as u64;
-            match self.read(&batch) {
-                Ok((runs, changes)) => {
-                    if !runs.is_empty() || !changes.is_empty() {
-                        self.send(&runs, &changes);
-                    }
+            let mut read = self.read(&batch);
+            if read.unreadable.len() == batch.len() {
+                // It may be the connection. One more attempt with another one tells.
+                self.stored = None;
+                if !self.queue.rest(self.options.pause) {
+                    self.metrics.lose("stopped", batch.len() as u64);
+                    self.gave_up.store(true, Ordering::Relaxed);
+                    return;
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot read what is to be sent to the collector");
-                    // The next batch opens the store again.
-                    self.stored = None;
-                    self.metrics.lose("unreadable", count);
-                    if !self.queue.rest(self.options.pause) {
-                        return;
-                    }
-                }
+                read = self.read(&batch);
+            }
+            for (item, error) in &read.unreadable {
+                let (Item::Run(key) | Item::Change(key)) = item;
+                let kind = if matches!(item, Item::Run(_)) { "run" } else { "change" };
+                tracing::warn!(kind, key, %error, "cannot read what is to be sent to the collector");
+            }
+            self.metrics.lose("unreadable", read.unreadable.len() as u64);
+            if !read.runs.is_empty() || !read.changes.is_empty() {
+                self.send(&read.runs, &read.changes);
             }
         }
     }
 
     /// Reads runs that have ended, and changes with what they belong to.
-    #[allow(clippy::type_complexity)] // two lists
-    fn read(
-        &mut self,
-        batch: &[Item],
-    ) -> Result<(Vec<Run>, Vec<(ChangeRecord, Option<Link>)>), Error> {
-        let stored = match self.stored.take() {
-            Some(stored) => stored,
-            None => Stored::open(&self.options.store)?,
+    fn read(&mut self, batch: &[Item]) -> Batch {
+        let opened = match self.stored.take() {
+            Some(stored) => Ok(stored),
+            None => Stored::open(&self.options.store),
         };
-        let (mut runs, mut changes) = (Vec::new(), Vec::new());
+        let mut read = Batch::default();
+        let stored = match opened {
+            Ok(stored) => stored,
+            Err(error) => {
+                let error = error.to_string();
+                read.unreadable = batch.iter().map(|item| (*item, error.clone())).collect();
+                return read;
+            }
+        };
         for item in batch {
-            match item {
-                Item::Run(key) => match stored.run_of_key(*key)? {
-                    // It is told again when it ends.
-                    Some(run) if run.head.open => {}
-                    Some(run) => {
-                        let look = (run.head.outcome, run.steps.len());
-                        if self.known.insert(*key, look) != Some(look) {
-                            runs.push(run);
-                        }
-                    }
-                    None => self.metrics.lose("gone", 1),
-                },
-                Item::Change(key) => match stored.change(*key)? {
-                    Some(change) => {
-                        let link = linked(&stored, &change)?;
-                        changes.push((change, link));
-                    }
-                    None => self.metrics.lose("gone", 1),
-                },
+            if let Err(error) = self.read_one(&stored, *item, &mut read) {
+                read.unreadable.push((*item, error.to_string()));
             }
         }
         while self.known.len() > KNOWN {
             self.known.pop_first();
         }
         self.stored = Some(stored);
-        Ok((runs, changes))
+        read
+    }
+
+    fn read_one(&mut self, stored: &Stored, item: Item, read: &mut Batch) -> Result<(), Error> {
+        match item {
+            Item::Run(key) => match stored.run_of_key(key)? {
+                // It is told again when it ends.
+                Some(run) if run.head.open => {}
+                Some(run) => {
+                    let look = (run.head.outcome, run.steps.len());
+                    if self.known.insert(key, look) != Some(look) {
+                        read.runs.push(run);
+                    }
+                }
+                None => self.metrics.lose("gone", 1),
+            },
+            Item::Change(key) => match stored.change(key)? {
+                Some(change) => {
+                    let link = linked(stored, &change)?;
+                    read.changes.push((change, link));
+                }
+                None => self.metrics.lose("gone", 1),
+            },
+        }
+        Ok(())
     }
 
     /// Sends until the collector has taken or refused it, or the process ends.

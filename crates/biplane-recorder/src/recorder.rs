@@ -19,14 +19,17 @@ use crate::inbox::{Inbox, WaitingChange};
 use crate::intake::{Intake, Next, Waiting};
 use crate::line::{self, Format};
 use crate::losses::{Loss, Losses, Reason};
-use crate::metrics::{ChangeLabels, EmissionLabels, LossLabels, RecorderMetrics};
+use crate::metrics::{ChangeLabels, EmissionLabels, LineLabels, LossLabels, RecorderMetrics};
 use crate::output::Output;
 use crate::print::Spans;
 use crate::receive::{TakeChange, TakeEmission};
 use crate::store::{
-    Applied, ChangeRecord, Error, HalfRecord, Ledger, LedgerOptions, Location, Retention,
+    Applied, ChangeRecord, Error, HalfRecord, Ledger, LedgerOptions, Location, Retention, Unusable,
 };
 use crate::writer::{Clock, Health, Now, Writer};
+
+/// A provider waits ten seconds for an answer.
+const ANSWER: Duration = Duration::from_secs(9);
 
 /// How a recorder works.
 pub struct Options {
@@ -85,6 +88,8 @@ pub struct Recorder {
     print: Option<Print>,
     health: Arc<Health>,
     live: broadcast::Sender<Applied>,
+    /// For whoever follows first, so that nothing is missed that was stored at the start.
+    first: Mutex<Option<broadcast::Receiver<Applied>>>,
     stopping: Arc<AtomicBool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -129,7 +134,7 @@ impl Recorder {
             None => Disk::unknown(),
         };
         disk.look();
-        let (live, _) = broadcast::channel(256);
+        let (live, first) = broadcast::channel(256);
         let recorder = Arc::new(Self {
             intake: Arc::new(Intake::new(options.queue)),
             inbox: Arc::default(),
@@ -140,6 +145,7 @@ impl Recorder {
             print: options.print,
             health: Arc::default(),
             live,
+            first: Mutex::new(Some(first)),
             stopping: Arc::default(),
             threads: Mutex::default(),
         });
@@ -154,6 +160,7 @@ impl Recorder {
             health: Arc::clone(&recorder.health),
             clock: recorder.clock.clone(),
             stopping: Arc::clone(&recorder.stopping),
+            gone: None,
         };
         let digester = Digester {
             intake: Arc::clone(&recorder.intake),
@@ -177,9 +184,10 @@ impl Recorder {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is stored from now on, for whoever follows.
+    /// What is stored from now on, for whoever follows; for the first one, since the start.
     pub fn live(&self) -> broadcast::Receiver<Applied> {
-        self.live.subscribe()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.live.subscribe())
     }
 
     /// Whether it runs. A disk that is full is no reason to end it.
@@ -275,12 +283,19 @@ impl TakeChange for Recorder {
         if let Some(print) = &self.print {
             let line = line::entry(&print.redactor.entry(entry)).map_err(failed)?;
             let unwritten = |error| Status::internal(format!("Failed to write entry: {error}"));
-            print.output.write(line).await.map_err(unwritten)?;
+            if !print.output.write_soon(line).await.map_err(unwritten)? {
+                self.metrics.unprinted.get_or_create(&LineLabels { kind: "change" }).inc();
+            }
         }
         let (done, answer) = oneshot::channel();
         self.inbox.put_change(WaitingChange { record, done })?;
         let gone = |_| Err(Status::unavailable("the recorder is stopping"));
-        answer.await.unwrap_or_else(gone)?;
+        // Whatever the writer waits for, the provider does not. The entry is stored all the same as
+        // soon as that is possible.
+        match tokio::time::timeout(ANSWER, answer).await {
+            Ok(answer) => answer.unwrap_or_else(gone)?,
+            Err(_) => return Err(Status::unavailable("the store does not answer")),
+        }
         self.metrics.changes.get_or_create(&ChangeLabels { operation, result }).inc();
         Ok(())
     }
@@ -321,7 +336,10 @@ impl Digester {
             };
             let Emission { half, meta, error, .. } = emission;
             if let Some(line) = line::emission(print.format, *half, meta.as_ref(), printed, error) {
-                print.output.write_later(line);
+                if !print.output.write_later(line) {
+                    let labels = LineLabels { kind: "emission" };
+                    self.metrics.unprinted.get_or_create(&labels).inc();
+                }
             } else {
                 tracing::debug!("cannot print an emission: its metadata has no JSON form");
             }
@@ -331,11 +349,11 @@ impl Digester {
         }
         let bytes = emission.payload.len();
         let half = HalfRecord::new(emission, payload, waiting.received, Some(waiting.arrived));
-        if let Some(half) = half {
-            self.inbox.put(half, bytes);
-            return;
-        }
-        let reason = Reason::NoTrace;
+        let reason = match half {
+            Ok(half) => return self.inbox.put(half, bytes),
+            Err(Unusable::NoTrace) => Reason::NoTrace,
+            Err(Unusable::Step) => Reason::StepNumber,
+        };
         self.metrics.lost.get_or_create(&LossLabels { reason: reason.label() }).inc();
         let (at, bytes) = (waiting.received, bytes as u64);
         self.losses.add(reason, Loss { at, until: at, emissions: 1, bytes });

@@ -28,6 +28,7 @@ pub mod rows;
 mod schema;
 mod sql;
 mod sqlite;
+mod unused;
 mod watch;
 
 use std::cell::RefCell;
@@ -36,7 +37,7 @@ use std::path::{Path, PathBuf};
 pub use chain::{Broken, Verified};
 pub use changes::ChangeRecord;
 pub use ledger::{
-    Applied, HalfRecord, Ledger, MOST_OPEN, Options as LedgerOptions, Owner, SILENCE,
+    Applied, HalfRecord, Ledger, MOST_OPEN, Options as LedgerOptions, Owner, SILENCE, Unusable,
 };
 pub use managers::managers_of;
 pub use pack::hex;

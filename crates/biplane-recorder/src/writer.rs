@@ -20,12 +20,15 @@ pub type Now = Arc<dyn Fn() -> i64 + Send + Sync>;
 /// The writer looks for something to do this often.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// What is busy is tried again this often.
-const ATTEMPTS: u32 = 20;
+/// What is busy, and a connection that is lost, are tried again after these pauses.
 const PAUSE: Duration = Duration::from_millis(50);
+const RECONNECT: Duration = Duration::from_millis(500);
 
 /// A provider waits ten seconds.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(8);
+
+/// Emissions wait for a store that is busy for this long.
+const HALF_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How often the disk is looked at, retention begins, sizes are measured, losses are logged and the
 /// ends of the chains are logged.
@@ -34,6 +37,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 const MEASURE: Duration = Duration::from_secs(10);
 const LOG_LOSSES: Duration = Duration::from_mins(1);
 const LOG_HEADS: Duration = Duration::from_hours(1);
+const LOG_FAILURES: Duration = Duration::from_mins(1);
 
 /// Retention takes at most a fifth of the time.
 const SHARE: u32 = 4;
@@ -74,6 +78,8 @@ pub(crate) struct Writer {
     pub(crate) health: Arc<Health>,
     pub(crate) clock: Clock,
     pub(crate) stopping: Arc<AtomicBool>,
+    /// Why the connection to the store is gone.
+    pub(crate) gone: Option<String>,
 }
 
 /// The clock of the process.
@@ -83,13 +89,6 @@ pub(crate) struct Clock(pub(crate) Now);
 impl std::fmt::Debug for Clock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Clock")
-    }
-}
-
-/// Logs a failure that nothing can be done about.
-fn note(error: Option<Error>) {
-    if let Some(error) = error {
-        tracing::warn!(%error, "cannot write to the store");
     }
 }
 
@@ -117,12 +116,18 @@ impl Writer {
         let (mut log_losses, mut log_heads) = (Due(Some(Instant::now())), Due(None));
         let (mut swept_at, mut swept_for, mut more) = (None::<Instant>, Duration::ZERO, true);
         let mut lost = 0;
+        let left = self.ledger.take_left();
+        self.tell(Ok(left));
         loop {
             let batch = self.inbox.next(IDLE);
             let idle = batch.is_empty();
             let tick = look.now(LOOK);
             if tick {
                 self.disk.look();
+                // Nobody may emit anything for long.
+                if let Some(error) = self.gone.take() {
+                    self.reconnect(&error, Some(Duration::ZERO));
+                }
             }
             if !batch.changes.is_empty() {
                 self.write_changes(batch.changes);
@@ -131,8 +136,8 @@ impl Writer {
                 self.write_halves(batch.halves);
             }
             for trace in batch.lost {
-                let done = self.ledger.lost_of(&trace, Instant::now());
-                note(done.err());
+                let done = self.attempt(None, |ledger| ledger.lost_of(&trace, Instant::now()));
+                self.tell(done);
             }
             if batch.closed {
                 break;
@@ -160,7 +165,7 @@ impl Writer {
                 let begun = Instant::now();
                 let done = self.ledger.sweep(&self.retention, (self.clock.0)());
                 more = done.as_ref().is_ok_and(crate::store::Swept::any);
-                note(done.err());
+                self.note(done.err());
                 swept_for = begun.elapsed();
                 swept_at = Some(Instant::now());
             }
@@ -177,38 +182,58 @@ impl Writer {
             // Nobody may listen.
             Ok(applied) if applied != Applied::default() => drop(self.live.send(applied)),
             Ok(_) => {}
-            Err(error) => note(Some(error)),
+            Err(error) => self.note(Some(error)),
         }
     }
 
-    /// Connects again, until it works, the process stops or patience ends.
-    fn reconnect(&mut self, patience: Option<Duration>) -> bool {
+    /// Logs a failure. A connection that is gone is made again soon.
+    fn note(&mut self, error: Option<Error>) {
+        let Some(error) = error else { return };
+        tracing::warn!(%error, "cannot write to the store");
+        if let Error::Disconnected(reason) = error {
+            self.health.writable.store(false, Ordering::Relaxed);
+            self.gone = Some(reason);
+        }
+    }
+
+    /// Connects again, at least once, until it works, the process stops or patience ends.
+    fn reconnect(&mut self, reason: &str, patience: Option<Duration>) -> bool {
         let begun = Instant::now();
         self.health.writable.store(false, Ordering::Relaxed);
-        tracing::warn!("the connection to the store is lost");
-        while !self.stopping.load(Ordering::Relaxed)
-            && patience.is_none_or(|patience| begun.elapsed() < patience)
-        {
+        tracing::warn!(reason, "the connection to the store is lost");
+        let mut log = Due(None);
+        loop {
             match self.ledger.reconnect() {
                 Ok(()) => {
                     tracing::info!("the connection to the store is back");
                     self.health.writable.store(true, Ordering::Relaxed);
+                    self.gone = None;
                     return true;
                 }
-                Err(error) => tracing::debug!(%error, "cannot connect to the store"),
+                Err(error) => {
+                    if log.now(LOG_FAILURES) {
+                        tracing::warn!(%error, "cannot connect to the store");
+                    }
+                    self.gone = Some(error.to_string());
+                }
             }
-            thread::sleep(PAUSE * 10);
+            if self.stopping.load(Ordering::Relaxed)
+                || patience.is_some_and(|patience| begun.elapsed() >= patience)
+            {
+                return false;
+            }
+            thread::sleep(RECONNECT);
         }
-        false
     }
 
-    /// Writes, and tries again what can succeed later.
+    /// Writes, and tries again what can succeed later. Without a limit, it is only given up if the
+    /// store is there and busy.
     fn attempt(
         &mut self,
         patience: Option<Duration>,
         write: impl Fn(&mut Ledger) -> Result<Applied, Error>,
     ) -> Result<Applied, Error> {
-        let mut busy = 0;
+        let since = Instant::now();
         loop {
             let begun = Instant::now();
             let error = match write(&mut self.ledger) {
@@ -220,11 +245,13 @@ impl Writer {
                 Err(error) => error,
             };
             match &error {
-                Error::Busy(_) if busy < ATTEMPTS => {
-                    busy += 1;
+                Error::Busy(_) if since.elapsed() < patience.unwrap_or(HALF_PATIENCE) => {
                     thread::sleep(PAUSE);
                 }
-                Error::Disconnected(_) if self.reconnect(patience) => {}
+                Error::Disconnected(reason)
+                    if self
+                        .reconnect(reason, patience.map(|p| p.saturating_sub(since.elapsed()))) => {
+                }
                 _ => {
                     self.health.writable.store(false, Ordering::Relaxed);
                     return Err(error);
@@ -274,7 +301,10 @@ impl Writer {
             let written = if self.disk.is_low() {
                 false
             } else {
-                self.ledger.lose((at, until), reason.text(), emissions, bytes).is_ok()
+                let done = self.ledger.lose((at, until), reason.text(), emissions, bytes);
+                let written = done.is_ok();
+                self.note(done.err());
+                written
             };
             if written {
                 count += emissions;
@@ -317,8 +347,12 @@ impl Writer {
 
     fn measure(&mut self) {
         let store = self.ledger.store();
-        if let Ok(size) = store.size() {
-            self.metrics.store_bytes.set(i64::try_from(size).unwrap_or(i64::MAX));
+        match store.size() {
+            Ok(size) => {
+                self.metrics.store_bytes.set(i64::try_from(size).unwrap_or(i64::MAX));
+            }
+            // This also shows whether the store is still there.
+            Err(error) => return self.note(Some(error)),
         }
         if let Ok(oldest) = store.oldest_run() {
             self.metrics.oldest_run.set(oldest.unwrap_or_default() / 1_000_000);

@@ -225,6 +225,11 @@ pub trait Archive {
     /// The owner's run after another.
     fn run_after(&self, head: &Head) -> Result<Option<Head>, Error>;
 
+    /// Whether older runs of the owner are no longer kept.
+    fn has_forgotten(&self, _: &Head) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// How long the calls of a run took, without their payloads.
     fn timings(&self, head: &Head) -> Result<Vec<Timing>, Error>;
 

@@ -34,6 +34,8 @@ pub struct Version {
     pub run: String,
     /// When it began.
     pub at: Timestamp,
+    /// Whether the runs before are no longer kept, so that one of them may have decided it.
+    pub or_earlier: bool,
 }
 
 /// The run that a change belongs to. `previous` is the time of the provider's change of the resource
@@ -52,11 +54,12 @@ pub fn judge(
     let until = change.at.checked_add(SignedDuration::from_secs(1)).unwrap_or(change.at);
     let current = versions.iter().rev().find(|version| version.at < until)?;
     let is_new = previous.is_none_or(|previous| current.at >= previous);
+    let is_known = !current.or_earlier;
     let certainty = match change.cause.as_deref().unwrap_or_default() {
         "drift" | "recreate" => Certainty::Enforces,
         // It carries out what an attempt before could not.
-        "retry" => Certainty::Likely,
-        _ if is_new => Certainty::Likely,
+        "retry" if is_known => Certainty::Likely,
+        _ if is_new && is_known => Certainty::Likely,
         _ => return None,
     };
     Some((certainty, current.run.clone()))
@@ -112,7 +115,7 @@ mod tests {
     #[test]
     fn a_change_belongs_to_the_run_that_decided_it() {
         let versions: Vec<_> = [("a", 10), ("b", 20), ("c", 30)]
-            .map(|(run, s)| Version { run: run.into(), at: at(s) })
+            .map(|(run, s)| Version { run: run.into(), at: at(s), or_earlier: false })
             .into();
         for (second, cause, previous, want) in [
             (25, "spec-change", Some(15), Some((Certainty::Likely, "b"))),
@@ -135,13 +138,27 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_may_not_have_decided_something_is_no_link() {
+        let version = [Version { run: "k".into(), at: at(20), or_earlier: true }];
+        for (cause, want) in [
+            ("spec-change", None),
+            ("create", None),
+            ("retry", None),
+            // The provider puts back what this run wants, too.
+            ("drift", Some((Certainty::Enforces, "k".to_owned()))),
+        ] {
+            assert_eq!(judge(&change(25, cause), None, &version), want, "{cause}");
+        }
+    }
+
+    #[test]
     fn a_run_that_the_provider_names_is_certain() {
         let run = "5d2c4f1e-0001-4000-8000-00000000abcd";
         let trace = bare(run);
         assert_eq!(hyphenated(&trace).as_deref(), Some(run));
         assert_eq!(hyphenated("5d2c"), None);
         let change = ChangeRecord { trace: Some(trace), ..change(5, "drift") };
-        let versions = [Version { run: run.to_owned(), at: at(9) }];
+        let versions = [Version { run: run.to_owned(), at: at(9), or_earlier: false }];
         assert_eq!(judge(&change, None, &versions), Some((Certainty::Certain, run.to_owned())));
     }
 

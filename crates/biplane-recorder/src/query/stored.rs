@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use biplane_proto::inspector::shipped::StepMeta;
 use biplane_proto::redact::{Half, Redactor};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -293,6 +292,10 @@ impl Archive for Stored {
         after.as_ref().map(|row| self.head(row)).transpose()
     }
 
+    fn has_forgotten(&self, head: &Head) -> Result<bool, Error> {
+        Ok(self.0.has_forgotten(&self.row(head)?.owner)?)
+    }
+
     fn timings(&self, head: &Head) -> Result<Vec<Timing>, Error> {
         let timing = |row: StepRow| Timing {
             index: i32::try_from(row.index).unwrap_or(i32::MAX),
@@ -510,11 +513,6 @@ pub fn import(
     for (line, printed) in all {
         match printed {
             Printed::Emission(emission) => {
-                let is_numbered = |meta: &StepMeta| meta.step_index >= 0 && meta.iteration >= 0;
-                if !emission.meta.as_ref().is_none_or(is_numbered) {
-                    done.skipped.push(format!("line {line}: its step has a negative number"));
-                    continue;
-                }
                 let span = emission.meta.as_ref().map(|meta| meta.span_id.clone());
                 let span = span.unwrap_or_default();
                 let was_redacted = redacted.contains(&span);
@@ -528,12 +526,12 @@ pub fn import(
                     .and_then(|meta| meta.timestamp)
                     .map_or(now, |time| time.seconds.saturating_mul(1_000_000));
                 match HalfRecord::new(&emission, payload, received, None) {
-                    Some(half) => {
+                    Ok(half) => {
                         traces.insert(half.trace().to_owned());
                         batch.push(half);
                         done.emissions += 1;
                     }
-                    None => done.skipped.push(format!("line {line}: it does not name its run")),
+                    Err(unusable) => done.skipped.push(format!("line {line}: {unusable}")),
                 }
                 if batch.len() == BATCH {
                     ledger.record(&batch, clock)?;

@@ -44,7 +44,14 @@ impl Store {
         let id = self.id()?;
         let sources = self.sources()?;
         let sources = sources.into_iter().filter(|source| source.kind == "changelogs");
-        sources.map(|source| self.verify_source(&id, source)).collect()
+        // Entries come and go while this reads. Each chain is looked at as it is at one moment.
+        let verified = |source: SourceRow| {
+            self.db.snapshot(|_| {
+                let now = self.sources()?.into_iter().find(|now| now.id == source.id);
+                self.verify_source(&id, now.unwrap_or(source))
+            })
+        };
+        sources.map(verified).collect()
     }
 
     fn verify_source(&self, store: &[u8], source: SourceRow) -> Result<Verified, Error> {

@@ -19,6 +19,9 @@ use super::{HOUR, Store};
 /// sent.
 pub(super) const ENTRY_ID: &str = "entryId";
 
+/// The lock that one of several recorders holds while it stores changes.
+const APPEND_LOCK: i64 = 0x6269_706c_0003;
+
 /// The entry has a time of its own.
 pub(super) const HAS_TIME: i64 = 1;
 
@@ -160,6 +163,11 @@ fn append(
     applied: &mut Applied,
 ) -> Result<(), Error> {
     let source = ledger.changelogs;
+    if ledger.store.engine() == Engine::Postgres {
+        // One recorder at a time, so that keys are committed in their order. Who follows changes by
+        // their keys would miss one that comes later with a smaller key.
+        ledger.store.db.query("SELECT pg_advisory_xact_lock($1)", &[APPEND_LOCK.into()])?;
+    }
     let lock = match ledger.store.engine() {
         // Nobody else writes.
         Engine::Sqlite => "SELECT seq, head FROM source WHERE id = $1",

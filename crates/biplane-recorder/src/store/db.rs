@@ -47,6 +47,18 @@ impl Db {
     pub(super) fn limit(&self, until: Instant, bytes: usize) {
         let counted = BTreeSet::new();
         *self.limits.borrow_mut() = Some(Limits { until, bytes, counted });
+        match &self.connection {
+            Connection::Sqlite(db) => db.limit(until),
+            Connection::Postgres(db) => db.limit(until),
+        }
+    }
+
+    /// Lets the statements of the transaction that was begun take long.
+    pub(super) fn be_patient(&self) -> Result<(), Error> {
+        match &self.connection {
+            Connection::Sqlite(_) => Ok(()),
+            Connection::Postgres(db) => db.be_patient(),
+        }
     }
 
     /// Counts content that is read.
@@ -142,10 +154,41 @@ impl Db {
         }
     }
 
+    /// Reads everything as it is at one moment, whatever is written meanwhile.
+    pub(super) fn snapshot<T>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.batch(match self.engine() {
+            Engine::Sqlite => "BEGIN",
+            Engine::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        })?;
+        let done = read(self);
+        self.roll_back();
+        done
+    }
+
     /// Undoes what was begun. There may be nothing to undo.
     pub(super) fn roll_back(&self) {
         if let Err(error) = self.batch("ROLLBACK") {
             tracing::debug!(%error, "cannot roll back");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_statement_that_never_ends_is_ended() {
+        let db = Db::sqlite(Sqlite::in_memory(1 << 20).unwrap());
+        db.limit(Instant::now() + Duration::from_millis(20), 100);
+        let sql = "WITH RECURSIVE all_of (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_of) \
+            SELECT count(*) FROM all_of";
+        let error = db.query(sql, &[]).unwrap_err();
+        assert_eq!(error.to_string(), "the store failed: the answer takes too long");
     }
 }

@@ -29,6 +29,10 @@ pub const MOST_OPEN: usize = 4096;
 /// The largest number of a step, and of a call of it. A pipeline has a few.
 const MOST_STEPS: i32 = 1000;
 
+/// So many bytes of answers that came before their requests are kept. More of them are as after a
+/// restart: their steps say that they have no request.
+const MOST_EARLY: i64 = 8 * 1024 * 1024;
+
 /// The last microsecond of the year 9999.
 const LAST_TIME: i64 = 253_402_300_799_999_999;
 
@@ -55,6 +59,17 @@ pub enum Owner {
     Operation(Identity),
     /// Nobody is named.
     Nobody,
+}
+
+/// Why an emission cannot be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// Nobody can tell what it belongs to.
+    #[error("it does not name its run")]
+    NoTrace,
+    /// No pipeline has such a step.
+    #[error("the number of its step is impossible")]
+    Step,
 }
 
 /// One half of a call, redacted and in parts.
@@ -89,15 +104,20 @@ pub(super) enum HalfContent {
 }
 
 impl HalfRecord {
-    /// Takes an emission apart. The payload is redacted, and nothing else of it is used. `None` if
-    /// it does not say to which run it belongs.
+    /// Takes an emission apart. The payload is redacted, and nothing else of it is used.
     pub fn new(
         emission: &Emission,
         payload: Redacted<Value>,
         received: i64,
         arrived: Option<Instant>,
-    ) -> Option<Self> {
-        let meta = emission.meta.as_ref().filter(|meta| !meta.trace_id.is_empty())?;
+    ) -> Result<Self, Unusable> {
+        let meta = emission.meta.as_ref().filter(|meta| !meta.trace_id.is_empty());
+        let meta = meta.ok_or(Unusable::NoTrace)?;
+        // Sums of these must stay numbers, and a run has a row for each of its steps.
+        let possible = 0..=MOST_STEPS;
+        if !possible.contains(&meta.step_index) || !possible.contains(&meta.iteration) {
+            return Err(Unusable::Step);
+        }
         let redactions = int(payload.paths().len());
         let content = match emission.half {
             Half::Request => HalfContent::Request(digest::request(&emission.payload, payload)),
@@ -126,15 +146,11 @@ impl HalfRecord {
             }),
             None => Owner::Nobody,
         };
-        // Sums of these must stay numbers, and a run has a row for each of its steps.
-        if meta.step_index > MOST_STEPS || meta.iteration > MOST_STEPS {
-            return None;
-        }
         let time = meta.timestamp.unwrap_or_default();
         let micros = i128::from(time.seconds) * 1_000_000 + i128::from(time.nanos) / 1000;
         let micros = i64::try_from(micros.clamp(0, LAST_TIME.into())).unwrap_or(LAST_TIME);
         let took = emission.details.took.and_then(|took| i64::try_from(took.as_micros()).ok());
-        Some(Self {
+        Ok(Self {
             trace: meta.trace_id.clone(),
             span: meta.span_id.clone(),
             index: meta.step_index.into(),
@@ -238,6 +254,10 @@ pub struct Ledger {
     forgotten: bool,
     /// When the runs of each owner were last counted.
     pub(super) counted: i64,
+    /// Runs that an earlier process left open, which were closed when the store was opened.
+    left: Applied,
+    /// How often rows were removed that others point at, as the store says.
+    pub(super) removals: Option<Vec<u8>>,
 }
 
 impl Ledger {
@@ -262,6 +282,8 @@ impl Ledger {
             watch: Watch::default(),
             forgotten: false,
             counted: 0,
+            left: Applied::default(),
+            removals: None,
         };
         ledger.begin(now)?;
         Ok(ledger)
@@ -282,11 +304,17 @@ impl Ledger {
                 let trace = row.bytes(0)?;
                 if let Some(mut run) = ledger.load(&trace, now.1)? {
                     run.flags.cut_off = true;
+                    ledger.left.runs.push(run.id);
                     ledger.close(run)?;
                 }
             }
             Ok(())
         })
+    }
+
+    /// The runs that were closed when the store was opened, once.
+    pub fn take_left(&mut self) -> Applied {
+        std::mem::take(&mut self.left)
     }
 
     /// The store, to read.
@@ -338,7 +366,8 @@ impl Ledger {
         run: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.store.db.begin(durable)?;
-        let done = run(self).and_then(|done| self.store.db.batch("COMMIT").map(|()| done));
+        let done = self.see_removals().and_then(|()| run(self));
+        let done = done.and_then(|done| self.store.db.batch("COMMIT").map(|()| done));
         if done.is_err() {
             self.store.db.roll_back();
             self.forget();
@@ -393,18 +422,20 @@ impl Ledger {
     }
 
     /// Says of a run that some of its events were lost. Nothing happens if none of it is stored.
-    pub fn lost_of(&mut self, trace: &str, now: Instant) -> Result<(), Error> {
+    pub fn lost_of(&mut self, trace: &str, now: Instant) -> Result<Applied, Error> {
         let key = pack_id(trace);
         self.atomically(false, |ledger| {
+            let mut applied = Applied::default();
             let run = match ledger.open.remove(&key) {
                 Some(run) => Some(run),
                 None => ledger.load(&key, now)?,
             };
             if let Some(mut run) = run {
                 run.flags.gap = true;
+                applied.runs.push(run.id);
                 ledger.close(run)?;
             }
-            Ok(())
+            Ok(applied)
         })
     }
 
@@ -464,7 +495,7 @@ impl Ledger {
         let mut run = if let Some(run) = known {
             run
         } else {
-            let run = self.start(half, &key, now)?;
+            let run = self.start(half, &key, now, applied)?;
             applied.runs.push(run.id);
             run
         };
@@ -475,24 +506,33 @@ impl Ledger {
             self.close(run)
         } else {
             self.open.insert(key, run);
-            self.close_oldest()
+            self.close_oldest(applied)
         }
     }
 
     /// Keeps memory bounded.
-    fn close_oldest(&mut self) -> Result<(), Error> {
+    fn close_oldest(&mut self, applied: &mut Applied) -> Result<(), Error> {
         if self.open.len() <= MOST_OPEN {
             return Ok(());
         }
         let oldest = self.open.iter().min_by_key(|(_, run)| run.heard).map(|(key, _)| key.clone());
         match oldest.and_then(|key| self.open.remove(&key)) {
-            Some(run) => self.close(run),
+            Some(run) => {
+                applied.runs.push(run.id);
+                self.close(run)
+            }
             None => Ok(()),
         }
     }
 
     /// Makes the row of a run. The owner's run before has ended with it.
-    fn start(&mut self, half: &HalfRecord, key: &[u8], now: Instant) -> Result<OpenRun, Error> {
+    fn start(
+        &mut self,
+        half: &HalfRecord,
+        key: &[u8],
+        now: Instant,
+        applied: &mut Applied,
+    ) -> Result<OpenRun, Error> {
         let (identity, composition) = match &half.owner {
             Owner::Composite(identity, composition) => {
                 (identity.clone(), Some(composition.clone()))
@@ -512,6 +552,7 @@ impl Ledger {
         if half.owner != Owner::Nobody {
             for trace in before {
                 if let Some(run) = self.open.remove(&trace) {
+                    applied.runs.push(run.id);
                     self.close(run)?;
                 }
             }
@@ -660,11 +701,19 @@ impl Ledger {
             None => None,
         };
         self.write_step(run.id, place, &step, half, revision, new)?;
-        if step.flags.has(StepFlags::NO_REQUEST) {
+        if step.flags.has(StepFlags::NO_REQUEST) && self.early_bytes(run) + half.bytes <= MOST_EARLY
+        {
             step.early = Some(Box::new(half.clone()));
         }
         run.steps.insert(place, step);
         Ok(())
+    }
+
+    /// How many bytes of answers wait in memory for their requests, with those of one more run.
+    fn early_bytes(&self, run: &OpenRun) -> i64 {
+        let runs = self.open.values().chain([run]);
+        let steps = runs.flat_map(|run| run.steps.values());
+        steps.filter_map(|step| step.early.as_ref()).map(|early| early.bytes).sum()
     }
 
     fn write_step(

@@ -2,10 +2,10 @@
 
 mod tls;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::error::Error as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::error::SqlState;
@@ -13,16 +13,36 @@ use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Client, Config, Statement};
 
-use super::sql::{Cell, Error, Param, Row};
+use super::sql::{Cell as Value, Error, Param, Row};
+use super::unused::KEYS_LOCK;
 
 /// How long connecting may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a statement may take, and one that changes the tables.
+const STATEMENT: Duration = Duration::from_mins(1);
+const MIGRATION: Duration = Duration::from_hours(6);
+
+/// A server that has not answered for so much longer is gone.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// When a server that says nothing is asked whether it is there, how often, and when it is gone.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(3), 3);
+const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+
+/// What every connection asks of the server: not to wait long for others, and to end what a recorder
+/// began that is gone.
+const SETTINGS: &str = "SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '30s'";
 
 /// A connection to a server. It has a runtime of its own, so it must not be used where another
 /// runtime is.
 pub(super) struct Postgres {
     client: Client,
     statements: RefCell<BTreeMap<String, Statement>>,
+    /// How long a statement may take.
+    limit: Cell<Duration>,
+    /// No answer came in time. Whatever comes now belongs to another statement.
+    is_lost: Cell<bool>,
     runtime: Option<Runtime>,
 }
 
@@ -51,32 +71,79 @@ impl Postgres {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(PATIENCE);
         }
+        if !location.contains("keepalives") {
+            let (idle, interval, retries) = KEEPALIVE;
+            config.keepalives_idle(idle).keepalives_interval(interval).keepalives_retries(retries);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED);
+        }
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Error::Failed(error.to_string()))?;
         let tls = tls::Connector::new(&config, roots.as_deref())?;
-        let (client, connection) = runtime.block_on(config.connect(tls)).map_err(failed)?;
+        let connected = runtime.block_on(async {
+            // Also if it listens and says nothing.
+            tokio::time::timeout(PATIENCE + GRACE, config.connect(tls)).await
+        });
+        let silent = |_| Error::Disconnected("the server does not answer".to_owned());
+        let (client, connection) = connected.map_err(silent)?.map_err(failed)?;
         runtime.spawn(async move {
             // The next statement says that the connection is gone.
             if let Err(error) = connection.await {
                 tracing::debug!(error = %text(&error), "the connection to PostgreSQL ended");
             }
         });
-        Ok(Self { client, statements: RefCell::default(), runtime: Some(runtime) })
+        let db = Self {
+            client,
+            statements: RefCell::default(),
+            limit: Cell::new(STATEMENT),
+            is_lost: Cell::new(false),
+            runtime: Some(runtime),
+        };
+        db.batch(SETTINGS)?;
+        db.batch(&format!("SET statement_timeout = {}", STATEMENT.as_millis()))?;
+        Ok(db)
+    }
+
+    /// Statements that go on at this time fail.
+    pub(super) fn limit(&self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        // If the server does not take it, the next statement says why.
+        let set = self.batch(&format!("SET statement_timeout = {}", left.as_millis()));
+        if let Err(error) = set {
+            tracing::debug!(%error, "cannot limit statements");
+        }
+        self.limit.set(left);
+    }
+
+    /// Lets the statements of the transaction that was begun take long.
+    pub(super) fn be_patient(&self) -> Result<(), Error> {
+        self.limit.set(MIGRATION);
+        self.batch(&format!("SET LOCAL statement_timeout = {}", MIGRATION.as_millis()))
     }
 
     fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-        match &self.runtime {
-            Some(runtime) => runtime.block_on(work),
-            None => Err(Error::Disconnected("the connection is closed".to_owned())),
-        }
+        let Some(runtime) = self.runtime.as_ref().filter(|_| !self.is_lost.get()) else {
+            return Err(Error::Disconnected("the connection is closed".to_owned()));
+        };
+        let patience = self.limit.get() + GRACE;
+        runtime.block_on(async {
+            tokio::time::timeout(patience, work).await.unwrap_or_else(|_| {
+                self.is_lost.set(true);
+                Err(Error::Disconnected("the server does not answer".to_owned()))
+            })
+        })
     }
 
     pub(super) fn begin(&self, durable: bool) -> Result<(), Error> {
-        self.batch(if durable {
-            "BEGIN; SET LOCAL synchronous_commit = on"
-        } else {
-            "BEGIN; SET LOCAL synchronous_commit = off"
-        })
+        if self.limit.get() == MIGRATION {
+            self.limit.set(STATEMENT);
+        }
+        let commit = if durable { "on" } else { "off" };
+        self.batch(&format!(
+            "BEGIN; SET LOCAL synchronous_commit = {commit}; \
+                SELECT pg_advisory_xact_lock_shared({KEYS_LOCK})"
+        ))
     }
 
     async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
@@ -116,20 +183,20 @@ fn borrowed<'a>(params: &'a [Param<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
 fn row(row: &tokio_postgres::Row) -> Result<Row, Error> {
     let cell = |(at, column): (usize, &tokio_postgres::Column)| {
         Ok(match *column.type_() {
-            Type::INT8 => row.try_get::<_, Option<i64>>(at).map_err(failed)?.map(Cell::Int),
+            Type::INT8 => row.try_get::<_, Option<i64>>(at).map_err(failed)?.map(Value::Int),
             Type::INT4 => {
                 let value = row.try_get::<_, Option<i32>>(at).map_err(failed)?;
-                value.map(|value| Cell::Int(value.into()))
+                value.map(|value| Value::Int(value.into()))
             }
             Type::BOOL => {
                 let value = row.try_get::<_, Option<bool>>(at).map_err(failed)?;
-                value.map(|value| Cell::Int(value.into()))
+                value.map(|value| Value::Int(value.into()))
             }
-            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at).map_err(failed)?.map(Cell::Bytes),
+            Type::BYTEA => row.try_get::<_, Option<Vec<u8>>>(at).map_err(failed)?.map(Value::Bytes),
             Type::VOID => None,
-            _ => row.try_get::<_, Option<String>>(at).map_err(failed)?.map(Cell::Text),
+            _ => row.try_get::<_, Option<String>>(at).map_err(failed)?.map(Value::Text),
         }
-        .unwrap_or(Cell::Null))
+        .unwrap_or(Value::Null))
     };
     row.columns().iter().enumerate().map(cell).collect::<Result<_, _>>().map(Row)
 }
@@ -189,8 +256,16 @@ fn failed(error: tokio_postgres::Error) -> Error {
         {
             Error::Busy(text)
         }
-        Some(code) if code.code().starts_with("57P") || code.code().starts_with("08") => {
+        // The server ends, or the connection.
+        Some(code)
+            if code.code().starts_with("57P")
+                || code.code().starts_with("08")
+                || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT =>
+        {
             Error::Disconnected(text)
+        }
+        Some(code) if *code == SqlState::QUERY_CANCELED => {
+            Error::Failed("the answer takes too long".to_owned())
         }
         Some(_) => Error::Failed(text),
         // Nobody answered.

@@ -234,6 +234,14 @@ impl Store {
         self.db.query(sql, &[since.into(), until.into()])?.iter().map(tally).collect()
     }
 
+    /// Whether an owner had runs that are no longer kept: it was seen before the oldest one that is.
+    pub fn has_forgotten(&self, owner: &ObjectRow) -> Result<bool, Error> {
+        let sql = "SELECT min(started) FROM run WHERE owner = $1";
+        let oldest = self.db.number(sql, &[owner.id.into()])?;
+        // Lines that were imported are known by the second.
+        Ok(oldest.is_some_and(|oldest| owner.first_seen / 1_000_000 < oldest / 1_000_000))
+    }
+
     /// When the oldest run that is kept started.
     pub fn oldest_run(&self) -> Result<Option<i64>, Error> {
         self.db.number("SELECT min(started) FROM run", &[])

@@ -382,12 +382,17 @@ impl Ledger {
             db.execute("DELETE FROM loss WHERE until < $1", &[before])?;
             let sql = "DELETE FROM fold WHERE hour < $1";
             db.execute(sql, &[run.into()])?;
+            return self.sweep_unused(run.min(change), now);
         }
         Ok(removed)
     }
 
     /// The keys that a query finds: how many, and as a list.
-    fn ids_in(&self, sql: &str, params: &[super::db::Param<'_>]) -> Result<(u64, String), Error> {
+    pub(super) fn ids_in(
+        &self,
+        sql: &str,
+        params: &[super::db::Param<'_>],
+    ) -> Result<(u64, String), Error> {
         let ids = self.ids(sql, params)?;
         let list: Vec<String> = ids.iter().map(i64::to_string).collect();
         Ok((ids.len() as u64, list.join(", ")))

@@ -206,6 +206,9 @@ pub(super) fn migrate(db: &Db, store_id: &[u8; 16]) -> Result<(), Error> {
         if found > VERSION {
             return Err(Error::Newer { found, known: VERSION });
         }
+        if found < VERSION {
+            db.be_patient()?;
+        }
         let done = usize::try_from(found).unwrap_or_default();
         for migration in MIGRATIONS.iter().skip(done) {
             db.batch(&adapted(migration, db.engine()))?;

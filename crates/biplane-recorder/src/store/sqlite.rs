@@ -1,22 +1,42 @@
 //! A store in a file, with SQLite.
 
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
 
 use super::sql::{Cell, Error, Param, Row};
 
-/// How long a statement waits for another program that writes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a statement waits for another program that writes. Who has more patience tries again.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A statement looks this often whether it takes too long: after so many of SQLite's instructions.
+const LOOK: i32 = 10_000;
 
 /// Statements that are kept prepared.
 const STATEMENTS: usize = 128;
 
 /// A connection to a file.
 #[derive(Debug)]
-pub(super) struct Sqlite(Connection);
+pub(super) struct Sqlite(Connection, Arc<Deadline>);
+
+/// When the statements of a connection are to end.
+#[derive(Debug)]
+struct Deadline {
+    begun: Instant,
+    /// Microseconds after that. Zero: never.
+    micros: AtomicU64,
+}
+
+impl Deadline {
+    fn is_over(&self) -> bool {
+        let micros = self.micros.load(Ordering::Relaxed);
+        micros != 0 && self.begun.elapsed() >= Duration::from_micros(micros)
+    }
+}
 
 impl Sqlite {
     /// Opens a file to write, and makes it if there is none.
@@ -48,12 +68,21 @@ impl Sqlite {
         Ok(db)
     }
 
-    fn with(connection: Connection, cache: usize) -> Result<Self, Error> {
+    fn with(mut connection: Connection, cache: usize) -> Result<Self, Error> {
         connection.busy_timeout(PATIENCE).map_err(failed)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        let db = Self(connection);
+        let deadline = Arc::new(Deadline { begun: Instant::now(), micros: AtomicU64::new(0) });
+        let watched = Arc::clone(&deadline);
+        connection.progress_handler(LOOK, Some(move || watched.is_over())).map_err(failed)?;
+        let db = Self(connection, deadline);
         db.batch(&format!("PRAGMA cache_size = -{}; PRAGMA temp_store = MEMORY;", cache / 1024))?;
         Ok(db)
+    }
+
+    /// Statements that go on at this time fail.
+    pub(super) fn limit(&self, until: Instant) {
+        let after = until.saturating_duration_since(self.1.begun).as_micros();
+        self.1.micros.store(u64::try_from(after).unwrap_or(u64::MAX).max(1), Ordering::Relaxed);
     }
 
     pub(super) fn begin(&self, durable: bool) -> Result<(), Error> {
@@ -136,6 +165,9 @@ fn failed(error: rusqlite::Error) -> Error {
         Some(code) => match code.code {
             ErrorCode::DiskFull => Error::Full(text),
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy(text),
+            ErrorCode::OperationInterrupted => {
+                Error::Failed("the answer takes too long".to_owned())
+            }
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Damaged(text),
             _ => Error::Failed(text),
         },

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap fails the test
 
+mod histories;
 mod http;
 mod life_cycle;
+mod logs;
 mod otlp;
 mod peers;
 mod planted;

@@ -14,11 +14,12 @@ use biplane_proto::json::from_value;
 use biplane_recorder::http::{Credentials, Server};
 use biplane_recorder::otlp::{Exporter, Options};
 use biplane_recorder::recorder::Recorder;
-use biplane_recorder::store::Location;
+use biplane_recorder::store::{Applied, Location};
 use biplane_recorder::{TakeChange, TakeEmission};
 use serde_json::{Value, json};
 
 use crate::recording::options;
+use crate::store::raw::Raw;
 use crate::store::world::{NOON, simple};
 
 /// A collector that answers as told, and then with 200. It keeps what it took.
@@ -227,6 +228,34 @@ async fn a_collector_that_is_away_costs_no_emission_and_the_loss_is_counted() {
             .contains("biplane_recorder_emissions_total{type=\"request\",dialect=\"shipped\"} 20")
     );
     assert!(!metrics.contains("biplane_recorder_lost_total{"), "{metrics}");
+}
+
+/// What cannot be read does not take others with it.
+#[test]
+fn a_run_that_cannot_be_read_is_left_out() {
+    let mut stored = crate::store::world::World::in_a_file();
+    let mut runs = Vec::new();
+    for (number, trace) in ["a", "b", "c"].into_iter().enumerate() {
+        let at = NOON + i64::try_from(number).unwrap();
+        runs.push(stored.run(&[simple(trace, trace).at(at)]).id);
+    }
+    let raw = Raw::open(&stored.location);
+    let exchange = format!("(SELECT exchange FROM step WHERE run = {})", runs[1]);
+    raw.execute(&format!("UPDATE exchange SET request = x'ff' WHERE id = {exchange}"));
+    let collector = Collector::start(&[]);
+    let server = Server::new(&collector.url, &Credentials::default()).unwrap();
+    let options =
+        Options { pause: Duration::from_millis(1), ..Options::new(server, stored.text()) };
+    let (live, follows) = tokio::sync::broadcast::channel(4);
+    let metrics = Metrics::default();
+    let exporter = Exporter::start(options, follows, &metrics).unwrap();
+    live.send(Applied { runs, changes: Vec::new() }).unwrap();
+    drop(live);
+    assert!(exporter.stop(Duration::from_mins(1)));
+    let spans = collector.spans();
+    assert_eq!(spans.iter().filter(|span| span["name"] == "Store north").count(), 2, "{spans:?}");
+    let text = metrics.text();
+    assert!(text.contains("biplane_recorder_otlp_lost_total{reason=\"unreadable\"} 1"), "{text}");
 }
 
 /// The code by which OpenTelemetry's collectors read OTLP understands what is sent.

@@ -23,6 +23,7 @@ use tempfile::TempDir;
 use tonic::Code;
 use tonic::transport::Channel;
 
+use crate::store::raw::Raw;
 use crate::store::world::{self, Call, NOON, forever, simple};
 use crate::world::{Printed, channel, redactor};
 
@@ -253,6 +254,112 @@ async fn only_some_runs_are_stored_if_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_impossible_step_is_refused_with_a_reason_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("store.db"));
+    let mut recording = Recording::start(options(&location)).await;
+    for index in [-1, 1001, i32::MAX] {
+        recording.emit(&Call { index, ..simple("a", "eu") }).await;
+    }
+    recording.emit(&simple("", "eu")).await;
+    recording.emit(&simple("b", "eu")).await;
+    recording.stop().await;
+    assert_eq!(recording.read(traces).await, ["b"]);
+    let metrics = recording.metrics.text();
+    for line in [
+        "biplane_recorder_lost_total{reason=\"step_number\"} 6",
+        "biplane_recorder_lost_total{reason=\"no_trace\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+/// Standard output that nobody reads, until the other end is dropped.
+struct Unread(std::sync::mpsc::Receiver<()>);
+
+impl std::io::Write for Unread {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _ = self.0.recv();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_reads_is_stored_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = Location::File(folder.path().join("store.db"));
+    let (reader, unread) = std::sync::mpsc::channel();
+    let output = Output::new(Unread(unread)).unwrap();
+    let print = Print { format: Format::Json, redactor: redactor(Mode::Deep), output };
+    let mut recording =
+        Recording::start(Options { print: Some(print), ..options(&location) }).await;
+    for number in 0..200 {
+        recording.emit(&simple(&format!("run-{number}"), "eu")).await;
+    }
+    for name in ["one", "two"] {
+        recording.change(name).await.unwrap();
+    }
+    recording.stop().await;
+    assert_eq!(recording.read(traces).await.len(), 200);
+    assert_eq!(recording.read(names).await.len(), 2);
+    let metrics = recording.metrics.text();
+    for kind in ["emission", "change"] {
+        let line = format!("biplane_recorder_unprinted_total{{kind=\"{kind}\"}}");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+    drop(reader);
+}
+
+/// On a server, with a connection of the test's own.
+async fn on_a_server() -> (Recording, Raw) {
+    let location = tokio::task::spawn_blocking(crate::postgres::database).await.unwrap();
+    let recording = Recording::start(options(&location)).await;
+    let raw = tokio::task::spawn_blocking(move || Raw::open(&location)).await.unwrap();
+    (recording, raw)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_does_not_wait_for_a_store_that_is_busy() {
+    let (mut recording, raw) = on_a_server().await;
+    let locked = tokio::task::spawn_blocking(move || {
+        raw.execute("BEGIN; LOCK TABLE source IN ACCESS EXCLUSIVE MODE");
+        raw
+    });
+    let raw = locked.await.unwrap();
+    let refused = recording.change("db").await.unwrap_err();
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    tokio::task::spawn_blocking(move || raw.execute("ROLLBACK")).await.unwrap();
+    recording.change("later").await.unwrap();
+    recording.stop().await;
+    assert!(recording.read(names).await.contains("later"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_is_lost_is_repaired_while_nothing_is_emitted() {
+    let (recording, raw) = on_a_server().await;
+    let repaired = tokio::task::spawn_blocking(move || {
+        let of = "FROM pg_stat_activity WHERE application_name = 'biplane recorder' \
+            AND datname = current_database()";
+        let last = raw.number(&format!("SELECT max(pid)::bigint {of}"));
+        raw.rows(&format!("SELECT pg_terminate_backend(pid)::text {of}"));
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_mins(2) {
+            if raw.number(&format!("SELECT count(*) {of} AND pid <> {last}")) > 0 {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    });
+    assert!(repaired.await.unwrap(), "nobody connects again");
+    recording.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn runs_are_lost_while_the_disk_is_nearly_full_and_changes_are_not() {
     let folder = tempfile::tempdir().unwrap();
     let location = Location::File(folder.path().join("store.db"));
@@ -360,8 +467,8 @@ async fn a_full_disk_refuses_changes_only_when_the_reserve_is_used_up() {
 
 const TO_BE_KILLED: &str = "BIPLANE_TEST_RECORDER_TO_BE_KILLED";
 
-#[allow(clippy::disallowed_methods)] // how one process of a test tells another
-fn variable(name: &str) -> Option<String> {
+#[allow(clippy::disallowed_methods)] // how a test is told something
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

@@ -12,7 +12,6 @@ use biplane_recorder::query::import::{Printed, Reading};
 use biplane_recorder::query::lines::Lines;
 use biplane_recorder::query::print;
 use biplane_recorder::query::stored::Stored;
-use biplane_recorder::store::Location;
 use serde_json::{Value, json};
 
 use crate::store::world::{Call, NOON, SECOND, World, change, halves};
@@ -175,12 +174,7 @@ impl Story {
             let received = entry.timestamp.unwrap().seconds * SECOND;
             world.ledger.append(&[change(entry.clone(), received)]).unwrap();
         }
-        let location = match &world.location {
-            Location::File(path) => path.to_str().unwrap().to_owned(),
-            Location::Server(text) => text.clone(),
-            Location::Memory => String::new(),
-        };
-        Stored::open(&location).unwrap()
+        Stored::open(&world.text()).unwrap()
     }
 
     /// Asks lines, a file and a server. All answer the same.
@@ -231,10 +225,10 @@ pub(crate) fn named(address: &str) -> Named {
 }
 
 /// A random number that is the same each time.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides

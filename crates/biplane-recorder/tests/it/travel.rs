@@ -6,7 +6,9 @@ use biplane_recorder::query::answer::{Answer, At, AtItem, Diff};
 use biplane_recorder::query::archive::{Archive, RunFilter};
 use biplane_recorder::query::ask::{self, Question};
 use biplane_recorder::query::print::{self, Options};
+use biplane_recorder::query::record::Head;
 use biplane_recorder::query::stored::Stored;
+use biplane_recorder::store::Retention;
 use serde_json::{Value, json};
 
 use crate::store::world::{Call, NOON, SECOND, forever, on_both};
@@ -168,12 +170,12 @@ fn bodies(state: &Value) -> BTreeMap<String, Value> {
     let composed = state.get("resources").and_then(Value::as_object);
     let composed = composed.into_iter().flatten().map(|(name, slot)| (name.clone(), slot));
     let all = composite.into_iter().chain(composed);
-    // Numbers of payloads are all floating point.
     let body = |slot: &Value| whole(slot["resource"].clone());
     all.map(|(name, slot)| (name, body(slot))).collect()
 }
 
-fn whole(value: Value) -> Value {
+/// A document whose numbers are all floating point.
+pub(crate) fn whole(value: Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(items) => items.into_iter().map(whole).collect(),
@@ -202,7 +204,95 @@ fn answers(store: &Stored, owner: &str) -> BTreeMap<String, Vec<Value>> {
     found
 }
 
+/// An answer in which nothing is older than what is kept: ages that end at its beginning are `earlier`.
+/// `observed` and `desired` are the oldest kept run, and the oldest that got to its end.
+fn within(value: &Value, [observed, desired]: [jiff::Timestamp; 2]) -> Value {
+    let age = |name: &str, since: &Value| {
+        let oldest = if name == "observedSince" { observed } else { desired };
+        let is_earlier =
+            since["orEarlier"] == true || time(since["at"].as_str().unwrap()) <= oldest;
+        if is_earlier { json!("earlier") } else { since.clone() }
+    };
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let is_age = ["since", "observedSince", "desiredSince"].contains(&name.as_str());
+                let kept = [observed, desired];
+                (name.clone(), if is_age { age(name, value) } else { within(value, kept) })
+            })
+            .collect(),
+        Value::Array(items) => items.iter().map(|item| within(item, [observed, desired])).collect(),
+        value => value.clone(),
+    }
+}
+
+/// How many ages are known to begin earlier than what is kept.
+fn count_earlier(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => {
+            usize::from(value["orEarlier"] == true)
+                + fields.values().map(count_earlier).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(count_earlier).sum(),
+        _ => 0,
+    }
+}
+
 on_both! {
+    /// Retention changes no answer about what is kept, but that it says where its knowledge ends.
+    fn retention_changes_no_answer_about_what_is_kept(world) {
+        let mut honest = Honest::new(21);
+        let runs = (0..60).map(|number| honest.run("one", number)).collect();
+        let store = Story { runs, ..Story::default() }.tell(world);
+        let before = answers(&store, "one");
+        let end = NOON + 60 * 60 * SECOND;
+        for minutes in [40, 20, 5] {
+            let retention = Retention { runs_for: minutes * 60 * SECOND, ..forever() };
+            world.sweep(&retention, end);
+            let after = answers(&store, "one");
+            assert!(!after.is_empty() && after.len() < before.len());
+            let filter = RunFilter { name: Some("one".to_owned()), ..RunFilter::default() };
+            let heads = store.runs(&filter, 1000, None).unwrap();
+            let oldest = |heads: &mut dyn Iterator<Item = &Head>| heads.map(|h| h.started).min();
+            let observed = oldest(&mut heads.iter()).unwrap();
+            let ended = oldest(&mut heads.iter().filter(|head| !head.outcome.is_failure()));
+            let kept = [observed, ended.unwrap_or(observed)];
+            let mut earlier = 0;
+            for (trace, answers) in &after {
+                for (after, before) in answers.iter().zip(&before[trace]) {
+                    assert_eq!(within(after, kept), within(before, kept), "{trace}");
+                    assert_eq!(count_earlier(before), 0, "{trace}");
+                    earlier += count_earlier(after);
+                }
+            }
+            assert!(earlier > 0);
+        }
+    }
+
+    /// A run that is older than what is kept has decided what a provider did.
+    fn a_change_that_belongs_to_no_kept_run_is_not_linked(world) {
+        let first = Scene::new("aaaa0000", 0);
+        let mut second = Scene::new("bbbb0000", 60);
+        second.spec["note"] = "something else".into();
+        let observed = json!({"bucket": existing("north-1", "eu")});
+        let scenes = [first, second].map(|scene| Scene { observed: observed.clone(), ..scene });
+        let mut story = Story::of(&scenes);
+        story.changes.push(entry("north-1", 5, "CREATE", None));
+        story.changes.push(entry("north-1", 130, "UPDATE", None));
+        let store = story.tell(world);
+        let linked = || {
+            let changes = store.changes(&Default::default(), 10, None).unwrap();
+            let items = ask::change_items(&store, &changes).unwrap();
+            items.into_iter().map(|item| item.link.map(|link| link.run)).collect::<Vec<_>>()
+        };
+        assert_eq!(linked(), [None, Some("aaaa0000".to_owned())]);
+        let retention = Retention { runs_for: 30 * SECOND, ..forever() };
+        world.sweep(&retention, NOON + 80 * SECOND);
+        assert_eq!(world.runs().len(), 1);
+        assert_eq!(linked(), [None, None]);
+    }
+
     /// At each time, what is told is what the last run before had; folding changes nothing of it.
     fn the_state_at_every_run_is_what_the_run_had(world) {
         let mut told: Vec<Vec<Call>> = Vec::new();

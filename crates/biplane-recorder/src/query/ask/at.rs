@@ -117,7 +117,15 @@ fn ages(archive: &dyn Archive, run: &Run, is_observed: bool) -> Result<Ages, Err
     let mut ages: Ages = open.iter().map(|name| (name.clone(), since(&run.head))).collect();
     let mut at = run.head.clone();
     for count in 0..HISTORY {
-        let Some(before) = archive.run_before(&at)? else { break };
+        let Some(before) = archive.run_before(&at)? else {
+            let or_earlier = archive.has_forgotten(&at)?;
+            for name in &open {
+                if let Some(since) = ages.get_mut(name) {
+                    since.or_earlier |= or_earlier;
+                }
+            }
+            break;
+        };
         // Runs that did not get to their end do not tell what was desired.
         if !is_observed && before.outcome.is_failure() {
             at = before;

@@ -117,9 +117,10 @@ fn version(
         changed: true,
         ..RunFilter::default()
     };
-    let mut found: Option<(Version, ObjectRef)> = None;
-    let mut current = None;
-    for head in archive.runs(&filter, HISTORY, None)? {
+    let heads = archive.runs(&filter, HISTORY, None)?;
+    let is_cut = heads.len() == HISTORY;
+    let (mut found, mut current, mut is_exact) = (None, None, false);
+    for head in heads {
         if head.outcome.is_failure() {
             continue;
         }
@@ -128,10 +129,16 @@ fn version(
         match &current {
             None => current = Some(body),
             Some(current) if *current == body => {}
-            Some(_) => break,
+            Some(_) => {
+                is_exact = true;
+                break;
+            }
         }
-        found = Some((Version { run: head.trace, at: head.started }, head.owner));
+        found = Some(head);
     }
     // A slot that no run had is no version.
-    Ok(found.filter(|_| current.is_some_and(|body| body.is_some() || change.operation == "delete")))
+    let is_there = current.is_some_and(|body| body.is_some() || change.operation == "delete");
+    let Some(head) = found.filter(|_| is_there) else { return Ok(None) };
+    let or_earlier = !is_exact && (is_cut || archive.has_forgotten(&head)?);
+    Ok(Some((Version { run: head.trace, at: head.started, or_earlier }, head.owner)))
 }

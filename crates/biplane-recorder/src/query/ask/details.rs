@@ -282,7 +282,18 @@ fn ages(archive: &dyn Archive, head: &Head, slots: &[SlotBlame]) -> Result<Vec<A
         .collect();
     let mut at = head.clone();
     for count in 0..HISTORY {
-        let Some(before) = archive.run_before(&at)? else { break };
+        let Some(before) = archive.run_before(&at)? else {
+            let or_earlier = archive.has_forgotten(&at)?;
+            for (ages, (is_open, paths)) in ages.iter_mut().zip(&open) {
+                ages.slot.or_earlier |= or_earlier && *is_open;
+                for path in paths {
+                    if let Some(since) = ages.fields.get_mut(*path) {
+                        since.or_earlier |= or_earlier;
+                    }
+                }
+            }
+            break;
+        };
         if before.outcome.is_failure() {
             at = before;
             continue;

@@ -1,7 +1,5 @@
 //! The chain of changes: whatever is altered, removed or added later is named.
 
-use std::collections::BTreeMap;
-
 use biplane_proto::changelogs::ChangeLogEntry;
 use biplane_proto::json::from_value;
 use biplane_recorder::store::rows::ChangeFilter;
@@ -29,7 +27,7 @@ fn entry(number: i64) -> ChangeLogEntry {
     .unwrap()
 }
 
-fn fill(ledger: &mut Ledger, count: i64) {
+pub(super) fn fill(ledger: &mut Ledger, count: i64) {
     for number in 1..=count {
         ledger.append(&[change(entry(number), NOON + number * SECOND)]).unwrap();
     }
@@ -113,111 +111,4 @@ on_both! {
         assert_eq!(cause(world, "OPERATION_TYPE_DELETE", json!({}), none), "delete");
         assert_eq!(cause(world, update, json!({}), json!({"cause": "late-init"})), "late-init");
     }
-}
-
-/// The numbers of the changes that do not fit.
-fn broken(world: &World) -> Vec<i64> {
-    world.store().verify().unwrap()[0].broken.iter().map(|broken| broken.seq).collect()
-}
-
-/// Every byte of every column of a change is altered, one after another, and of its snapshot.
-#[test]
-fn whichever_byte_of_an_entry_is_altered_it_is_named() {
-    let mut world = World::in_a_file();
-    fill(&mut world.ledger, 3);
-    assert_eq!(broken(&world), Vec::<i64>::new());
-    let raw = rusqlite::Connection::open(world.location.file().unwrap()).unwrap();
-    let query = "SELECT * FROM change WHERE seq = 2";
-    let mut statement = raw.prepare(query).unwrap();
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let row: BTreeMap<String, rusqlite::types::Value> = statement
-        .query_row([], |row| {
-            Ok(columns
-                .iter()
-                .enumerate()
-                .map(|(at, name)| (name.clone(), row.get(at).unwrap()))
-                .collect())
-        })
-        .unwrap();
-    drop(statement);
-    let mut altered = 0;
-    let mut alter = |table: &str, column: &str, key: &str, value: rusqlite::types::Value| {
-        use rusqlite::types::Value::{Blob, Integer, Text};
-        let changes: Vec<rusqlite::types::Value> = match &value {
-            Integer(number) => vec![Integer(number ^ 1), Integer(number ^ 256)],
-            Text(text) => (0..text.len())
-                .map(|at| {
-                    let mut bytes = text.clone().into_bytes();
-                    bytes[at] = if bytes[at] == b'z' { b'y' } else { b'z' };
-                    Text(String::from_utf8(bytes).unwrap())
-                })
-                .collect(),
-            Blob(bytes) => (0..bytes.len())
-                .map(|at| {
-                    let mut bytes = bytes.clone();
-                    bytes[at] ^= 1;
-                    Blob(bytes)
-                })
-                .collect(),
-            _ => Vec::new(),
-        };
-        for change in changes {
-            let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {key}");
-            if raw.execute(&sql, [&change]).is_err() {
-                // Such as a number that another change has.
-                continue;
-            }
-            altered += 1;
-            world.restart();
-            let named = broken(&world);
-            assert!(
-                named.contains(&2) || (column == "hash" && named.contains(&3)) || column == "seq",
-                "{table}.{column} = {change:?}: {named:?}"
-            );
-            assert!(!named.is_empty(), "{table}.{column}");
-            raw.execute(&sql, [&value]).unwrap();
-        }
-    };
-    for (column, value) in row.clone() {
-        // The keys of rows of other tables are altered to keys that exist.
-        if ["id", "source"].contains(&column.as_str()) {
-            continue;
-        }
-        let key = if column == "seq" { "entry_id = 'id-2'" } else { "seq = 2" };
-        alter("change", &column, key, value);
-    }
-    let (object, snapshot) = (row["object"].clone(), row["snapshot"].clone());
-    let key = |id: rusqlite::types::Value| match id {
-        rusqlite::types::Value::Integer(id) => format!("id = {id}"),
-        other => panic!("{other:?}"),
-    };
-    for column in ["kind", "name", "namespace", "grp"] {
-        let sql = format!("SELECT {column} FROM object WHERE {}", key(object.clone()));
-        let value = raw.query_row(&sql, [], |row| row.get(0)).unwrap();
-        alter("object", column, &key(object.clone()), value);
-    }
-    for column in ["data", "size", "sum"] {
-        let sql = format!("SELECT {column} FROM blob WHERE {}", key(snapshot.clone()));
-        let value = raw.query_row(&sql, [], |row| row.get(0)).unwrap();
-        alter("blob", column, &key(snapshot.clone()), value);
-    }
-    assert!(altered > 150, "{altered}");
-    world.restart();
-    assert_eq!(broken(&world), Vec::<i64>::new());
-}
-
-#[test]
-fn what_is_removed_added_or_replaced_is_named() {
-    let mut world = World::in_a_file();
-    fill(&mut world.ledger, 5);
-    let raw = rusqlite::Connection::open(world.location.file().unwrap()).unwrap();
-    raw.execute("DELETE FROM change WHERE seq = 3", []).unwrap();
-    assert_eq!(broken(&world), [3, 4]);
-    raw.execute("DELETE FROM change WHERE seq > 3", []).unwrap();
-    assert_eq!(broken(&world), [5]);
-    // Whoever also lowers the count has another end than was logged.
-    let before = world.store().sources().unwrap();
-    raw.execute("UPDATE source SET seq = 2 WHERE kind = 'changelogs'", []).unwrap();
-    assert_eq!(broken(&world), [2]);
-    assert_eq!(before.iter().find(|source| source.kind == "changelogs").unwrap().seq, 5);
 }

@@ -7,6 +7,7 @@ use biplane_recorder::store::rows::{RunRow, Side};
 use biplane_recorder::store::{Retention, Store};
 use serde_json::json;
 
+use super::raw::Raw;
 use super::world::{Call, HOUR, NOON, SECOND, World, bucket, forever, on_both, simple, xr};
 
 /// All that can be asked about a run: its steps with their payloads, and what every slot had then.
@@ -225,25 +226,7 @@ on_both! {
 }
 
 fn count(world: &World, table: &str) -> i64 {
-    match &world.location {
-        biplane_recorder::store::Location::File(path) => {
-            let raw = rusqlite::Connection::open(path).unwrap();
-            raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
-        }
-        biplane_recorder::store::Location::Server(location) => {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let (client, connection) =
-                    tokio_postgres::connect(location, tokio_postgres::NoTls).await.unwrap();
-                tokio::spawn(connection);
-                let row =
-                    client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await.unwrap();
-                row.get(0)
-            })
-        }
-        biplane_recorder::store::Location::Memory => 0,
-    }
+    Raw::open(&world.location).number(&format!("SELECT count(*) FROM {table}"))
 }
 
 #[test]

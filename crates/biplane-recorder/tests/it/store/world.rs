@@ -187,8 +187,21 @@ impl World {
     }
 
     pub(crate) fn on_a_server() -> Self {
-        let location = crate::postgres::database();
+        Self::at(crate::postgres::database())
+    }
+
+    /// A store that exists.
+    pub(crate) fn at(location: Location) -> Self {
         Self { ledger: open(&location, options()), location, _folder: None }
+    }
+
+    /// The location as a flag has it.
+    pub(crate) fn text(&self) -> String {
+        match &self.location {
+            Location::File(path) => path.to_str().unwrap().to_owned(),
+            Location::Server(text) => text.clone(),
+            Location::Memory => String::new(),
+        }
     }
 
     pub(crate) fn store(&self) -> &Store {
