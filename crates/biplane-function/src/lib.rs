@@ -14,6 +14,7 @@ pub mod response;
 pub mod serve;
 pub mod server;
 pub mod status;
+mod threads;
 pub mod tls;
 
 pub use budget::{Budget, Exceeded};

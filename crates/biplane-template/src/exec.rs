@@ -7,7 +7,6 @@ mod call;
 mod field;
 mod range;
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use biplane_go::fmt::quote;
@@ -99,8 +98,8 @@ struct Frame {
     marks: usize,
     loops: usize,
     stack: usize,
-    /// The call that includes it, and its name.
-    include: Option<(NodeId, String)>,
+    /// The call that includes it.
+    include: Option<NodeId>,
 }
 
 /// A method whose operands are being evaluated.
@@ -124,7 +123,10 @@ struct Machine<'a> {
     /// The output, and that of each active `include`.
     outputs: Vec<Vec<u8>>,
     /// How often each template is being included.
-    included: BTreeMap<String, u32>,
+    included: Vec<u32>,
+    /// The lists of operands and outputs that are not used now, to be used again.
+    spare_operands: Vec<Value>,
+    spare_outputs: Vec<Vec<u8>>,
 }
 
 /// Runs the main template.
@@ -161,7 +163,9 @@ fn run_machine(
         loops: Vec::new(),
         pending: Vec::new(),
         outputs: vec![Vec::with_capacity(program.source.len())],
-        included: BTreeMap::new(),
+        included: vec![0; program.templates.len()],
+        spare_operands: Vec::new(),
+        spare_outputs: Vec::new(),
     };
     let main = program.by_name.get(&program.name).copied().unwrap_or_default();
     let started = machine.enter(main, Slot::plain(data.clone()), 0, None);
@@ -178,7 +182,7 @@ impl Machine<'_> {
         template: usize,
         data: Slot,
         depth: u32,
-        include: Option<(NodeId, String)>,
+        include: Option<NodeId>,
     ) -> Result<()> {
         if self.frames.len() >= self.budget.limits.depth {
             return Err(Exceeded::Depth(self.budget.limits.depth).into());
@@ -208,12 +212,14 @@ impl Machine<'_> {
         self.marks.truncate(frame.marks);
         self.loops.truncate(frame.loops);
         self.stack.truncate(frame.stack);
-        if let Some((_, name)) = frame.include {
-            if let Some(count) = self.included.get_mut(&name) {
+        if frame.include.is_some() {
+            if let Some(count) = self.included.get_mut(frame.template) {
                 *count -= 1;
             }
-            let output = self.outputs.pop().unwrap_or_default();
-            self.stack.push(Slot::Plain(Value::text(output)));
+            let mut output = self.outputs.pop().unwrap_or_default();
+            self.stack.push(Slot::Plain(Value::text(output.as_slice())));
+            output.clear();
+            self.spare_outputs.push(output);
         }
         !self.frames.is_empty()
     }
@@ -518,7 +524,7 @@ impl Machine<'_> {
         };
         let mut message = self.located(place.as_ref(), &message);
         while let Some(frame) = self.frames.pop() {
-            let Some((node, _)) = frame.include else { continue };
+            let Some(node) = frame.include else { continue };
             self.at(node);
             let around = self.place();
             message = self.located(around.as_ref(), &format!("error calling include: {message}"));

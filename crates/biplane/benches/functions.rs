@@ -2,8 +2,8 @@
 //! served by `biplane function serve`, and, if `BIPLANE_UPSTREAM_BIN` names a folder with them,
 //! upstream's binaries. All get the same requests, over gRPC from the same client.
 //!
-//! Also measures whether memory grows with the number of calls. `-- speed` and `-- memory` run one
-//! of the two, and names of functions after `speed` only those.
+//! Also measures whether memory grows with the number of calls, which are a million, or `CALLS`.
+//! `-- speed` and `-- memory` run one of the two, and names of functions after them only those.
 
 #![allow(clippy::disallowed_methods)] // benchmarks are configured by the environment
 #![allow(clippy::print_stdout)]
@@ -33,7 +33,12 @@ const CALLS: usize = 3000;
 fn main() {
     let runtime = Runtime::new().expect("a runtime");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let wants = |what: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == what);
+    let is_named = |wanted: &String| wanted.starts_with("function-");
+    let is = |wanted: &String, what: &str| wanted == what;
+    let all = wanted.iter().all(is_named);
+    let wants = |what: &str| all || wanted.iter().any(|wanted| is(wanted, what));
+    let wants_function =
+        |name: &str| !wanted.iter().any(is_named) || wanted.iter().any(|wanted| is(wanted, name));
     if wants("speed") {
         for (name, request) in [
             ("function-patch-and-transform", requests::patches()),
@@ -41,16 +46,18 @@ fn main() {
             ("function-environment-configs", requests::configs()),
             ("function-go-templating", requests::templates()),
         ] {
-            let is_named = |wanted: &String| wanted.starts_with("function-");
-            if wanted.iter().any(is_named) && !wanted.iter().any(|wanted| wanted == name) {
-                continue;
+            if wants_function(name) {
+                runtime.block_on(compare(name, &request));
             }
-            runtime.block_on(compare(name, &request));
         }
     }
     if wants("memory") {
-        runtime.block_on(calls_in_process());
-        runtime.block_on(calls_over_the_wire());
+        for name in NAMES.into_iter().filter(|name| wants_function(name)) {
+            runtime.block_on(calls_in_process(name));
+            for callers in [4, 100] {
+                runtime.block_on(calls_over_the_wire(name, callers));
+            }
+        }
     }
 }
 
@@ -162,9 +169,14 @@ fn mib(bytes: usize) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// The numbers of calls after which memory is measured. During the first half of them, all caches,
-/// such as that of prepared inputs, must reach their final size.
-const SAMPLES: [usize; 6] = [10_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
+/// The numbers of calls after which memory is measured, as parts of all. During the first half of
+/// them, all caches, such as that of prepared inputs, must reach their final size.
+const SAMPLES: [f64; 6] = [0.01, 0.05, 0.1, 0.2, 0.5, 1.0];
+
+fn samples() -> [usize; 6] {
+    let calls = std::env::var("CALLS").ok().map(|calls| calls.parse().expect("a number of calls"));
+    SAMPLES.map(|part| (part * calls.unwrap_or(1e6)) as usize)
+}
 /// The growth that an allocator may show by chance.
 const SLACK: f64 = 4.0;
 
@@ -210,46 +222,42 @@ const NAMES: [&str; 4] = [
     "function-go-templating",
 ];
 
-/// Calls each function, with a unique request every time.
-async fn calls_in_process() {
-    for name in NAMES {
-        let function = function(name);
-        let mut samples = Vec::new();
-        let mut from = 0;
-        for to in SAMPLES {
-            for n in from..to {
-                black_box(function.run(small(name, n)).await).expect("an answer");
-            }
-            samples.push(resident("self"));
-            from = to;
+/// Calls a function, with a unique request every time.
+async fn calls_in_process(name: &str) {
+    let function = function(name);
+    let mut sizes = Vec::new();
+    let mut from = 0;
+    for to in samples() {
+        for n in from..to {
+            black_box(function.run(small(name, n)).await).expect("an answer");
         }
-        judge(&format!("{name}, in process"), &samples);
+        sizes.push(resident("self"));
+        from = to;
     }
+    judge(&format!("{name}, in process"), &sizes);
 }
 
-/// The same over gRPC, with a few concurrent callers and with many.
-async fn calls_over_the_wire() {
-    for (name, callers) in NAMES.into_iter().flat_map(|name| [(name, 4), (name, 100)]) {
-        let served = Arc::new(Served::start(ours(), &["function", "serve", name]));
-        let mut samples = Vec::new();
-        let mut from = 0;
-        for to in SAMPLES {
-            let callers: Vec<_> = (0..callers)
-                .map(|caller| {
-                    let served = Arc::clone(&served);
-                    tokio::spawn(async move {
-                        for n in (from..to).skip(caller).step_by(callers) {
-                            served.call(&small(name, n)).await;
-                        }
-                    })
+/// The same over gRPC, with that many concurrent callers.
+async fn calls_over_the_wire(name: &'static str, callers: usize) {
+    let served = Arc::new(Served::start(ours(), &["function", "serve", name]));
+    let mut sizes = Vec::new();
+    let mut from = 0;
+    for to in samples() {
+        let callers: Vec<_> = (0..callers)
+            .map(|caller| {
+                let served = Arc::clone(&served);
+                tokio::spawn(async move {
+                    for n in (from..to).skip(caller).step_by(callers) {
+                        served.call(&small(name, n)).await;
+                    }
                 })
-                .collect();
-            for caller in callers {
-                caller.await.expect("answers");
-            }
-            samples.push(served.resident());
-            from = to;
+            })
+            .collect();
+        for caller in callers {
+            caller.await.expect("answers");
         }
-        judge(&format!("{name}, served to {callers}"), &samples);
+        sizes.push(served.resident());
+        from = to;
     }
+    judge(&format!("{name}, served to {callers}"), &sizes);
 }

@@ -1,5 +1,6 @@
 //! The gRPC handler: passes requests of either protocol version to the function and counts them.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,12 @@ use async_trait::async_trait;
 use biplane_proto::function::{v1, v1beta1};
 use prost::Message as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tonic::{Code, Request, Response, Status};
 
 use crate::budget::Budget;
 use crate::function::Function;
+use crate::threads::{Refused, Threads};
 use crate::v1::{RunFunctionRequest, RunFunctionResponse};
 
 use super::Config;
@@ -69,14 +71,17 @@ pub(super) struct Runs {
     slow: Arc<Semaphore>,
     /// The calls that wait for their turn.
     waiting: Arc<Semaphore>,
-    /// The threads, also of calls whose callers have gone.
-    threads: Arc<Semaphore>,
+    /// Where they compute, also those whose callers have gone.
+    threads: Arc<Threads>,
     max_waiting: usize,
     max_send_size: usize,
 }
 
 /// How long a call computes before others may begin although no turn is free.
 const QUICK: Duration = Duration::from_millis(50);
+
+/// How long a thread waits for another call before it ends.
+const IDLE: Duration = Duration::from_secs(10);
 
 impl Runs {
     pub(super) fn new(function: Arc<dyn Function>, config: &Config) -> Self {
@@ -90,7 +95,7 @@ impl Runs {
             turns: room(computing),
             slow: room(config.max_slow),
             waiting: room(config.max_waiting),
-            threads: room(threads),
+            threads: Arc::new(Threads::new(threads, IDLE)),
             max_waiting: config.max_waiting,
             max_send_size: config.max_send_size,
         }
@@ -116,7 +121,7 @@ impl Runs {
         }
     }
 
-    /// Computes on a blocking thread, where it does not delay I/O. When the caller goes, its turn is
+    /// Computes on a thread of its own, where it does not delay I/O. When the caller goes, its turn is
     /// given back at once, and the function ends when it next checks its budget.
     async fn compute(
         &self,
@@ -124,14 +129,10 @@ impl Runs {
         budget: Budget,
     ) -> Result<RunFunctionResponse, Status> {
         let mut turn = self.turn().await?;
-        let thread = Arc::clone(&self.threads).try_acquire_owned().map_err(|_| {
-            Status::resource_exhausted("too many calls still compute after their callers have gone")
-        })?;
         let _caller = budget.caller();
         let (function, max) = (Arc::clone(&self.function), self.max_send_size);
         let runtime = tokio::runtime::Handle::current();
-        let mut task = tokio::task::spawn_blocking(move || {
-            let _thread = thread;
+        let computing = self.threads.run(move || {
             budget.check()?;
             let answer = runtime.block_on(function.run_within(request, &budget))?;
             let size = answer.encoded_len();
@@ -142,13 +143,21 @@ impl Runs {
             }
             Ok(answer)
         });
-        if let Ok(ended) = tokio::time::timeout(QUICK, &mut task).await {
+        let mut computing = computing.map_err(|refused| {
+            Status::resource_exhausted(match refused {
+                Refused::AllWork => {
+                    "too many calls still compute after their callers have gone".to_owned()
+                }
+                Refused::CannotStart(_) => refused.to_string(),
+            })
+        })?;
+        if let Ok(ended) = tokio::time::timeout(QUICK, &mut computing).await {
             return answer(ended);
         }
         if let Ok(slow) = Arc::clone(&self.slow).try_acquire_owned() {
             turn = slow;
         }
-        let ended = task.await;
+        let ended = computing.await;
         drop(turn);
         answer(ended)
     }
@@ -168,7 +177,7 @@ impl Runs {
 }
 
 fn answer(
-    ended: Result<Result<RunFunctionResponse, Status>, JoinError>,
+    ended: Result<Result<RunFunctionResponse, Status>, impl Display>,
 ) -> Result<RunFunctionResponse, Status> {
     ended.unwrap_or_else(|error| {
         tracing::error!(%error, "the function panicked");

@@ -1,7 +1,9 @@
 //! Tests of the server: start errors, services, shutdown.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
+use std::thread::ThreadId;
 
 use biplane_function::PureFunction;
 use biplane_function::serve::{self, Config, Network};
@@ -271,6 +273,49 @@ fn only_so_many_calls_compute_at_a_time() {
             answer.unwrap();
         }
     });
+}
+
+/// Notes on which threads it runs. Calls with an input wait for each other.
+struct Noting {
+    threads: Mutex<Vec<ThreadId>>,
+    rush: Barrier,
+}
+
+impl PureFunction for Noting {
+    fn run(&self, request: RunFunctionRequest) -> Result<RunFunctionResponse, Status> {
+        if request.input.is_some() {
+            self.rush.wait();
+        }
+        self.threads.lock().unwrap().push(std::thread::current().id());
+        Ok(RunFunctionResponse::default())
+    }
+}
+
+/// Each thread keeps memory: if calls took turns on all threads of a rush, all of it would stay.
+#[tokio::test]
+async fn after_a_rush_one_thread_computes_what_comes_one_by_one() {
+    let rush = 4;
+    let function = Arc::new(Noting { threads: Mutex::default(), rush: Barrier::new(rush) });
+    let config = Config { max_computing: rush, ..config() };
+    let running = serve::start(function.clone(), config, std::future::pending()).await.unwrap();
+    let client = Arc::new(client(running.target()));
+    let mut answers = tokio::task::JoinSet::new();
+    for _ in 0..rush {
+        let client = Arc::clone(&client);
+        answers.spawn(async move { client.call(request("t", &json!({})), Some(PATIENCE)).await });
+    }
+    for answer in answers.join_all().await {
+        answer.unwrap();
+    }
+    let rushed: HashSet<_> =
+        std::mem::take(&mut *function.threads.lock().unwrap()).into_iter().collect();
+    assert_eq!(rushed.len(), rush);
+    for _ in 0..20 {
+        client.call(RunFunctionRequest::default(), Some(PATIENCE)).await.unwrap();
+    }
+    let threads = std::mem::take(&mut *function.threads.lock().unwrap());
+    assert!(rushed.contains(&threads[0]));
+    assert_eq!(threads, [threads[0]; 20]);
 }
 
 /// FN-D6

@@ -1,4 +1,6 @@
 //! What templates see of a request: its protobuf JSON, read back into untyped Go values.
+//!
+//! Resources are converted when a template first looks into them. Most are never looked at.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +12,8 @@ use biplane_function::v1::{
 };
 use biplane_go::num;
 use biplane_model::{Map, Value as Json};
-use biplane_template::value::{Text, Value};
+use biplane_proto::Struct;
+use biplane_template::value::{self, Text, Value};
 
 /// Converts a request. Fields with their default value are left out.
 pub(super) fn of_request(request: &RunFunctionRequest) -> Value {
@@ -29,8 +32,8 @@ pub(super) fn of_request(request: &RunFunctionRequest) -> Value {
     );
     fields.put("observed", request.observed.as_ref().map(state));
     fields.put("desired", request.desired.as_ref().map(state));
-    fields.put("input", request.input.as_ref().map(|input| object(input)));
-    fields.put("context", request.context.as_ref().map(|context| object(context)));
+    fields.put("input", request.input.as_ref().map(later));
+    fields.put("context", request.context.as_ref().map(later));
     fields.put("extraResources", map_of(&request.extra_resources, resources));
     fields.put(
         "credentials",
@@ -49,7 +52,7 @@ pub(super) fn of_request(request: &RunFunctionRequest) -> Value {
         "requiredSchemas",
         map_of(&request.required_schemas, |schema: &Schema| {
             let mut fields = Fields::default();
-            fields.put("openapiV3", schema.openapi_v3.as_ref().map(|schema| object(schema)));
+            fields.put("openapiV3", schema.openapi_v3.as_ref().map(later));
             fields.into()
         }),
     );
@@ -63,27 +66,27 @@ pub(super) fn of_request(request: &RunFunctionRequest) -> Value {
 }
 
 #[derive(Default)]
-struct Fields(BTreeMap<&'static str, Value>);
+struct Fields(BTreeMap<Text, Value>);
 
 impl Fields {
     fn put(&mut self, name: &'static str, value: Option<Value>) {
         if let Some(value) = value {
-            self.0.insert(name, value);
+            self.0.insert(Text::from(name), value);
         }
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.0.contains_key(name.as_bytes())
     }
 
     fn get(&self, name: &str) -> Option<Value> {
-        self.0.get(name).cloned()
+        self.0.get(name.as_bytes()).cloned()
     }
 }
 
 impl From<Fields> for Value {
     fn from(fields: Fields) -> Self {
-        Self::dict(fields.0.into_iter().map(|(name, value)| (Text::from(name), value)))
+        Self::Map(fields.0.into())
     }
 }
 
@@ -116,8 +119,14 @@ fn state(state: &State) -> Value {
 }
 
 fn resource(resource: &Resource) -> Value {
+    // The object itself is shared.
+    let resource = resource.clone();
+    Value::Map(value::Map::lazy(move || fields_of(&resource).0))
+}
+
+fn fields_of(resource: &Resource) -> Fields {
     let mut fields = Fields::default();
-    fields.put("resource", resource.resource.as_ref().map(|resource| object(resource)));
+    fields.put("resource", resource.resource.as_ref().map(later));
     fields.put("connectionDetails", map_of(&resource.connection_details, |one| encoded(one)));
     let ready = match Ready::try_from(resource.ready) {
         Ok(Ready::Unspecified) => None,
@@ -125,7 +134,7 @@ fn resource(resource: &Resource) -> Value {
         Err(_) => Some(Value::int64(i64::from(resource.ready))),
     };
     fields.put("ready", ready);
-    fields.into()
+    fields
 }
 
 fn resources(resources: &Resources) -> Value {
@@ -135,8 +144,14 @@ fn resources(resources: &Resources) -> Value {
     fields.into()
 }
 
-fn object(map: &Map<String, Json>) -> Value {
-    Value::dict(map.iter().map(|(key, value)| (Text::from(key.as_str()), of_json(value))))
+/// An object that is converted as a whole when it is first looked at.
+fn later(object: &Struct) -> Value {
+    let object = object.clone();
+    Value::Map(value::Map::lazy(move || entries(&object)))
+}
+
+fn entries(map: &Map<String, Json>) -> BTreeMap<Text, Value> {
+    map.iter().map(|(key, value)| (Text::from(key.as_str()), of_json(value))).collect()
 }
 
 /// Untyped Go values of JSON. Doubles that Go writes without a fraction are read back as integers.
@@ -154,6 +169,6 @@ pub(super) fn of_json(json: &Json) -> Value {
         }
         Json::String(text) => Value::text(text.as_str()),
         Json::Array(items) => Value::list(items.iter().map(of_json).collect()),
-        Json::Object(map) => object(map),
+        Json::Object(map) => Value::Map(entries(map).into()),
     }
 }

@@ -65,6 +65,8 @@ struct Stream<'text> {
     json: bool,
     /// The number of documents so far. After two, it is known that this is JSON.
     count: usize,
+    /// The text of the document that is read.
+    document: Vec<u8>,
     ended: bool,
 }
 
@@ -74,7 +76,7 @@ impl<'text> Stream<'text> {
         // A character at the end may be incomplete.
         let start = String::from_utf8_lossy(start);
         let json = start.trim_start_matches(is_space).starts_with('{');
-        Self { text, at: 0, json, count: 0, ended: false }
+        Self { text, at: 0, json, count: 0, document: Vec::new(), ended: false }
     }
 
     fn next(&mut self) -> Option<Document> {
@@ -151,11 +153,12 @@ impl<'text> Stream<'text> {
     }
 
     fn next_yaml(&mut self) -> Option<Document> {
-        let mut document: Vec<u8> = Vec::new();
+        let document = &mut self.document;
+        document.clear();
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
             if rest.is_empty() {
-                return (!document.is_empty()).then(|| of_yaml(&document));
+                return (!document.is_empty()).then(|| of_yaml(document));
             }
             let end = memchr::memchr(b'\n', rest);
             let (line, next) = match end {
@@ -172,7 +175,7 @@ impl<'text> Stream<'text> {
                     return Some(Err(Unreadable::Message(error)));
                 }
                 if !document.is_empty() {
-                    return Some(of_yaml(&document));
+                    return Some(of_yaml(document));
                 }
             }
             if document.len() + line.len() > MAX_DOCUMENT {

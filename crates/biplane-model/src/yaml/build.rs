@@ -33,9 +33,7 @@ pub(super) fn plain_key(text: &str) -> Option<Key> {
     if text == "<<" {
         return Some(Key::Merge);
     }
-    let entry = Data::Map(vec![(plain(text, Dialect::V2), Data::Null)]);
-    let Ok(Value::Object(map)) = entry.into_json() else { return None };
-    map.into_iter().next().map(|(key, _)| Key::Name(key))
+    plain(text, Dialect::V2).into_json_key().map(Key::Name)
 }
 
 fn plain(text: &str, dialect: Dialect) -> Data {

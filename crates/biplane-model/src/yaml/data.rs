@@ -110,14 +110,26 @@ impl Data {
         self.encode()
     }
 
+    /// The key of a JSON object that stands for this key, if there is one.
+    pub(super) fn into_json_key(self) -> Option<String> {
+        self.unusable_as_key().is_none().then(|| self.into_key())
+    }
+
+    /// What makes a key unusable, and the name of its type in Go's message.
+    fn unusable_as_key(&self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Null => Some(("null", "%!s(<nil>)")),
+            Self::Uint(_) => Some(("a number above 9223372036854775807", "uint64")),
+            _ => None,
+        }
+    }
+
     fn check_keys(&self) -> Result<(), NotJson> {
         match self {
             Self::List(items) => items.iter().try_for_each(Self::check_keys),
             Self::Map(entries) => entries.iter().try_for_each(|(key, value)| {
-                let (what, type_name) = match key {
-                    Self::Null => ("null", "%!s(<nil>)"),
-                    Self::Uint(_) => ("a number above 9223372036854775807", "uint64"),
-                    _ => return value.check_keys(),
+                let Some((what, type_name)) = key.unusable_as_key() else {
+                    return value.check_keys();
                 };
                 let (key, value) = (key.go_syntax(Dialect::V2), value.go_syntax(Dialect::V2));
                 Err(NotJson {

@@ -15,10 +15,17 @@ const MAX_INCLUDES: u32 = 1000;
 const CALL: u64 = 4;
 
 impl Machine<'_> {
-    /// Removes operands from the stack.
+    /// Removes operands from the stack. Their list is given back with [`Machine::reuse`].
     pub(super) fn take(&mut self, count: usize) -> Vec<Value> {
         let at = self.stack.len().saturating_sub(count);
-        self.stack.drain(at..).map(Slot::into_value).collect()
+        let mut values = std::mem::take(&mut self.spare_operands);
+        values.extend(self.stack.drain(at..).map(Slot::into_value));
+        values
+    }
+
+    pub(super) fn reuse(&mut self, mut values: Vec<Value>) {
+        values.clear();
+        self.spare_operands = values;
     }
 
     /// Calls a function. Returns whether a template was started, whose output is the result.
@@ -35,6 +42,7 @@ impl Machine<'_> {
                     let mut call = Call { host: self.host, budget: &mut self.budget };
                     body(&mut call, &values)
                 };
+                self.reuse(values);
                 let value = result.map_err(|failure| self.failed(func.name, node, failure))?;
                 self.stack.push(Slot::of_type(&func.result, value));
             }
@@ -62,6 +70,7 @@ impl Machine<'_> {
                 let values = self.operands(site)?;
                 let [Value::Str(name), data] = &values[..] else { return Ok(false) };
                 self.include(name, data.clone(), node)?;
+                self.reuse(values);
                 return Ok(true);
             }
         }
@@ -89,14 +98,6 @@ impl Machine<'_> {
 
     fn include(&mut self, bytes: &[u8], data: Value, node: NodeId) -> Result<()> {
         let name = &*String::from_utf8_lossy(bytes);
-        let count = self.included.entry(name.to_owned()).or_default();
-        if *count > MAX_INCLUDES {
-            let text = format!(
-                "rendering template has a nested reference name: {name}: unable to execute template"
-            );
-            return Err(self.failed("include", node, Failure::Message(text)));
-        }
-        *count += 1;
         let Some(template) = self.program.by_name.get(name).copied() else {
             let (quoted, main) = (quote_bytes(bytes), quote(&self.program.name));
             let text = format!("template: no template {quoted} associated with template {main}");
@@ -109,8 +110,19 @@ impl Machine<'_> {
                 near,
             });
         };
-        self.enter(template, Slot::plain(data), 0, Some((node, name.to_owned())))?;
-        self.outputs.push(Vec::new());
+        let count = self.included.get(template).copied().unwrap_or_default();
+        if count > MAX_INCLUDES {
+            let text = format!(
+                "rendering template has a nested reference name: {name}: unable to execute template"
+            );
+            return Err(self.failed("include", node, Failure::Message(text)));
+        }
+        self.enter(template, Slot::plain(data), 0, Some(node))?;
+        if let Some(count) = self.included.get_mut(template) {
+            *count += 1;
+        }
+        let output = self.spare_outputs.pop().unwrap_or_default();
+        self.outputs.push(output);
         Ok(())
     }
 }

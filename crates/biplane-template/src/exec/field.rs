@@ -165,7 +165,9 @@ impl Machine<'_> {
             values.push(last.into_value());
         }
         let Some(pending) = self.pending.pop() else { return Ok(()) };
-        self.invoke_method(&pending, name, node, &values)
+        self.invoke_method(&pending, name, node, &values)?;
+        self.reuse(values);
+        Ok(())
     }
 
     fn invoke_method(

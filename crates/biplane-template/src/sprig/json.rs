@@ -139,10 +139,10 @@ impl Writer<'_, '_> {
             }
             Value::Object(object) => match object.json() {
                 Json::As(value) => self.value(&value, depth + 1)?,
-                Json::Fields(fields) => self.members(
-                    fields.into_iter().map(|(name, value)| (Text::from(name), value)),
-                    depth,
-                )?,
+                Json::Fields(fields) => {
+                    let fields = fields.iter();
+                    self.members(fields.map(|(name, value)| (name.as_bytes(), value)), depth)?;
+                }
                 Json::Failed(text) => return Err(Stop::Complaint(text)),
             },
             Value::Complex(..) => {
@@ -247,14 +247,13 @@ impl Writer<'_, '_> {
             self.out.push_str("null");
             return Ok(());
         }
-        let entries: Vec<(Text, Value)> =
-            map.entries().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        self.members(entries.into_iter(), depth)
+        let entries = map.entries();
+        self.members(entries.iter().map(|(key, value)| (key.as_bytes(), value)), depth)
     }
 
-    fn members(
+    fn members<'v>(
         &mut self,
-        members: impl ExactSizeIterator<Item = (Text, Value)>,
+        members: impl ExactSizeIterator<Item = (&'v [u8], &'v Value)>,
         depth: usize,
     ) -> Result<(), Stop> {
         let empty = members.len() == 0;
@@ -265,9 +264,9 @@ impl Writer<'_, '_> {
                 self.out.push(',');
             }
             self.line();
-            self.text(&key);
+            self.text(key);
             self.out.push_str(if self.style.indent.is_some() { ": " } else { ":" });
-            self.value(&value, depth + 1)?;
+            self.value(value, depth + 1)?;
         }
         self.level -= 1;
         if !empty {

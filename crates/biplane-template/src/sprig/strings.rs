@@ -97,11 +97,10 @@ pub(super) fn functions() -> Vec<Func> {
             join_known(call, args, Call::display)
         }),
         Func::new("indent", COUNTED, Type::String, |call, args| {
-            Ok(Value::text(indent(call, text(args, 1), int(args, 0))?))
+            Ok(Value::text(indent(call, b"", text(args, 1), int(args, 0))?))
         }),
         Func::new("nindent", COUNTED, Type::String, |call, args| {
-            let indented = indent(call, text(args, 1), int(args, 0))?;
-            Ok(Value::text([b"\n", indented.as_slice()].concat()))
+            Ok(Value::text(indent(call, b"\n", text(args, 1), int(args, 0))?))
         }),
         Func::new("replace", &[Type::String, Type::String, Type::String], Type::String, replace),
         Func::new("plural", &[Type::String, Type::String, Type::INT], Type::String, |_, args| {
@@ -266,18 +265,29 @@ fn join_known<'a>(
     made(call, texts.join(&b' '))
 }
 
-fn indent(call: &mut Call<'_>, whole: &[u8], spaces: i64) -> Result<Vec<u8>, Failure> {
+/// The text with spaces in front of every line, behind `before`.
+fn indent(
+    call: &mut Call<'_>,
+    before: &[u8],
+    whole: &[u8],
+    spaces: i64,
+) -> Result<Vec<u8>, Failure> {
     let pad = repeat(call, b" ", spaces, whole.len() as u64)?;
-    let lines = memchr::memchr_iter(b'\n', whole).count() as u64;
-    call.reserve(lines.saturating_mul(pad.len() as u64))?;
-    let mut out = pad.clone();
-    for (at, line) in whole.split(|byte| *byte == b'\n').enumerate() {
-        if at > 0 {
-            out.push(b'\n');
-            out.extend_from_slice(&pad);
-        }
+    let breaks = memchr::memchr_iter(b'\n', whole).count();
+    call.reserve((breaks as u64).saturating_mul(pad.len() as u64))?;
+    let mut out =
+        Vec::with_capacity(before.len() + whole.len() + (breaks + 1).saturating_mul(pad.len()));
+    out.extend_from_slice(before);
+    out.extend_from_slice(&pad);
+    let mut rest = whole;
+    while let Some((line, below)) =
+        memchr::memchr(b'\n', rest).and_then(|at| rest.split_at_checked(at + 1))
+    {
         out.extend_from_slice(line);
+        out.extend_from_slice(&pad);
+        rest = below;
     }
+    out.extend_from_slice(rest);
     Ok(out)
 }
 

@@ -1,7 +1,8 @@
 //! Lists and maps with their element types.
 
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::{Rc, Weak};
 
 use super::{Text, Value};
@@ -89,7 +90,7 @@ struct MapData {
     key: &'static Type,
     element: &'static Type,
     nil: bool,
-    entries: RefCell<BTreeMap<Text, Value>>,
+    entries: Entries,
     /// Entries whose keys are not strings, in Go's order of printing. Only
     /// `map[interface {}]interface {}` has them.
     others: RefCell<Vec<(Value, Value)>>,
@@ -97,7 +98,48 @@ struct MapData {
     changed: Cell<bool>,
 }
 
+/// Entries with string keys. They may be made when they are first asked for, because templates look
+/// at little of what they get.
+#[derive(Default)]
+struct Entries {
+    made: OnceCell<RefCell<BTreeMap<Text, Value>>>,
+    make: Cell<Option<Make>>,
+}
+
+type Make = Box<dyn FnOnce() -> BTreeMap<Text, Value>>;
+
+impl Entries {
+    fn all(&self) -> &RefCell<BTreeMap<Text, Value>> {
+        self.made.get_or_init(|| {
+            RefCell::new(self.make.take().map_or_else(BTreeMap::new, |make| make()))
+        })
+    }
+
+    /// Takes out what was made.
+    fn take(&mut self) -> BTreeMap<Text, Value> {
+        self.made.get_mut().map(|made| std::mem::take(made.get_mut())).unwrap_or_default()
+    }
+}
+
+impl From<BTreeMap<Text, Value>> for Entries {
+    fn from(entries: BTreeMap<Text, Value>) -> Self {
+        Self { made: RefCell::new(entries).into(), make: Cell::default() }
+    }
+}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Entries").field(&self.made.get()).finish()
+    }
+}
+
 impl Map {
+    /// A `map[string]interface {}` whose entries are made when they are first asked for.
+    pub fn lazy(make: impl FnOnce() -> BTreeMap<Text, Value> + 'static) -> Self {
+        let entries = Entries { make: Cell::new(Some(Box::new(make))), ..Entries::default() };
+        Self::build(&Type::String, &Type::Any, false, entries, Vec::new())
+    }
+
     /// A `map[string]interface {}`.
     pub fn dict(entries: impl IntoIterator<Item = (Text, Value)>) -> Self {
         Self::typed(&Type::Any, entries)
@@ -105,18 +147,19 @@ impl Map {
 
     /// A map from strings to elements of a type.
     pub fn typed(element: &'static Type, entries: impl IntoIterator<Item = (Text, Value)>) -> Self {
-        Self::build(&Type::String, element, false, entries.into_iter().collect(), Vec::new())
+        let entries: BTreeMap<_, _> = entries.into_iter().collect();
+        Self::build(&Type::String, element, false, entries.into(), Vec::new())
     }
 
     /// A `map[interface {}]interface {}`: entries with string keys and others.
     pub fn any(strings: BTreeMap<Text, Value>, mut others: Vec<(Value, Value)>) -> Self {
         others.sort_by(|(a, _), (b, _)| super::order::compare(a, b));
-        Self::build(&Type::Any, &Type::Any, false, strings, others)
+        Self::build(&Type::Any, &Type::Any, false, strings.into(), others)
     }
 
     /// A nil map.
     pub fn nil(key: &'static Type, element: &'static Type) -> Self {
-        Self::build(key, element, true, BTreeMap::new(), Vec::new())
+        Self::build(key, element, true, Entries::default(), Vec::new())
     }
 
     /// A nil `map[string]interface {}`.
@@ -128,10 +171,9 @@ impl Map {
         key: &'static Type,
         element: &'static Type,
         nil: bool,
-        entries: BTreeMap<Text, Value>,
+        entries: Entries,
         others: Vec<(Value, Value)>,
     ) -> Self {
-        let entries = RefCell::new(entries);
         let others = RefCell::new(others);
         let changed = Cell::new(false);
         Self(Rc::new(MapData { key, element, nil, entries, others, changed }))
@@ -152,7 +194,7 @@ impl Map {
     }
 
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len() + self.0.others.borrow().len()
+        self.0.entries.all().borrow().len() + self.0.others.borrow().len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -161,11 +203,11 @@ impl Map {
 
     /// The element of a string key.
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        self.0.entries.borrow().get(key).cloned()
+        self.0.entries.all().borrow().get(key).cloned()
     }
 
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.0.entries.borrow().contains_key(key)
+        self.0.entries.all().borrow().contains_key(key)
     }
 
     /// Sets the element of a string key. Returns false for a nil map: Go panics with
@@ -174,10 +216,10 @@ impl Map {
         if self.0.nil {
             return false;
         }
-        if matches!(value, Value::List(_) | Value::Map(_)) && !self.0.changed.replace(true) {
+        if is_container(&value) && !self.0.changed.replace(true) {
             CHANGED.with_borrow_mut(|changed| changed.push(Rc::downgrade(&self.0)));
         }
-        let Ok(mut entries) = self.0.entries.try_borrow_mut() else { return false };
+        let Ok(mut entries) = self.0.entries.all().try_borrow_mut() else { return false };
         let old = entries.insert(key.into(), value);
         // The old value may own much. It is dropped when the map is free again.
         drop(entries);
@@ -188,7 +230,7 @@ impl Map {
     /// An empty map of the same type.
     #[must_use]
     pub fn like(&self) -> Self {
-        Self::build(self.key(), self.element(), false, BTreeMap::new(), Vec::new())
+        Self::build(self.key(), self.element(), false, Entries::default(), Vec::new())
     }
 
     /// The element of any key.
@@ -222,13 +264,13 @@ impl Map {
     }
 
     pub fn remove(&self, key: &[u8]) -> Option<Value> {
-        self.0.entries.try_borrow_mut().ok()?.remove(key)
+        self.0.entries.all().try_borrow_mut().ok()?.remove(key)
     }
 
     /// The entries with string keys, in the order of keys. Give the guard back before anything may
     /// change the map.
     pub fn entries(&self) -> Ref<'_, BTreeMap<Text, Value>> {
-        self.0.entries.borrow()
+        self.0.entries.all().borrow()
     }
 
     /// The entries with other keys.
@@ -240,7 +282,7 @@ impl Map {
     /// before strings.
     pub fn pairs(&self) -> Vec<(Value, Value)> {
         let mut pairs: Vec<(Value, Value)> = self.0.others.borrow().clone();
-        let strings = self.0.entries.borrow();
+        let strings = self.0.entries.all().borrow();
         pairs.extend(strings.iter().map(|(key, value)| (Value::Str(key.clone()), value.clone())));
         pairs
     }
@@ -251,11 +293,18 @@ impl Map {
     }
 }
 
+/// A `map[string]interface {}`.
+impl From<BTreeMap<Text, Value>> for Map {
+    fn from(entries: BTreeMap<Text, Value>) -> Self {
+        Self::build(&Type::String, &Type::Any, false, entries.into(), Vec::new())
+    }
+}
+
 impl Drop for MapData {
     fn drop(&mut self) {
-        let entries = std::mem::take(self.entries.get_mut());
+        let entries = self.entries.take();
         let others = std::mem::take(self.others.get_mut());
-        if entries.is_empty() && others.is_empty() {
+        if others.is_empty() && !entries.values().any(is_container) {
             return;
         }
         let mut values: Vec<Value> = entries.into_values().collect();
@@ -289,8 +338,10 @@ fn open(value: &Value) -> Option<(usize, Vec<Value>)> {
     match value {
         Value::List(list) => Some((Rc::as_ptr(&list.0).addr(), list.to_vec())),
         Value::Map(map) => {
-            let pairs = map.pairs().into_iter().map(|(_, value)| value);
-            Some((Rc::as_ptr(&map.0).addr(), pairs.collect()))
+            // What was not looked at contains nothing that was changed.
+            let looked_at = map.0.entries.made.get().is_some();
+            let pairs = looked_at.then(|| map.pairs()).into_iter().flatten();
+            Some((Rc::as_ptr(&map.0).addr(), pairs.map(|(_, value)| value).collect()))
         }
         _ => None,
     }
@@ -319,7 +370,7 @@ fn break_cycles_below(map: Map) {
                     });
                     if let Some((map, inside)) = above {
                         inside.clear();
-                        map.0.entries.take();
+                        map.0.entries.all().take();
                         map.0.others.take();
                     }
                 }
@@ -334,9 +385,13 @@ fn break_cycles_below(map: Map) {
     }
 }
 
+fn is_container(value: &Value) -> bool {
+    matches!(value, Value::List(_) | Value::Map(_))
+}
+
 /// Drops values without recursion: a template can nest lists as deep as its budget lets it.
 fn dismantle(mut values: Vec<Value>) {
-    if !values.iter().any(|v| matches!(v, Value::List(_) | Value::Map(_))) {
+    if !values.iter().any(is_container) {
         return;
     }
     while let Some(value) = values.pop() {
@@ -348,7 +403,7 @@ fn dismantle(mut values: Vec<Value>) {
             }
             Value::Map(Map(mut data)) => {
                 if let Some(data) = Rc::get_mut(&mut data) {
-                    values.extend(std::mem::take(data.entries.get_mut()).into_values());
+                    values.extend(data.entries.take().into_values());
                     let others = std::mem::take(data.others.get_mut());
                     values.extend(others.into_iter().flat_map(|(key, value)| [key, value]));
                 }

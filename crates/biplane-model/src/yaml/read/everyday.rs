@@ -21,7 +21,10 @@ pub(super) fn read(text: &str) -> Option<Root> {
     {
         return None;
     }
-    let mut reader = Reader { rest: text, number: 0, depth: 0, line: None };
+    // A document may begin with a line that separates it from others.
+    let below = text.strip_prefix("---\n");
+    let number = usize::from(below.is_some());
+    let mut reader = Reader { rest: below.unwrap_or(text), number, depth: 0, line: None };
     reader.advance()?;
     let first = reader.line?;
     let value = reader.block(first.indent)?;
