@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use biplane_model::{Object, ObjectId};
@@ -94,6 +94,9 @@ const FORGOTTEN: Duration = Duration::from_hours(1);
 /// How many different events of one object are remembered: more than a composite resource with
 /// hundreds of unready resources has.
 const REMEMBERED: usize = 1024;
+/// So many objects are remembered before those are looked for about which nothing was recorded for
+/// an hour. Nobody may have told that they are gone.
+const FEW: usize = 1024;
 
 /// Passes on what is news.
 ///
@@ -104,20 +107,47 @@ const REMEMBERED: usize = 1024;
 /// - A standing Warning is passed on again after 1, 5 and 30 minutes, and then every 45 minutes.
 pub struct Recorder<E> {
     sink: E,
-    known: Mutex<BTreeMap<String, Vec<Told>>>,
+    began: Instant,
+    known: Mutex<Known>,
 }
 
-/// An event that was passed on. The newest is last.
+/// What was told about each object, by its UID.
+#[derive(Debug, Default)]
+struct Known {
+    of: BTreeMap<Box<str>, Vec<Told>>,
+    /// So many objects are remembered before forgotten ones are looked for again.
+    enough: usize,
+}
+
+/// An event that was passed on. The newest is last. There are many of these, so times are
+/// milliseconds since the recorder began.
 #[derive(Debug)]
 struct Told {
     key: u64,
+    /// When it was passed on.
+    at: u64,
+    /// When it was recorded, passed on or not.
+    seen: u64,
     count: u32,
     /// How often it was passed on again.
-    refreshed: usize,
-    /// When it was passed on.
-    at: Instant,
-    /// When it was recorded, passed on or not.
-    seen: Instant,
+    refreshed: u16,
+}
+
+impl Told {
+    fn is_forgotten(&self, now: u64) -> bool {
+        now - self.seen >= FORGOTTEN.as_millis() as u64
+    }
+}
+
+impl Known {
+    /// What was told about an object.
+    fn about(&mut self, uid: &str, now: u64) -> &mut Vec<Told> {
+        if self.of.len() >= self.enough.max(FEW) && !self.of.contains_key(uid) {
+            self.of.retain(|_, told| told.iter().any(|told| !told.is_forgotten(now)));
+            self.enough = 2 * self.of.len();
+        }
+        self.of.entry(uid.into()).or_default()
+    }
 }
 
 impl<E> fmt::Debug for Recorder<E> {
@@ -129,15 +159,19 @@ impl<E> fmt::Debug for Recorder<E> {
 impl<E: Events> Recorder<E> {
     /// Passes news on to `sink`.
     pub fn new(sink: E) -> Self {
-        Self { sink, known: Mutex::default() }
+        Self { sink, began: Instant::now(), known: Mutex::default() }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Decides whether an event is news, and how often it has happened.
     fn news(&self, event: &Event) -> Option<u32> {
         let key = key(event);
-        let now = Instant::now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = known.entry(event.regarding.uid.clone()).or_default();
+        let now = self.began.elapsed().as_millis() as u64;
+        let mut known = self.known();
+        let told = known.about(&event.regarding.uid, now);
         let Some(position) = told.iter().position(|t| t.key == key) else {
             if told.len() == REMEMBERED {
                 told.remove(0);
@@ -148,19 +182,21 @@ impl<E: Events> Recorder<E> {
         let newest = told.last().map_or(now, |newest| newest.at);
         let again = &mut told[position];
         again.count = again.count.saturating_add(1);
-        let forgotten = now.duration_since(std::mem::replace(&mut again.seen, now)) >= FORGOTTEN;
+        let forgotten = again.is_forgotten(now);
+        again.seen = now;
+        let after = |time: u64, earlier: u64| Duration::from_millis(time.saturating_sub(earlier));
         let due = match event.r#type {
-            EventType::Normal => newest.duration_since(again.at) > BURST,
+            EventType::Normal => after(newest, again.at) > BURST,
             EventType::Warning => {
-                let wait = REFRESH.get(again.refreshed).or(REFRESH.last()).copied();
-                now.duration_since(again.at) >= wait.unwrap_or_default()
+                let wait = REFRESH.get(usize::from(again.refreshed)).or(REFRESH.last()).copied();
+                after(now, again.at) >= wait.unwrap_or_default()
             }
         };
         if !due && !forgotten {
             return None;
         }
         let mut again = told.remove(position);
-        again.refreshed += 1;
+        again.refreshed = again.refreshed.saturating_add(1);
         again.at = now;
         let count = again.count;
         told.push(again);
@@ -176,7 +212,7 @@ impl<E: Events> Events for Recorder<E> {
     }
 
     fn forget(&self, uid: &str) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.known().of.remove(uid);
         self.sink.forget(uid);
     }
 }
@@ -200,4 +236,46 @@ fn key(event: &Event) -> u64 {
     let mut hasher = DefaultHasher::new();
     parts.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use biplane_model::Gvk;
+
+    use super::*;
+
+    struct Nowhere;
+
+    impl Events for Nowhere {
+        fn record(&self, _: Event) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_of_which_nothing_is_heard_are_forgotten() {
+        let recorder = Recorder::new(Nowhere);
+        let record = |uid: String| {
+            let id = ObjectId::new(Gvk::new("example.org/v1", "Thing"), "", "a");
+            recorder.record(Event {
+                regarding: Regarding { id, uid, resource_version: "1".into() },
+                r#type: EventType::Normal,
+                reason: "Compose".into(),
+                message: "done".into(),
+                component: "defined/thing".into(),
+                annotations: BTreeMap::new(),
+                count: 1,
+            });
+        };
+        for hour in 0..3 {
+            for number in 0..FEW - 1 {
+                record(format!("{hour}-{number}"));
+            }
+            record("stays".into());
+            tokio::time::advance(FORGOTTEN - Duration::from_mins(1)).await;
+            record("stays".into());
+            tokio::time::advance(Duration::from_mins(1)).await;
+        }
+        let known = recorder.known();
+        assert_eq!(known.of.len(), FEW);
+        assert_eq!(known.of["stays"][0].count, 6, "it was heard of all the time");
+    }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,9 +41,9 @@ pub struct Quiet {
     inner: Arc<dyn Cluster>,
     skipping: Skipping,
     ledger: Mutex<Ledger>,
-    /// After a change of schemas: what has been applied since, as hashes of object, manager and part.
-    /// Until then, managed fields are not to be trusted.
-    applied_since: Mutex<Option<BTreeSet<u64>>>,
+    /// After a change of schemas: what has been applied since, as hashes of the object and of manager
+    /// and part. Until then, managed fields are not to be trusted.
+    applied_since: Mutex<Option<BTreeSet<(u64, u64)>>>,
     skipped: AtomicU64,
     wrong: AtomicU64,
 }
@@ -80,6 +80,13 @@ impl Quiet {
     /// Forgets an object that does not exist any more.
     pub fn forget(&self, uid: &str) {
         self.ledger().forget(uid);
+        if let Some(since) = &mut *self.applied_since() {
+            let of = hash(uid);
+            let marks: Vec<_> = since.range((of, 0)..=(of, u64::MAX)).copied().collect();
+            for mark in marks {
+                since.remove(&mark);
+            }
+        }
     }
 
     /// Sends every apply once more, because a kind has another schema now: what managed fields say
@@ -89,7 +96,7 @@ impl Quiet {
         *self.applied_since() = Some(BTreeSet::new());
     }
 
-    fn applied_since(&self) -> MutexGuard<'_, Option<BTreeSet<u64>>> {
+    fn applied_since(&self) -> MutexGuard<'_, Option<BTreeSet<(u64, u64)>>> {
         self.applied_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,10 +160,14 @@ impl Quiet {
     }
 }
 
-/// Object, manager and part as a hash.
-fn mark(object: &Object, how: &Applying<'_>) -> u64 {
+/// Object, and manager and part, as hashes.
+fn mark(object: &Object, how: &Applying<'_>) -> (u64, u64) {
+    (hash(object.uid()), hash((how.manager, how.subresource)))
+}
+
+fn hash(value: impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (object.uid(), how.manager, how.subresource).hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -286,5 +297,35 @@ impl Cluster for Quiet {
         by: Instant,
     ) -> Result<Access, ReadError> {
         self.inner.access(gvk, namespace, verb, by).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::memory::ApiServer;
+
+    #[tokio::test]
+    async fn nothing_is_remembered_of_an_object_that_is_gone() {
+        let quiet = Quiet::new(Arc::new(ApiServer::default()), Skipping::Skip);
+        quiet.distrust();
+        let by = Instant::now() + std::time::Duration::from_mins(1);
+        let mut uids = Vec::new();
+        for name in ["a", "b"] {
+            let map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"namespace": "ns", "name": name}, "data": {"k": "v"}});
+            let map = Object::from_value(map).unwrap_or_default();
+            let how = Apply::forced("us");
+            let applied = quiet.apply(&map, Part::Main, None, &how, by).await.unwrap();
+            uids.push(applied.object.uid().to_owned());
+        }
+        let marks = || quiet.applied_since().as_ref().map_or(0, BTreeSet::len);
+        assert_eq!(marks(), 2);
+        quiet.forget(&uids[0]);
+        assert_eq!(marks(), 1);
+        quiet.forget(&uids[1]);
+        assert_eq!((marks(), quiet.ledger().len()), (0, 0));
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use biplane_model::{Object, ObjectId};
+use biplane_model::Object;
 use tokio::sync::Notify;
 
 use crate::form::Form;
@@ -38,39 +38,109 @@ pub enum Change {
     Missed,
 }
 
+/// Namespace and name of an object. Clones share one text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// The name of an object. The namespace is empty if it is cluster-scoped.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        // NUL is in neither of them and sorts first, so names are ordered by their namespaces.
+        Self(format!("{namespace}\0{name}").into())
+    }
+
+    /// The name of an object.
+    pub fn of(object: &Object) -> Self {
+        Self::new(object.namespace(), object.name())
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.split_once('\0').unwrap_or_default()
+    }
+
+    /// The namespace. Empty if the object is cluster-scoped.
+    pub fn namespace(&self) -> &str {
+        self.parts().0
+    }
+
+    /// The name in the namespace.
+    pub fn name(&self) -> &str {
+        self.parts().1
+    }
+}
+
+/// An object in a form that takes little memory, which a cache keeps and shares.
+pub trait Packed: fmt::Debug + Send + Sync {
+    /// Its UID.
+    fn uid(&self) -> &str;
+    /// Its resource version, if that is a number.
+    fn version(&self) -> Option<u64>;
+    /// The object. `None` if it cannot be read.
+    fn object(&self) -> Option<Object>;
+}
+
 /// An object as a subscription holds it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct State(Held);
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 enum Held {
     Parsed(Object),
-    Text { text: Arc<[u8]>, uid: Arc<str>, form: Form },
+    Packed {
+        packed: Arc<dyn Packed>,
+        form: Form,
+        /// The same object, until it has been reported.
+        fresh: Option<Object>,
+    },
 }
 
 impl State {
-    /// An object as JSON text, of which `form` is reported. It is parsed when it is read: text takes
-    /// a tenth of the memory, and a cache can share it.
-    pub fn text(text: Arc<[u8]>, uid: Arc<str>, form: Form) -> Self {
-        Self(Held::Text { text, uid, form })
+    /// An object as a cache keeps it, of which `form` is reported. It is read when it is reported,
+    /// unless `fresh` is the same object.
+    pub fn packed(packed: Arc<dyn Packed>, form: Form, fresh: Option<Object>) -> Self {
+        Self(Held::Packed { packed, form, fresh })
     }
 
     fn uid(&self) -> &str {
         match &self.0 {
             Held::Parsed(object) => object.uid(),
-            Held::Text { uid, .. } => uid,
+            Held::Packed { packed, .. } => packed.uid(),
         }
     }
 
-    /// Returns the object. `None` if the text is none.
+    /// The same in the form that takes least memory.
+    fn at_rest(&self) -> Self {
+        match &self.0 {
+            Held::Parsed(object) => object.clone().into(),
+            Held::Packed { packed, form, .. } => Self::packed(Arc::clone(packed), *form, None),
+        }
+    }
+
+    /// Returns the object. `None` if it cannot be read.
     fn object(self) -> Option<Object> {
         match self.0 {
             Held::Parsed(object) => Some(object),
-            Held::Text { text, form, .. } => {
-                let value = serde_json::from_slice(&text).ok()?;
-                Some(form.of(Object::from_value(value)?))
+            Held::Packed { packed, form, fresh } => {
+                Some(form.of(fresh.or_else(|| packed.object())?))
             }
         }
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        if let (Held::Packed { packed, form, .. }, Held::Packed { packed: with, form: of, .. }) =
+            (&self.0, &other.0)
+            && form == of
+        {
+            if Arc::ptr_eq(packed, with) {
+                return true;
+            }
+            if let (Some(one), Some(other)) = (packed.version(), with.version()) {
+                return one == other && packed.uid() == with.uid();
+            }
+        }
+        self.clone().object() == other.clone().object()
     }
 }
 
@@ -101,13 +171,16 @@ impl Report {
     }
 }
 
+/// Room for so many unread changes is kept when all have been read.
+const FEW: usize = 16;
+
 /// A stream of changes. Dropping it ends the watch.
 pub struct Subscription {
     mailbox: Arc<Mailbox>,
     /// Lists all matching objects.
-    list: Box<dyn FnMut() -> Vec<(ObjectId, State)> + Send>,
+    list: Box<dyn FnMut() -> Vec<(Name, State)> + Send>,
     /// What the reader knows.
-    told: BTreeMap<ObjectId, State>,
+    told: BTreeMap<Name, State>,
     ready: VecDeque<Report>,
 }
 
@@ -127,9 +200,9 @@ struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Unread {
-    order: VecDeque<ObjectId>,
+    order: VecDeque<Name>,
     /// What is new about each object in `order`.
-    news: BTreeMap<ObjectId, News>,
+    news: BTreeMap<Name, News>,
     missed: bool,
     /// The watch has ended.
     ended: bool,
@@ -148,8 +221,8 @@ struct News {
 
 impl Unread {
     /// Takes the state of an object, or that it is gone, in place of what is unread about it.
-    fn take(&mut self, id: ObjectId, now: Option<State>) {
-        match self.news.entry(id) {
+    fn take(&mut self, name: Name, now: Option<State>) {
+        match self.news.entry(name) {
             Entry::Vacant(place) => {
                 self.order.push_back(place.key().clone());
                 place.insert(News { now, last: None });
@@ -181,14 +254,14 @@ pub struct Publisher(Arc<Mailbox>);
 
 impl Publisher {
     /// Reports the new state of an object, or that it is gone. Returns whether anybody still reads.
-    pub fn tell(&self, id: ObjectId, state: Option<State>) -> bool {
+    pub fn tell(&self, name: Name, state: Option<State>) -> bool {
         {
             let mut unread = self.0.unread();
             if unread.abandoned {
                 return false;
             }
             if !unread.missed {
-                unread.take(id, state);
+                unread.take(name, state);
                 if unread.order.len() > self.0.capacity {
                     unread.miss();
                 }
@@ -219,12 +292,12 @@ impl Drop for Publisher {
     }
 }
 
-/// Creates a subscription that begins with the objects in `initial`. `list` returns all matching
-/// objects, for a reader that missed something.
+/// Creates a subscription to objects of one kind that begins with those in `initial`. `list` returns
+/// all matching objects, for a reader that missed something.
 pub fn subscription(
     capacity: usize,
-    list: impl FnMut() -> Vec<(ObjectId, State)> + Send + 'static,
-    initial: Vec<(ObjectId, State)>,
+    list: impl FnMut() -> Vec<(Name, State)> + Send + 'static,
+    initial: Vec<(Name, State)>,
 ) -> (Publisher, Subscription) {
     let mailbox = Arc::new(Mailbox { capacity, unread: Mutex::default(), arrived: Notify::new() });
     let mut subscription = Subscription {
@@ -255,12 +328,15 @@ impl Subscription {
     pub fn try_next(&mut self) -> Option<Change> {
         loop {
             while let Some(report) = self.ready.pop_front() {
+                if self.ready.is_empty() {
+                    self.ready.shrink_to(FEW);
+                }
                 if let Some(change) = report.change() {
                     return Some(change);
                 }
                 tracing::error!("an object that was reported is not a JSON object");
             }
-            let (id, news) = {
+            let (name, news) = {
                 let mut unread = self.mailbox.unread();
                 if std::mem::take(&mut unread.missed) {
                     drop(unread);
@@ -269,31 +345,35 @@ impl Subscription {
                     self.catch_up(all);
                     continue;
                 }
-                let id = unread.order.pop_front()?;
-                let Some(news) = unread.news.remove(&id) else { continue };
-                (id, news)
+                let name = unread.order.pop_front()?;
+                let Some(news) = unread.news.remove(&name) else { continue };
+                if unread.order.is_empty() {
+                    unread.order.shrink_to(FEW);
+                }
+                (name, news)
             };
-            self.report(id, news.now, news.last);
+            self.report(name, news.now, news.last);
         }
     }
 
     /// Reports how a whole list differs from what the reader knows.
-    fn catch_up(&mut self, all: Vec<(ObjectId, State)>) {
-        let all: BTreeMap<ObjectId, State> = all.into_iter().collect();
-        let gone: Vec<_> = self.told.keys().filter(|id| !all.contains_key(id)).cloned().collect();
-        for id in gone {
-            self.report(id, None, None);
+    fn catch_up(&mut self, all: Vec<(Name, State)>) {
+        let all: BTreeMap<Name, State> = all.into_iter().collect();
+        let gone = |name: &&Name| !all.contains_key(*name);
+        let gone: Vec<_> = self.told.keys().filter(gone).cloned().collect();
+        for name in gone {
+            self.report(name, None, None);
         }
-        for (id, object) in all {
-            self.report(id, Some(object), None);
+        for (name, object) in all {
+            self.report(name, Some(object), None);
         }
         self.ready.push_back(Report::Synced);
     }
 
     /// Reports the state of an object, or that it is gone. One that came and went unread is
     /// reported too: somebody may have made it and must know that it is not there any more.
-    fn report(&mut self, id: ObjectId, state: Option<State>, last: Option<State>) {
-        let before = self.told.remove(&id);
+    fn report(&mut self, name: Name, state: Option<State>, last: Option<State>) {
+        let before = self.told.remove(&name);
         let Some(object) = state else {
             let another = last.filter(|last| before.as_ref().is_none_or(|b| b.uid() != last.uid()));
             let gone = before.into_iter().chain(another);
@@ -308,7 +388,7 @@ impl Subscription {
             }
             before => before,
         };
-        self.told.insert(id, object.clone());
+        self.told.insert(name, object.at_rest());
         if before.as_ref() != Some(&object) {
             self.ready.push_back(Report::Changed { object, before });
         }
@@ -335,12 +415,12 @@ mod tests {
 
     /// What a reader of `initial` is told who reads after all of `happened`.
     fn told(initial: Option<Object>, happened: Vec<Option<Object>>) -> Vec<String> {
-        let id = object("u", 1).id();
-        let first = initial.into_iter().map(|o| (o.id(), State::from(o))).collect();
+        let name = Name::of(&object("u", 1));
+        let first = initial.into_iter().map(|o| (Name::of(&o), State::from(o))).collect();
         let (publisher, mut reader) = subscription(16, Vec::new, first);
         while reader.try_next().is_some_and(|change| change != Change::Synced) {}
         for state in happened {
-            publisher.tell(id.clone(), state.map(State::from));
+            publisher.tell(name.clone(), state.map(State::from));
         }
         std::iter::from_fn(|| reader.try_next())
             .map(|change| match change {

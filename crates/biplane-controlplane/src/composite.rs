@@ -208,20 +208,17 @@ impl Reconcile for Composite {
         }
     }
 
+    fn expect(&self, xr: &Object) {
+        let composed = self.composed(xr);
+        if !composed.is_empty() {
+            self.tracker.expect(&xr.id(), Tracked { composed, requirements: Vec::new() });
+        }
+    }
+
     /// Watches the kinds of all composed resources, so that the first reconciles read none of them
     /// from the server.
-    async fn warm_up(&self, objects: &[Object]) {
-        for xr in objects {
-            let composed = self.composed(xr);
-            if composed.is_empty() {
-                continue;
-            }
-            let tracked = Tracked { composed, requirements: Vec::new() };
-            if let Err(error) = self.tracker.track(&xr.id(), tracked).await {
-                // Its reconcile will say so.
-                tracing::debug!(xr = %xr.id(), %error, "cannot watch composed resources yet");
-            }
-        }
+    async fn warm_up(&self) {
+        self.tracker.watch_all().await;
     }
 
     async fn ended(&self, _key: &Key, seen: &Seen) {

@@ -18,8 +18,10 @@ use crate::seen::Seen;
 pub trait Reconcile: Send + Sync {
     /// Brings one object closer to its desired state.
     async fn reconcile(&self, key: &Key) -> Result<Requeue, ReconcileError>;
+    /// Takes note of an object that exists, before [`Reconcile::warm_up`].
+    fn expect(&self, _object: &Object) {}
     /// Prepares for the objects that exist, before the first of them is reconciled.
-    async fn warm_up(&self, _objects: &[Object]) {}
+    async fn warm_up(&self) {}
     /// A reconcile of an object has ended, and has seen this.
     async fn ended(&self, _key: &Key, _seen: &Seen) {}
     /// An object does not exist any more.

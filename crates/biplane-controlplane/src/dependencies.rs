@@ -50,30 +50,45 @@ pub struct Tracker {
 #[derive(Debug, Default)]
 struct State {
     /// What each composite resource wants watched, and the number of its dependencies.
-    wanted: BTreeMap<Key, (BTreeSet<Watched>, usize)>,
+    wanted: BTreeMap<Key, (Arc<BTreeSet<Watched>>, usize)>,
+    /// The different sets in `wanted`: most composite resources of a kind want the same.
+    sets: BTreeSet<Arc<BTreeSet<Watched>>>,
     /// How many composite resources want something watched.
     counts: BTreeMap<Watched, usize>,
     watches: BTreeMap<Watched, WatchHandle>,
 }
 
 impl State {
-    fn want(&mut self, key: &Key, wanted: BTreeSet<Watched>, dependencies: usize) {
-        self.forget(key);
-        for watched in &wanted {
+    fn want(&mut self, key: &Key, wanted: &BTreeSet<Watched>, dependencies: usize) {
+        match self.wanted.get_mut(key) {
+            Some((same, count)) if **same == *wanted => {
+                *count = dependencies;
+                return;
+            }
+            Some(_) => self.forget(key),
+            None => {}
+        }
+        for watched in wanted {
             *self.counts.entry(watched.clone()).or_default() += 1;
         }
-        self.wanted.insert(key.clone(), (wanted, dependencies));
+        let set = self.sets.get(wanted).cloned().unwrap_or_else(|| Arc::new(wanted.clone()));
+        self.sets.insert(Arc::clone(&set));
+        self.wanted.insert(key.clone(), (set, dependencies));
     }
 
     fn forget(&mut self, key: &Key) {
         let Some((wanted, _)) = self.wanted.remove(key) else { return };
-        for watched in wanted {
-            if let Some(count) = self.counts.get_mut(&watched) {
+        for watched in &*wanted {
+            if let Some(count) = self.counts.get_mut(watched) {
                 *count -= 1;
                 if *count == 0 {
-                    self.counts.remove(&watched);
+                    self.counts.remove(watched);
                 }
             }
+        }
+        // Here and in the set of sets.
+        if Arc::strong_count(&wanted) == 2 {
+            self.sets.remove(&*wanted);
         }
     }
 }
@@ -106,6 +121,32 @@ impl Tracker {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the dependencies of a composite resource. They are watched later.
+    pub fn expect(&self, xr: &ObjectId, dependencies: Tracked) {
+        self.note(xr, dependencies);
+    }
+
+    /// Notes the dependencies of a composite resource. Returns what must be watched.
+    fn note(&self, xr: &ObjectId, dependencies: Tracked) -> BTreeSet<Watched> {
+        let wanted = watched(&dependencies);
+        let count = dependencies.composed.len() + dependencies.requirements.len();
+        self.index.replace(xr, dependencies);
+        self.state().want(&Key::from(xr), &wanted, count);
+        wanted
+    }
+
+    /// Watches everything that was noted.
+    pub async fn watch_all(&self) {
+        let wanted: Vec<Watched> = self.state().counts.keys().cloned().collect();
+        for watched in wanted {
+            let kind = watched.0.clone();
+            if let Err(error) = self.start(&[watched].into()).await {
+                // The reconciles of those who depend on it will say so.
+                tracing::debug!(%kind, %error, "cannot watch composed resources yet");
+            }
+        }
     }
 
     /// Starts the watches that are missing, and waits until they have listed what exists.
@@ -182,10 +223,7 @@ impl Tracker {
 #[async_trait]
 impl Dependencies for Tracker {
     async fn track(&self, xr: &ObjectId, dependencies: Tracked) -> Result<(), Failure> {
-        let wanted = watched(&dependencies);
-        let count = dependencies.composed.len() + dependencies.requirements.len();
-        self.index.track(xr, dependencies).await?;
-        self.state().want(&Key::from(xr), wanted.clone(), count);
+        let wanted = self.note(xr, dependencies);
         self.start(&wanted).await
     }
 
@@ -234,5 +272,27 @@ impl Mapping for Dependents {
     fn ended(&self) -> Result<(), BTreeSet<Key>> {
         // The next reconcile of a composite resource that depends on the kind watches it again.
         Err(self.tracker.upgrade().map(|tracker| tracker.ended(&self.watched)).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_shared_and_go_with_their_last_user() {
+        let set = |kind: &str| BTreeSet::from([(Gvk::new("v1", kind), Role::Composed)]);
+        let (a, b) = (Key::new("", "a"), Key::new("", "b"));
+        let mut state = State::default();
+        state.want(&a, &set("ConfigMap"), 5);
+        state.want(&b, &set("ConfigMap"), 5);
+        assert!(Arc::ptr_eq(&state.wanted[&a].0, &state.wanted[&b].0));
+        state.want(&a, &set("Secret"), 2);
+        state.want(&a, &set("Secret"), 3);
+        assert_eq!((state.sets.len(), state.wanted[&a].1), (2, 3));
+        assert_eq!(state.counts.values().copied().collect::<Vec<_>>(), [1, 1]);
+        state.forget(&a);
+        state.forget(&b);
+        assert!(state.sets.is_empty() && state.counts.is_empty());
     }
 }

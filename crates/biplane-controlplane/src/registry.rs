@@ -18,7 +18,7 @@ use crate::controller::{Controller, Watch};
 use crate::metrics::PlaneMetrics;
 use crate::queue::Key;
 use crate::timeline::Timeline;
-use state::{State, StreamId};
+use state::{Fresh, State, StreamId};
 
 /// How long the first list of a watch may take.
 const SYNC: Duration = Duration::from_mins(1);
@@ -92,11 +92,10 @@ impl Shared {
     }
 }
 
-/// A subscription and what it reported before its controller started.
-pub(crate) struct Opened {
-    pub(crate) watch: Watch,
-    pub(crate) first: Vec<Change>,
-    pub(crate) subscription: Subscription,
+/// A subscription that nobody has read yet.
+struct Opened {
+    watch: Watch,
+    subscription: Subscription,
 }
 
 impl Registry {
@@ -165,15 +164,6 @@ impl Registry {
         for watch in &controller.watches {
             opened.push(self.open(watch.clone()).await?);
         }
-        let objects: Vec<Object> = opened
-            .iter()
-            .filter(|opened| opened.watch.own)
-            .flat_map(|opened| &opened.first)
-            .filter_map(|change| match change {
-                Change::Changed { object, .. } => Some(object.clone()),
-                _ => None,
-            })
-            .collect();
         let name = controller.name.clone();
         {
             // What the reconciler watches while it prepares already belongs to the controller.
@@ -183,12 +173,16 @@ impl Registry {
             }
         }
         self.0.metrics.controller_started(&name);
-        let warm_up = controller.reconciler.warm_up(&objects);
-        if tokio::time::timeout(WARM_UP, warm_up).await.is_err() {
-            tracing::warn!(controller = name, "not everything is watched yet");
-        }
         for opened in opened {
-            self.attach(&name, opened);
+            let own = opened.watch.own;
+            self.attach(&name, opened, |object| {
+                if own {
+                    controller.reconciler.expect(object);
+                }
+            });
+        }
+        if tokio::time::timeout(WARM_UP, controller.reconciler.warm_up()).await.is_err() {
+            tracing::warn!(controller = name, "not everything is watched yet");
         }
         self.0.state().open(&name);
         self.0.changed.notify_one();
@@ -203,36 +197,35 @@ impl Registry {
         let by = Instant::now() + SYNC;
         let cluster = &self.0.cluster;
         let subscribed = cluster.subscribe(&watch.gvk, &watch.query, &how, by).await;
-        let mut subscription = subscribed.map_err(failed)?;
-        let mut first = Vec::new();
-        loop {
-            let late = || ReadError::TimedOut("the first list takes too long".to_owned());
-            let next = tokio::time::timeout_at(by, subscription.next()).await;
-            match next.map_err(|_| failed(late()))? {
-                None => {
-                    let ended = ReadError::Unavailable("the watch ended".to_owned());
-                    return Err(failed(ended));
-                }
-                Some(Change::Synced) => break,
-                Some(change) => first.push(change),
-            }
-        }
-        Ok(Opened { watch, first, subscription })
+        let subscription = subscribed.map_err(failed)?;
+        Ok(Opened { watch, subscription })
     }
 
     /// Lets a controller watch something more. The changes are judged like all others.
     pub async fn watch(&self, controller: &str, watch: Watch) -> Result<WatchHandle, ReadError> {
         let opened = self.open(watch).await.map_err(|error| error.source)?;
-        let id = self.attach(controller, opened);
+        let id = self.attach(controller, opened, |_| {});
         self.0.changed.notify_one();
         Ok(WatchHandle { id, registry: Arc::downgrade(&self.0) })
     }
 
-    fn attach(&self, controller: &str, opened: Opened) -> Option<StreamId> {
+    /// Adds a watch to a controller and handles what exists. Objects are read one by one: all of them
+    /// at once would take many times the memory of the cache that they come from.
+    fn attach(&self, controller: &str, opened: Opened, each: impl Fn(&Object)) -> Option<StreamId> {
         let now = self.0.timeline.now();
-        let mut state = self.0.state();
-        let r#type = opened.watch.r#type;
-        let id = state.attach(controller, opened, now)?;
+        let Opened { watch, mut subscription } = opened;
+        let r#type = watch.r#type;
+        let (id, abort) = self.0.state().attach(controller, watch)?;
+        while let Some(change) = subscription.try_next() {
+            if let Change::Changed { object, .. } = &change {
+                each(object);
+            }
+            self.0.state().change(id, &change, now);
+            if matches!(change, Change::Synced) {
+                break;
+            }
+        }
+        self.0.state().read(Fresh { id, subscription, abort });
         self.0.metrics.watch_started(controller, r#type);
         Some(id)
     }

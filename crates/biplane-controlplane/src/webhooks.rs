@@ -20,6 +20,7 @@ use biplane_cluster::Cluster;
 use biplane_function::server::{self, Limits, ListenError, Listener, Network, Page, Posted};
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
 
 pub use certificates::UnusableCertificate;
 use compositions::Compositions;
@@ -36,7 +37,8 @@ pub const DEFINITIONS: &str =
 
 /// The largest review. It has an object and its earlier state.
 const LARGEST: usize = 7 << 20;
-/// How long a review may take. The API server waits for ten seconds.
+/// How long a review may take, from the moment in which it was asked for. The API server waits for
+/// ten seconds.
 const PATIENCE: Duration = Duration::from_secs(9);
 /// The field manager of dry runs.
 const MANAGER: &str = "crossplane";
@@ -71,7 +73,8 @@ pub enum WebhookError {
 /// What reviews objects of a kind.
 #[async_trait]
 trait Review: Send + Sync {
-    async fn review(&self, request: &Request) -> Verdict;
+    /// Reviews an object by a time.
+    async fn review(&self, request: &Request, by: Instant) -> Verdict;
 }
 
 type Reviews = BTreeMap<&'static str, Arc<dyn Review>>;
@@ -154,7 +157,7 @@ async fn answer(reviews: Arc<Reviews>, posted: Posted) -> Page {
             let verdict = if request.is_of_the_end() {
                 Verdict::default()
             } else {
-                review.review(&request).await
+                review.review(&request, posted.since + PATIENCE).await
             };
             for warning in &verdict.warnings {
                 tracing::info!(webhook = path, object = request.name(), warning, "warned");

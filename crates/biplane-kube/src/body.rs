@@ -13,7 +13,8 @@ const JSON_PATCH: &str = "application/json-patch+json";
 
 /// An object as JSON.
 pub(crate) fn json(object: &Object) -> Vec<u8> {
-    object.to_value().to_string().into_bytes()
+    // A map whose keys are strings can always be written.
+    serde_json::to_vec(object).unwrap_or_default()
 }
 
 /// An intent as JSON that a reader of YAML understands in the same way.
@@ -21,8 +22,9 @@ pub(crate) fn json(object: &Object) -> Vec<u8> {
 /// The server reads an apply as YAML. YAML does not allow some characters that JSON does, and takes
 /// others for line breaks. They can only be inside strings, and are escaped there.
 pub(crate) fn apply(intent: &Object) -> Vec<u8> {
-    let text = intent.to_value().to_string();
-    if !text.chars().any(is_special) {
+    let text = serde_json::to_string(intent).unwrap_or_default();
+    let is_usual = text.is_ascii() && !text.contains('\u{7f}');
+    if is_usual || !text.chars().any(is_special) {
         return text.into_bytes();
     }
     let mut escaped = String::with_capacity(text.len() + 64);

@@ -106,13 +106,13 @@ impl KubeCluster {
         let (_, answer) = answer.map_err(|failure| failure.of_write_to(&how.only_if.uid))?;
         let object = object(&answer)?;
         if !how.dry_run {
-            self.take(&object);
+            self.take(&object, &answer.body);
         }
         Ok((object, answer))
     }
 
     /// Lets the watches know the answer to a write.
-    fn take(&self, object: &Object) {
+    fn take(&self, object: &Object, text: &[u8]) {
         let finalizers = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
         let grace = object.at(&["metadata", "deletionGracePeriodSeconds"]).and_then(Value::as_i64);
         let held = finalizers.is_some_and(|all| !all.is_empty()) || grace.unwrap_or_default() > 0;
@@ -120,7 +120,7 @@ impl KubeCluster {
         if object.is_being_deleted() && !held && !is_namespace(object) {
             self.hub.saw_gone(&object.id(), object.uid());
         } else {
-            self.hub.saw(object, Form::Whole);
+            self.hub.saw(object, Form::Whole, Some(text));
         }
     }
 
@@ -137,7 +137,7 @@ impl KubeCluster {
         match answer {
             Ok((_, answer)) => {
                 let object = object(&answer)?;
-                self.hub.saw(&object, Form::Whole);
+                self.hub.saw(&object, Form::Whole, Some(&answer.body));
                 Ok(object)
             }
             Err(failure) => {
@@ -210,7 +210,7 @@ impl KubeCluster {
             return;
         }
         for object in listed {
-            self.hub.saw(object, form);
+            self.hub.saw(object, form, None);
         }
         if complete {
             let uids: std::collections::BTreeSet<&str> = listed.iter().map(Object::uid).collect();
@@ -220,27 +220,48 @@ impl KubeCluster {
         }
     }
 
-    /// What an apply did to an object that existed. `known` and `cached` are how it was before.
-    fn effect(
-        answer: &Object,
-        known: Option<&Object>,
-        cached: Option<&Object>,
-        dry_run: bool,
-    ) -> Effect {
-        let same = |before: &Object| {
-            if dry_run {
-                body::without_versions(before) == body::without_versions(answer)
-            } else {
-                before.uid() == answer.uid()
-                    && before.resource_version() == answer.resource_version()
-            }
-        };
-        let unchanged = known.is_some_and(same) || cached.is_some_and(same);
-        if unchanged { Effect::Unchanged } else { Effect::Changed }
+    /// How an object is before a dry run, if nobody knows it.
+    async fn before(&self, id: &ObjectId, known: Option<&Object>, by: Instant) -> Option<Object> {
+        match self.hub.get(id) {
+            Cached::Object(object) => Some(object),
+            _ if known.is_some() => None,
+            _ => self.read_live(id, by).await.ok(),
+        }
     }
 
     fn reviews(&self) -> MutexGuard<'_, BTreeMap<Review, (Access, Instant)>> {
         self.reviews.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How an object was before it was applied, as far as the watches know.
+enum Before {
+    /// Its UID and version.
+    Version(Option<(String, u64)>),
+    /// All of it. A dry run does not change the version.
+    Object(Option<Object>),
+}
+
+impl Before {
+    /// Whether the answer to an apply is what was there before.
+    fn is(&self, answer: &Object) -> bool {
+        match self {
+            Self::Version(version) => version.as_ref().is_some_and(|(uid, version)| {
+                uid == answer.uid() && answer.resource_version() == version.to_string()
+            }),
+            Self::Object(before) => before.as_ref().is_some_and(|before| self.was(before, answer)),
+        }
+    }
+
+    /// Whether the answer to an apply is this earlier state.
+    fn was(&self, before: &Object, answer: &Object) -> bool {
+        match self {
+            Self::Version(_) => {
+                before.uid() == answer.uid()
+                    && before.resource_version() == answer.resource_version()
+            }
+            Self::Object(_) => body::without_versions(before) == body::without_versions(answer),
+        }
     }
 }
 
@@ -269,9 +290,8 @@ fn parameters(how: &Write) -> Vec<String> {
 }
 
 fn object(answer: &Answer) -> Result<Object, Failure> {
-    let value: Value = serde_json::from_slice(&answer.body)
-        .map_err(|error| Failure::Garbled(format!("cannot read the answer: {error}")))?;
-    Object::from_value(value).ok_or_else(|| Failure::Garbled("the answer is no object".into()))
+    serde_json::from_slice(&answer.body)
+        .map_err(|error| Failure::Garbled(format!("cannot read the answer: {error}")))
 }
 
 /// A write that names what it replaces does the same when it is sent twice.
@@ -402,14 +422,11 @@ impl Cluster for KubeCluster {
         let mut intent = intent.clone();
         body::require(&mut intent, &how.write.only_if);
         let id = intent.id();
-        let mut cached = match self.hub.get(&id) {
-            Cached::Object(object) => Some(object),
-            _ => None,
+        let before = if how.write.dry_run {
+            Before::Object(self.before(&id, known, by).await)
+        } else {
+            Before::Version(self.hub.identity(&id))
         };
-        // A dry run does not change the version. Its answer is compared with the object itself.
-        if how.write.dry_run && known.is_none() && cached.is_none() {
-            cached = self.read_live(&id, by).await.ok();
-        }
         let sent = body::apply(&intent);
         let call = |kind: &Kind| {
             let path = kind.object(&id.namespace, &id.name, part)?;
@@ -427,8 +444,10 @@ impl Cluster for KubeCluster {
         let (object, answer) = self.write(&id.gvk, &how.write, by, call).await?;
         let effect = if answer.created {
             Effect::Created
+        } else if before.is(&object) || known.is_some_and(|known| before.was(known, &object)) {
+            Effect::Unchanged
         } else {
-            Self::effect(&object, known, cached.as_ref(), how.write.dry_run)
+            Effect::Changed
         };
         Ok(Applied { object, effect })
     }
@@ -450,8 +469,8 @@ impl Cluster for KubeCluster {
             call.again = !how.only_if.uid.is_empty() || is_fenced(&how.only_if);
             Ok(call)
         };
-        let answer = match self.ask(&id.gvk, by, call).await {
-            Ok((_, answer)) => object(&answer)?,
+        let (answer, text) = match self.ask(&id.gvk, by, call).await {
+            Ok((_, answer)) => (object(&answer)?, answer.body),
             Err(failure) => {
                 if failure.is_not_found()
                     && let Some((uid, _)) = before
@@ -466,7 +485,7 @@ impl Cluster for KubeCluster {
             return Ok(deleted);
         }
         match deleted {
-            Deleted::Terminating => self.hub.saw(&answer, Form::Whole),
+            Deleted::Terminating => self.hub.saw(&answer, Form::Whole, Some(&text)),
             Deleted::Gone => {
                 let uid = if uid.is_empty() { before.map(|(uid, _)| uid) } else { Some(uid) };
                 if let Some(uid) = uid {

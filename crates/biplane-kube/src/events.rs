@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use biplane_cluster::{Cluster, Event, Events, Part, Patch, Write, WriteError};
-use biplane_model::{Object, ObjectId, names};
+use biplane_model::{Gvk, Object, ObjectId, names};
 use jiff::Timestamp;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -31,6 +31,10 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 const ATTEMPTS: u32 = 10;
 /// The longest name of an event.
 const LONGEST_NAME: usize = 253;
+/// The server forgets an event this long after it was last written.
+const FORGOTTEN: Duration = Duration::from_hours(1);
+/// Events of so many objects are remembered before forgotten ones are looked for.
+const FEW: usize = 1024;
 /// Events about objects without a namespace are written to this one.
 const DEFAULT_NAMESPACE: &str = "default";
 
@@ -43,8 +47,48 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// Where an event was written, if it was. Held while it is being written.
-type Place = Arc<tokio::sync::Mutex<Option<ObjectId>>>;
+/// An event that was written.
+#[derive(Debug)]
+struct Place {
+    /// What makes it the same as another, as a hash.
+    event: u64,
+    /// The number in its name.
+    number: i64,
+    /// When it was last written.
+    at: Instant,
+}
+
+/// The events that were written, by the UIDs of their objects.
+#[derive(Debug, Default)]
+struct Places {
+    of: BTreeMap<Box<str>, Vec<Place>>,
+    /// So many objects are remembered before forgotten events are looked for again.
+    enough: usize,
+}
+
+impl Places {
+    fn number(&self, event: &Event) -> Option<i64> {
+        let hash = hash(event);
+        let places = self.of.get(&*event.regarding.uid)?;
+        places.iter().find(|place| place.event == hash).map(|place| place.number)
+    }
+
+    fn remember(&mut self, event: &Event, number: i64) {
+        let at = Instant::now();
+        if self.of.len() >= self.enough.max(FEW) {
+            // Nobody may have told that an object is gone.
+            self.of.retain(|_, places| {
+                places.retain(|place| at.duration_since(place.at) < FORGOTTEN);
+                !places.is_empty()
+            });
+            self.enough = 2 * self.of.len();
+        }
+        let places = self.of.entry((*event.regarding.uid).into()).or_default();
+        let event = hash(event);
+        places.retain(|place| place.event != event);
+        places.push(Place { event, number, at });
+    }
+}
 
 /// Writes events. It is best behind a [`biplane_cluster::Recorder`], which decides what is news.
 pub struct EventSink {
@@ -68,8 +112,9 @@ struct Written {
     now: Now,
     /// The number in the last name. It never repeats.
     last: AtomicI64,
-    /// The events of each object, by a hash.
-    places: Mutex<BTreeMap<String, BTreeMap<u64, Place>>>,
+    places: Mutex<Places>,
+    /// The events that are being written, by a hash. Whoever has the same to write waits.
+    busy: Mutex<BTreeMap<u64, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 impl EventSink {
@@ -88,6 +133,7 @@ impl EventSink {
             now,
             last: AtomicI64::new(0),
             places: Mutex::default(),
+            busy: Mutex::default(),
         });
         let task = tokio::spawn(work(messages, Arc::clone(&written))).abort_handle();
         Self { queue, written, is_full: AtomicBool::new(false), task }
@@ -123,7 +169,7 @@ impl Events for EventSink {
     }
 
     fn forget(&self, uid: &str) {
-        self.written.places.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.written.places().of.remove(uid);
     }
 }
 
@@ -154,38 +200,59 @@ impl Written {
         self.counters.events.get_or_create(&Sent { outcome }).inc();
     }
 
-    fn place(&self, event: &Event) -> Place {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_object = places.entry(event.regarding.uid.clone()).or_default();
-        Arc::clone(of_object.entry(hash(event)).or_default())
+    fn places(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn busy(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<tokio::sync::Mutex<()>>>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes an event after all others that are the same.
     async fn write(&self, event: &Event) {
-        let place = self.place(event);
-        let mut place = place.lock().await;
+        let mut hasher = DefaultHasher::new();
+        (&event.regarding.uid, hash(event)).hash(&mut hasher);
+        let key = hasher.finish();
+        let turn = Arc::clone(self.busy().entry(key).or_default());
+        {
+            let _mine = turn.lock().await;
+            self.write_now(event).await;
+        }
+        let mut busy = self.busy();
+        // Here and in the map: nobody else waits.
+        if Arc::strong_count(&turn) == 2 {
+            busy.remove(&key);
+        }
+    }
+
+    async fn write_now(&self, event: &Event) {
         // The time of the event is that of its first attempt.
         let now = (self.now)();
+        let before = self.places().number(event);
         if event.count > 1
-            && let Some(id) = &*place
+            && let Some(number) = before
         {
             let again = json!({"count": event.count, "lastTimestamp": seconds(now)});
-            match self.persist(|by| self.patch(id, &again, by)).await {
-                Ok(()) => return self.count("written"),
-                // The server forgets events after an hour.
+            let id = id(event, number);
+            match self.persist(|by| self.patch(&id, &again, by)).await {
+                Ok(()) => return self.was_written(event, number),
+                // The server has forgotten it.
                 Err(WriteError::NotFound(_)) => {}
                 Err(error) => return self.failed(event, &error),
             }
         }
-        let object = self.object(event, now);
-        let id = object.id();
+        let number = self.number(now);
+        let object = object(event, now, number);
         match self.persist(|by| self.create(&object, by)).await {
             // It exists if an earlier attempt was not answered.
-            Ok(()) | Err(WriteError::AlreadyExists(_)) => {
-                *place = Some(id);
-                self.count("written");
-            }
+            Ok(()) | Err(WriteError::AlreadyExists(_)) => self.was_written(event, number),
             Err(error) => self.failed(event, &error),
         }
+    }
+
+    fn was_written(&self, event: &Event, number: i64) {
+        self.places().remember(event, number);
+        self.count("written");
     }
 
     fn failed(&self, event: &Event, error: &WriteError) {
@@ -234,45 +301,49 @@ impl Written {
         Ok(())
     }
 
-    /// The event as an object of the API.
-    fn object(&self, event: &Event, now: Timestamp) -> Object {
-        let ObjectId { gvk, namespace, name } = &event.regarding.id;
-        let place = if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace };
-        let time = seconds(now);
-        let mut involved = json!({
-            "apiVersion": gvk.api_version(), "kind": gvk.kind, "name": name,
-            "uid": event.regarding.uid, "resourceVersion": event.regarding.resource_version,
-        });
-        if !namespace.is_empty() {
-            involved["namespace"] = namespace.as_str().into();
-        }
-        let mut value = json!({
-            "apiVersion": "v1", "kind": "Event",
-            "metadata": {"namespace": place, "name": self.name(name, now)},
-            "involvedObject": involved,
-            "type": event.r#type.as_str(), "reason": event.reason, "message": event.message,
-            "source": {"component": event.component}, "reportingComponent": event.component,
-            "firstTimestamp": time, "lastTimestamp": time, "count": event.count.max(1),
-        });
-        if !event.annotations.is_empty() {
-            value["metadata"]["annotations"] = json!(event.annotations);
-        }
-        Object::from_value(value).unwrap_or_default()
-    }
-
-    /// The name of the object, and a number that grows.
-    fn name(&self, regarding: &str, now: Timestamp) -> String {
+    /// A number that grows.
+    fn number(&self, now: Timestamp) -> i64 {
         let now = i64::try_from(now.as_nanosecond()).unwrap_or_default();
         let step = |last: i64| Some(now.max(last + 1));
         let last = self.last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
-        let number = now.max(last.unwrap_or_default() + 1);
-        let name = format!("{regarding}.{number:x}");
-        if name.len() <= LONGEST_NAME && names::is_subdomain(&name) {
-            name
-        } else {
-            format!("event.{number:x}")
-        }
+        now.max(last.unwrap_or_default() + 1)
     }
+}
+
+/// The event as an object of the API.
+fn object(event: &Event, now: Timestamp, number: i64) -> Object {
+    let ObjectId { gvk, namespace, name } = &event.regarding.id;
+    let place = id(event, number);
+    let time = seconds(now);
+    let mut involved = json!({
+        "apiVersion": gvk.api_version(), "kind": gvk.kind, "name": name,
+        "uid": event.regarding.uid, "resourceVersion": event.regarding.resource_version,
+    });
+    if !namespace.is_empty() {
+        involved["namespace"] = namespace.as_str().into();
+    }
+    let mut value = json!({
+        "apiVersion": "v1", "kind": "Event",
+        "metadata": {"namespace": place.namespace, "name": place.name},
+        "involvedObject": involved,
+        "type": event.r#type.as_str(), "reason": event.reason, "message": event.message,
+        "source": {"component": event.component}, "reportingComponent": event.component,
+        "firstTimestamp": time, "lastTimestamp": time, "count": event.count.max(1),
+    });
+    if !event.annotations.is_empty() {
+        value["metadata"]["annotations"] = json!(event.annotations);
+    }
+    Object::from_value(value).unwrap_or_default()
+}
+
+/// Where an event is: its name is that of the object, and a number.
+fn id(event: &Event, number: i64) -> ObjectId {
+    let ObjectId { namespace, name, .. } = &event.regarding.id;
+    let namespace = if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace };
+    let usual = format!("{name}.{number:x}");
+    let is_name = usual.len() <= LONGEST_NAME && names::is_subdomain(&usual);
+    let name = if is_name { usual } else { format!("event.{number:x}") };
+    ObjectId::new(Gvk::new("v1", "Event"), namespace, &name)
 }
 
 /// A time as the API has it: without fractions.
@@ -293,7 +364,6 @@ mod tests {
     use biplane_cluster::memory::ApiServer;
     use biplane_cluster::memory::{Answer, Fault, When};
     use biplane_cluster::{EventType, List, Query, Regarding};
-    use biplane_model::Gvk;
 
     use super::*;
 
@@ -352,6 +422,26 @@ mod tests {
         sink.record(event("one", 9));
         assert!(sink.flush(soon()).await);
         assert_eq!(written(&server).await.len(), 3, "the old one is not known any more");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_that_the_server_has_forgotten_are_not_remembered() {
+        let server = Arc::new(ApiServer::default());
+        let sink = sink(&server);
+        let about = |number: usize| {
+            let mut event = event("one", 1);
+            event.regarding.uid = format!("u-{number}");
+            event
+        };
+        for hour in 0..3 {
+            for number in 0..FEW {
+                sink.record(about(hour * FEW + number));
+            }
+            assert!(sink.flush(soon()).await);
+            tokio::time::advance(FORGOTTEN).await;
+        }
+        assert_eq!(sink.written.places().of.len(), FEW);
+        assert!(sink.written.busy().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,8 @@
 //! its form and a selection at least as wide. A watch ends some time after its last subscription.
 
 mod cache;
+mod item;
+mod text;
 mod watching;
 
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use biplane_cluster::watch::{Subscription, subscription};
+use biplane_cluster::watch::{Name, Packed as _, Subscription, subscription};
 use biplane_cluster::{Form, Query, ReadError, Subscribe};
 use biplane_model::{Gvk, Object, ObjectId};
 use tokio::sync::watch;
@@ -21,7 +23,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::api::Api;
 use crate::failure::Failure;
 use crate::kinds::{Kind, Kinds};
-use cache::{Cache, Found, Known};
+use cache::{Cache, Known, Via};
+use item::{Item, Stored};
 pub(crate) use watching::{Listed, METADATA_LIST, item, selection};
 
 /// Whether a watch can be used.
@@ -56,7 +59,7 @@ impl fmt::Debug for Watch {
 impl Watch {
     fn new(kind: Arc<Kind>, query: Query, form: Form) -> Self {
         Self {
-            cache: Mutex::new(Cache::new(kind.gvk.clone(), query.clone(), form)),
+            cache: Mutex::new(Cache::new(&kind.gvk, query.clone(), form)),
             kind,
             query,
             form,
@@ -235,8 +238,8 @@ impl Hub {
 
     /// Returns the UID and the version of an object, as the watches have them.
     pub(crate) fn identity(&self, id: &ObjectId) -> Option<(String, u64)> {
-        let key = (id.namespace.clone(), id.name.clone());
-        let known = self.of(&id.gvk).into_iter().filter_map(|watch| watch.cache().identity(&key));
+        let name = name(id);
+        let known = self.of(&id.gvk).into_iter().filter_map(|watch| watch.cache().identity(&name));
         known.max_by_key(|(_, version)| *version)
     }
 
@@ -249,32 +252,37 @@ impl Hub {
     ) -> Option<(Vec<Object>, String)> {
         let watches = self.of(gvk);
         let watch = watches.iter().find(|w| w.covers(gvk, query, form) && w.is_synced())?;
-        let (texts, version) = {
+        let (stored, version) = {
             let cache = watch.cache();
             (cache.list(query)?, cache.version().to_owned())
         };
-        let objects: Option<Vec<Object>> = texts.iter().map(|text| parsed(text)).collect();
+        let objects: Option<Vec<Object>> = stored.iter().map(|stored| stored.object()).collect();
         Some((objects?.into_iter().map(|object| form.of(object)).collect(), version))
     }
 
-    /// Takes an object that was read in a form, or written.
-    pub(crate) fn saw(&self, object: &Object, form: Form) {
+    /// Takes an object that was read in a form, or written. `text` is all of it, if there is one.
+    pub(crate) fn saw(&self, object: &Object, form: Form, text: Option<&[u8]>) {
         let gvk = object.gvk();
-        for watch in self.of(&gvk) {
+        let watches = self.of(&gvk);
+        if watches.is_empty() {
+            return;
+        }
+        let item = Item::new(object, text);
+        for watch in watches {
             let mut cache = watch.cache();
             if watch.kind.gvk == gvk && (form == Form::Whole || watch.form == Form::Metadata) {
-                cache.put(object);
+                cache.put(&item, Via::Answer);
             } else {
-                cache.await_version(object);
+                cache.await_version(&item);
             }
         }
     }
 
     /// Takes that an object was deleted: it had this UID, and a read or a write found it gone.
     pub(crate) fn saw_gone(&self, id: &ObjectId, uid: &str) {
-        let key = (id.namespace.clone(), id.name.clone());
+        let name = name(id);
         for watch in self.of(&id.gvk) {
-            watch.cache().bury(&key, uid);
+            watch.cache().bury(&name, uid);
         }
     }
 
@@ -283,7 +291,7 @@ impl Hub {
         let watches = self.of(gvk);
         let known = watches.iter().flat_map(|watch| watch.cache().identities(query));
         known
-            .map(|((namespace, name), uid)| (ObjectId::new(gvk.clone(), &namespace, &name), uid))
+            .map(|(name, uid)| (ObjectId::new(gvk.clone(), name.namespace(), name.name()), uid))
             .collect()
     }
 }
@@ -314,35 +322,35 @@ fn remove(watches: &mut Watches, watch: &Arc<Watch>) {
 /// Each hears of a change at its own time. Whoever was told by one of them must not be given an older
 /// state by another one: it would take the change for nothing new, and nobody would tell it again.
 fn known(watches: &[Arc<Watch>], id: &ObjectId) -> Cached {
-    let key = (id.namespace.clone(), id.name.clone());
-    let mut found: Option<Found> = None;
+    let name = name(id);
+    let mut found: Option<Arc<Stored>> = None;
     let mut absent = false;
     for watch in watches {
         if watch.kind.gvk != id.gvk || !watch.is_synced() {
             continue;
         }
-        let known = watch.cache().get(&key);
+        let known = watch.cache().get(&name);
         match known {
-            Known::Text(text) if found.as_ref().is_none_or(|f| f.version < text.version) => {
-                found = Some(text);
+            Known::Object(object) if found.as_ref().is_none_or(|f| f.version < object.version) => {
+                found = Some(object);
             }
             Known::Absent => absent = true,
-            Known::Text(_) | Known::Nothing => {}
+            Known::Object(_) | Known::Nothing => {}
         }
     }
     let doubted = match &found {
-        Some(found) => watches.iter().any(|watch| watch.cache().knows_better(&key, found)),
-        None => !absent || watches.iter().any(|watch| watch.cache().has(&key)),
+        Some(found) => watches.iter().any(|watch| watch.cache().knows_better(&name, found)),
+        None => !absent || watches.iter().any(|watch| watch.cache().has(&name)),
     };
     match found {
         _ if doubted => Cached::Unknown,
-        Some(found) => parsed(&found.text).map_or(Cached::Unknown, Cached::Object),
+        Some(found) => found.object().map_or(Cached::Unknown, Cached::Object),
         None => Cached::Absent,
     }
 }
 
-fn parsed(text: &[u8]) -> Option<Object> {
-    Object::from_value(serde_json::from_slice(text).ok()?)
+fn name(id: &ObjectId) -> Name {
+    Name::new(&id.namespace, &id.name)
 }
 
 /// Runs a watch until nobody has used it for a while, or it cannot go on.

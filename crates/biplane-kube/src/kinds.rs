@@ -23,8 +23,7 @@ use crate::failure::{Failure, Refusal};
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// A schema is asked for again after this time. That costs little if it has not changed. A server
-/// publishes the schema of a new kind later than the kind itself, and tells nobody when.
+/// A schema is asked for again after this time. That costs little if it has not changed.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// What a path segment must not contain as it is.
@@ -221,7 +220,10 @@ impl Kinds {
         by: Instant,
     ) -> Result<Option<Object>, Failure> {
         let known = self.schemas().get(gvk).cloned();
+        // A server publishes the schema of a new kind later than the kind itself, and tells nobody
+        // when. So one that is missing is always asked for.
         if let Some(known) = &known
+            && known.flat.is_some()
             && known.asked.elapsed() < FRESH
         {
             return Ok(known.flat.clone());

@@ -14,7 +14,7 @@ use super::objects::Objects;
 use crate::cluster::{Form, Query, Subscribe};
 use crate::error::{ReadError, WriteError};
 use crate::events::{Event, Events};
-use crate::watch::{Publisher, State, Subscription, subscription};
+use crate::watch::{Name, Publisher, State, Subscription, subscription};
 
 /// The objects of a cluster, with `S`, what its server knows besides them.
 #[derive(Debug, Default)]
@@ -101,8 +101,7 @@ impl<S: Presentation> Store<S> {
                 return true;
             }
             let state = after.map(|object| s.form.of(server.convert(object, &s.gvk)).into());
-            let id = ObjectId { gvk: s.gvk.clone(), ..id.clone() };
-            s.publisher.tell(id, state)
+            s.publisher.tell(Name::new(&id.namespace, &id.name), state)
         });
     }
 
@@ -214,6 +213,11 @@ impl<S> Memory<S> {
 }
 
 impl<S: Presentation> Memory<S> {
+    /// Returns an object, in the version of its id.
+    pub fn object(&self, id: &ObjectId) -> Option<Object> {
+        self.lock().get(id)
+    }
+
     /// Begins a subscription. One lock for the list and the registration, so that no write happens
     /// between them.
     pub(super) fn subscribe(
@@ -244,8 +248,8 @@ impl<S: Presentation> Memory<S> {
     }
 }
 
-fn states(objects: Vec<Object>) -> Vec<(ObjectId, State)> {
-    objects.into_iter().map(|object| (object.id(), object.into())).collect()
+fn states(objects: Vec<Object>) -> Vec<(Name, State)> {
+    objects.into_iter().map(|object| (Name::of(&object), object.into())).collect()
 }
 
 impl<S: Send> Events for Memory<S> {

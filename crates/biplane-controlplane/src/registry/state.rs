@@ -10,7 +10,6 @@ use biplane_model::{Gvk, Object, ObjectId};
 use futures_util::stream::{AbortHandle, AbortRegistration};
 use tokio::time::Instant;
 
-use super::Opened;
 use crate::breaker::{Event, Verdict};
 use crate::controller::{Controller, Watch, states};
 use crate::queue::{Key, Outcome, Pause, Queue, Why};
@@ -178,28 +177,26 @@ impl State {
         true
     }
 
-    /// Adds a watch to a controller and handles what it reported already.
+    /// Adds a watch to a controller. What exists is told next.
     pub(crate) fn attach(
         &mut self,
         controller: &str,
-        opened: Opened,
-        now: Instant,
-    ) -> Option<StreamId> {
+        watch: Watch,
+    ) -> Option<(StreamId, AbortRegistration)> {
         if !self.controllers.contains_key(controller) {
             return None;
         }
-        let Opened { watch, first, subscription } = opened;
         self.streams_made += 1;
         let id = StreamId(self.streams_made);
         let (handle, abort) = AbortHandle::new_pair();
         let controller = controller.to_owned();
-        let stream = Stream { controller, watch, catching_up: true, abort: handle };
-        self.streams.insert(id, stream);
-        for change in first.iter().chain([&Change::Synced]) {
-            self.change(id, change, now);
-        }
-        self.fresh.push(Fresh { id, subscription, abort });
-        Some(id)
+        self.streams.insert(id, Stream { controller, watch, catching_up: true, abort: handle });
+        Some((id, abort))
+    }
+
+    /// Lets the dispatcher read a watch.
+    pub(crate) fn read(&mut self, fresh: Fresh) {
+        self.fresh.push(fresh);
     }
 
     /// Removes a watch.

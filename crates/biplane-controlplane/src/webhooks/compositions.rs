@@ -11,9 +11,9 @@ use biplane_validate::schema_aware::{self, Denial, Mode};
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
+use super::Review;
 use super::review::{Operation, Request, Verdict};
 use super::status::{Status, Subject};
-use super::{PATIENCE, Review};
 
 const KIND: &str = "Composition";
 /// How many CRDs are read at a time.
@@ -43,7 +43,7 @@ impl Known {
 
 #[async_trait]
 impl Review for Compositions {
-    async fn review(&self, request: &Request) -> Verdict {
+    async fn review(&self, request: &Request, by: Instant) -> Verdict {
         if !matches!(request.operation, Operation::Create | Operation::Update) {
             return Verdict::default();
         }
@@ -52,7 +52,7 @@ impl Review for Compositions {
         if object.kind() != KIND || object.gvk().group != group {
             return Status::forbidden(format!("supplied object was not a {KIND}")).into();
         }
-        let verdict = self.judge(object).await;
+        let verdict = self.judge(object, by).await;
         let denial = verdict.denial.map(|denial| match denial {
             Denial::Invalid(errors) => {
                 Status::invalid(Subject { group: &group, kind: KIND, name: object.name() }, &errors)
@@ -68,7 +68,7 @@ impl Compositions {
         Self { cluster, schemas, known: Mutex::default() }
     }
 
-    async fn judge(&self, composition: &Object) -> schema_aware::Verdict {
+    async fn judge(&self, composition: &Object, by: Instant) -> schema_aware::Verdict {
         let alone = schema_aware::review(composition, None);
         if !self.schemas || alone.denial.is_some() {
             return alone;
@@ -77,7 +77,7 @@ impl Compositions {
             return schema_aware::review(composition, Some(&[]));
         }
         let needed = schema_aware::needed(composition).map(|gvk| (gvk.group, gvk.kind)).collect();
-        match self.crds(&needed).await {
+        match self.crds(&needed, by).await {
             Ok(crds) => schema_aware::review(composition, Some(&crds)),
             Err(error) => {
                 let text = format!("cannot get the needed CRDs: [{error}]");
@@ -89,8 +89,11 @@ impl Compositions {
 
     /// The CRDs of kinds, given as group and kind. The name of a CRD tells its group, so others are
     /// not read.
-    async fn crds(&self, needed: &BTreeSet<(String, String)>) -> Result<Vec<Object>, ReadError> {
-        let by = Instant::now() + PATIENCE;
+    async fn crds(
+        &self,
+        needed: &BTreeSet<(String, String)>,
+        by: Instant,
+    ) -> Result<Vec<Object>, ReadError> {
         let gvk = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
         let names = List { source: Source::Live, form: Form::Metadata, ..List::default() };
         let listed = self.cluster.list(&gvk, &Query::default(), &names, by).await?.objects;

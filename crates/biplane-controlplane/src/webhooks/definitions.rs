@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::review::{Operation, Request, Verdict};
 use super::status::{Status, Subject, aggregate};
-use super::{MANAGER, PATIENCE, Review};
+use super::{MANAGER, Review};
 
 /// How often a CRD is updated again that somebody else has changed meanwhile.
 const ATTEMPTS: usize = 5;
@@ -25,7 +25,7 @@ pub(super) struct Definitions {
 
 #[async_trait]
 impl Review for Definitions {
-    async fn review(&self, request: &Request) -> Verdict {
+    async fn review(&self, request: &Request, by: Instant) -> Verdict {
         let Request { operation, object, old, .. } = request;
         let wrong = match operation {
             Operation::Create if !is_definition(object) => {
@@ -42,7 +42,7 @@ impl Review for Definitions {
         if !wrong.is_empty() {
             return Status::forbidden(aggregate(&wrong)).into();
         }
-        match self.try_crds(object, *operation).await {
+        match self.try_crds(object, *operation, by).await {
             Ok(()) => Verdict::default(),
             Err(denial) => denial.into(),
         }
@@ -75,8 +75,12 @@ fn generated(definition: &Object) -> Result<Vec<Object>, String> {
 
 impl Definitions {
     /// Finds out whether the API server accepts the CRDs of a definition.
-    async fn try_crds(&self, definition: &Object, operation: Operation) -> Result<(), Status> {
-        let by = Instant::now() + PATIENCE;
+    async fn try_crds(
+        &self,
+        definition: &Object,
+        operation: Operation,
+        by: Instant,
+    ) -> Result<(), Status> {
         for crd in generated(definition).map_err(Status::forbidden)? {
             let name = crd.name().to_owned();
             let tried = match operation {

@@ -138,15 +138,20 @@ pub(super) fn aggregate(errors: &[String]) -> String {
 
 /// The field, the type and the body of a field error. Another may follow, after a comma.
 fn parts(error: &str) -> Option<(&str, &'static str, &str)> {
-    let found = TYPES.iter().filter_map(|(word, reason)| {
-        let colon = error.match_indices(": ").map(|(at, _)| at).find(|at| {
-            let rest = error[at + 2..].strip_prefix(word);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ',']))
-        })?;
-        Some((colon, *reason))
-    });
-    let (colon, reason) = found.min_by_key(|(colon, _)| *colon)?;
-    Some((&error[..colon], reason, &error[colon + 2..]))
+    let mut colons = error.match_indices(": ").map(|(colon, _)| colon);
+    colons.find_map(|colon| {
+        let body = &error[colon + 2..];
+        Some((&error[..colon], reason(body)?, body))
+    })
+}
+
+/// The reason of an error whose text begins with its type.
+fn reason(body: &str) -> Option<&'static str> {
+    let is = |word: &str| {
+        let rest = body.strip_prefix(word);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ',']))
+    };
+    TYPES.iter().find(|(word, _)| is(word)).map(|(_, reason)| *reason)
 }
 
 /// The cause of a field error. `place` comes before its field.
@@ -165,9 +170,12 @@ fn field_errors(text: &str) -> Vec<&str> {
     let Some(list) = errors.strip_prefix('[').and_then(|list| list.strip_suffix(']')) else {
         return vec![errors];
     };
-    // A comma may be part of an error. One that separates two is followed by a field.
+    // A comma may be part of an error. One that separates two is followed by a field, which has no
+    // spaces in it. Only the first word is looked at: texts can be long.
     let begins = |error: &str| {
-        parts(error).is_some_and(|(field, ..)| !field.contains(|c: char| c.is_whitespace()))
+        let Some((field, body)) = error.split_once(char::is_whitespace) else { return false };
+        let is_followed = error[field.len()..].starts_with(' ') && field.ends_with(':');
+        is_followed && reason(body).is_some()
     };
     let mut all = Vec::new();
     let mut begun = 0;
@@ -214,6 +222,15 @@ mod tests {
         assert!(
             one.message().ends_with("is invalid: spec.x: Required value: it is: Invalid value")
         );
+    }
+
+    /// This does not end if the text is read once for each comma.
+    #[test]
+    fn long_refusals_are_read_once() {
+        let commas = "a, b: c, ".repeat(300_000);
+        let text = format!("x is invalid: [spec.x: Invalid value: {commas}, spec.y: Forbidden]");
+        let errors = field_errors(&text);
+        assert_eq!((errors.len(), errors.last()), (2, Some(&"spec.y: Forbidden")));
     }
 
     /// XRDV-6

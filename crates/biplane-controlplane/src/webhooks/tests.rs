@@ -17,6 +17,7 @@ async fn post(reviews: &Arc<Reviews>, path: &str, body: &str) -> Page {
         path: path.to_owned(),
         content_type: "application/json".to_owned(),
         body: body.as_bytes().to_vec(),
+        since: Instant::now(),
     };
     answer(Arc::clone(reviews), posted).await
 }
@@ -79,8 +80,12 @@ async fn reviews_that_cannot_be_read_are_bad_requests() {
             assert!(status["message"].as_str().unwrap().contains(why), "{why}: {status}");
         }
     }
-    let text =
-        Posted { path: COMPOSITIONS.into(), content_type: "text/plain".into(), body: vec![] };
+    let text = Posted {
+        path: COMPOSITIONS.into(),
+        content_type: "text/plain".into(),
+        body: vec![],
+        since: Instant::now(),
+    };
     let page = answer(Arc::clone(&reviews), text).await;
     assert_eq!(page.status, 400);
     assert!(page.body.contains("contentType=text/plain, expected application/json"));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use biplane_cluster::watch::Name;
 use biplane_model::{Gvk, Object, ObjectId, Value};
 use biplane_proto::function::v1::{ResourceSelector, resource_selector::Match};
 
@@ -63,8 +64,45 @@ impl Dependencies for Untracked {
 #[derive(Debug, Default)]
 pub struct DependencyIndex(Mutex<Index>);
 
-/// Composite resources.
-type Dependents = BTreeSet<Arc<ObjectId>>;
+/// An object. Kinds and names are shared, because thousands of objects are remembered in several
+/// places.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Id {
+    kind: Arc<Gvk>,
+    name: Name,
+}
+
+impl Id {
+    fn is(&self, id: &ObjectId) -> bool {
+        let Self { kind, name } = self;
+        **kind == id.gvk && name.namespace() == id.namespace && name.name() == id.name
+    }
+
+    fn object_id(&self) -> ObjectId {
+        ObjectId::new((*self.kind).clone(), self.name.namespace(), self.name.name())
+    }
+}
+
+/// Composite resources, in order.
+#[derive(Debug, Default)]
+struct Dependents(Vec<Id>);
+
+impl Dependents {
+    fn insert(&mut self, xr: &Id) {
+        if let Err(at) = self.0.binary_search(xr) {
+            // Most objects have one dependent.
+            self.0.reserve_exact(1);
+            self.0.insert(at, xr.clone());
+        }
+    }
+
+    fn remove(&mut self, xr: &Id) {
+        if let Ok(at) = self.0.binary_search(xr) {
+            self.0.remove(at);
+        }
+    }
+}
+
 /// The key and value of a label.
 type Label = (String, String);
 
@@ -75,48 +113,79 @@ type Selected = (String, Option<Label>);
 /// The dependencies in both directions.
 #[derive(Debug, Default)]
 struct Index {
-    tracked: BTreeMap<Arc<ObjectId>, Listed>,
+    tracked: BTreeMap<Id, Listed>,
     /// The composite resources that depend on an object of this kind, namespace and name.
-    by_object: BTreeMap<ObjectId, Dependents>,
+    by_object: BTreeMap<Id, Dependents>,
     /// The composite resources that select objects of a kind by a label. A selector of several
     /// labels is listed under one of them.
-    by_label: BTreeMap<Gvk, BTreeMap<Selected, Dependents>>,
-    /// The number of references to each kind.
-    kinds: BTreeMap<Gvk, usize>,
+    by_label: BTreeMap<Arc<Gvk>, BTreeMap<Selected, Dependents>>,
+    /// All kinds, with the number of references to each.
+    kinds: BTreeMap<Arc<Gvk>, usize>,
 }
 
 /// The dependencies of a composite resource and where they are listed.
 #[derive(Debug)]
 struct Listed {
-    tracked: Tracked,
-    places: Vec<Place>,
+    composed: Box<[Id]>,
+    requirements: Box<[Requirement]>,
+    /// Where the requirements are listed.
+    places: Box<[Place]>,
 }
 
-/// Where a dependency is listed in the index.
-#[derive(Debug)]
-enum Place {
-    Object(ObjectId),
-    Label(Gvk, Selected),
-}
-
-impl Place {
-    fn gvk(&self) -> &Gvk {
-        match self {
-            Self::Object(id) => &id.gvk,
-            Self::Label(gvk, _) => gvk,
-        }
+impl Listed {
+    fn is(&self, tracked: &Tracked) -> bool {
+        self.composed.len() == tracked.composed.len()
+            && self.composed.iter().zip(&tracked.composed).all(|(mine, other)| mine.is(other))
+            && *self.requirements == *tracked.requirements
     }
 }
 
+/// Where a requirement is listed in the index.
+#[derive(Debug)]
+enum Place {
+    Object(Id),
+    Label(Arc<Gvk>, Selected),
+}
+
 impl Index {
+    /// An object of which nothing is listed has a kind of which nothing is.
+    fn find(&self, id: &ObjectId) -> Option<Id> {
+        let (kind, _) = self.kinds.get_key_value(&id.gvk)?;
+        Some(Id { kind: Arc::clone(kind), name: Name::new(&id.namespace, &id.name) })
+    }
+
+    /// Adds a reference to a kind.
+    fn refer(&mut self, gvk: &Gvk) -> Arc<Gvk> {
+        let kind = match self.kinds.get_key_value(gvk) {
+            Some((kind, _)) => Arc::clone(kind),
+            None => Arc::new(gvk.clone()),
+        };
+        *self.kinds.entry(Arc::clone(&kind)).or_default() += 1;
+        kind
+    }
+
+    /// Removes a reference to a kind.
+    fn release(&mut self, kind: &Gvk) {
+        if let Some(count) = self.kinds.get_mut(kind) {
+            *count -= 1;
+            if *count == 0 {
+                self.kinds.remove(kind);
+            }
+        }
+    }
+
+    fn id(&mut self, id: &ObjectId) -> Id {
+        Id { kind: self.refer(&id.gvk), name: Name::new(&id.namespace, &id.name) }
+    }
+
     /// Where a requirement is to be listed.
-    fn place(&self, requirement: &Requirement) -> Place {
+    fn place(&mut self, requirement: &Requirement) -> Place {
         let selector = &requirement.selector;
         let gvk = Gvk::new(&selector.api_version, &selector.kind);
         let namespace = selector.namespace.clone().unwrap_or_default();
         let labels = match &selector.r#match {
             Some(Match::MatchName(name)) => {
-                return Place::Object(ObjectId::new(gvk, &namespace, name));
+                return Place::Object(self.id(&ObjectId::new(gvk, &namespace, name)));
             }
             Some(Match::MatchLabels(labels)) => Some(labels),
             None => None,
@@ -129,68 +198,80 @@ impl Index {
             .map(|(key, value)| (namespace.clone(), Some((key.clone(), value.clone()))))
             .min_by_key(|selected| {
                 let dependents = by_label.and_then(|by_label| by_label.get(selected));
-                dependents.map_or(0, BTreeSet::len)
+                dependents.map_or(0, |dependents| dependents.0.len())
             });
-        Place::Label(gvk, least.unwrap_or((namespace, None)))
+        Place::Label(self.refer(&gvk), least.unwrap_or((namespace, None)))
     }
 
     fn add(&mut self, xr: &ObjectId, tracked: Tracked) {
-        let xr = Arc::new(xr.clone());
-        let composed = tracked.composed.iter().cloned().map(Place::Object);
-        let required = tracked.requirements.iter().map(|requirement| self.place(requirement));
-        let places: Vec<_> = composed.chain(required).collect();
+        let xr = self.id(xr);
+        let composed: Box<[Id]> = tracked.composed.iter().map(|id| self.id(id)).collect();
+        let requirements: Box<[Requirement]> = tracked.requirements.into();
+        let places: Box<[Place]> = requirements.iter().map(|r| self.place(r)).collect();
+        for id in &composed {
+            self.by_object.entry(id.clone()).or_default().insert(&xr);
+        }
         for place in &places {
-            *self.kinds.entry(place.gvk().clone()).or_default() += 1;
             let dependents = match place {
                 Place::Object(id) => self.by_object.entry(id.clone()).or_default(),
-                Place::Label(gvk, selected) => {
-                    let by_label = self.by_label.entry(gvk.clone()).or_default();
+                Place::Label(kind, selected) => {
+                    let by_label = self.by_label.entry(Arc::clone(kind)).or_default();
                     by_label.entry(selected.clone()).or_default()
                 }
             };
-            dependents.insert(Arc::clone(&xr));
+            dependents.insert(&xr);
         }
-        self.tracked.insert(xr, Listed { tracked, places });
+        self.tracked.insert(xr, Listed { composed, requirements, places });
     }
 
     fn remove(&mut self, xr: &ObjectId) {
-        let Some(Listed { places, .. }) = self.tracked.remove(xr) else { return };
-        for place in places {
-            if let Some(count) = self.kinds.get_mut(place.gvk()) {
-                *count -= 1;
-                if *count == 0 {
-                    self.kinds.remove(place.gvk());
-                }
-            }
+        let Some((xr, Listed { composed, places, .. })) =
+            self.find(xr).and_then(|xr| self.tracked.remove_entry(&xr))
+        else {
+            return;
+        };
+        for id in &composed {
+            self.remove_object(id, &xr);
+        }
+        for place in &places {
             match place {
-                Place::Object(id) => {
-                    if let Some(dependents) = self.by_object.get_mut(&id) {
-                        dependents.remove(xr);
-                        if dependents.is_empty() {
-                            self.by_object.remove(&id);
-                        }
-                    }
-                }
-                Place::Label(gvk, selected) => {
-                    let Some(labels) = self.by_label.get_mut(&gvk) else { continue };
-                    if let Some(dependents) = labels.get_mut(&selected) {
-                        dependents.remove(xr);
-                        if dependents.is_empty() {
-                            labels.remove(&selected);
-                        }
-                    }
-                    if labels.is_empty() {
-                        self.by_label.remove(&gvk);
-                    }
-                }
+                Place::Object(id) => self.remove_object(id, &xr),
+                Place::Label(kind, selected) => self.remove_label(kind, selected, &xr),
             }
         }
+        self.release(&xr.kind);
+    }
+
+    fn remove_object(&mut self, id: &Id, xr: &Id) {
+        if let Some(dependents) = self.by_object.get_mut(id) {
+            dependents.remove(xr);
+            if dependents.0.is_empty() {
+                self.by_object.remove(id);
+            }
+        }
+        self.release(&id.kind);
+    }
+
+    fn remove_label(&mut self, kind: &Gvk, selected: &Selected, xr: &Id) {
+        if let Some(labels) = self.by_label.get_mut(kind) {
+            if let Some(dependents) = labels.get_mut(selected) {
+                dependents.remove(xr);
+                if dependents.0.is_empty() {
+                    labels.remove(selected);
+                }
+            }
+            if labels.is_empty() {
+                self.by_label.remove(kind);
+            }
+        }
+        self.release(kind);
     }
 
     fn dependents(&self, object: &Object) -> Vec<ObjectId> {
         let id = object.id();
         let mut found = BTreeSet::new();
-        found.extend(self.by_object.get(&id).into_iter().flatten());
+        let listed = self.find(&id).and_then(|id| self.by_object.get(&id));
+        found.extend(listed.into_iter().flat_map(|dependents| &dependents.0));
         if let Some(by_label) = self.by_label.get(&id.gvk) {
             let labels = object.at(&["metadata", "labels"]).and_then(Value::as_object);
             // Null counts as an empty label, as everywhere.
@@ -201,13 +282,13 @@ impl Index {
                 .chain([None])
                 .flat_map(|label| [(id.namespace.clone(), label.clone()), (String::new(), label)]);
             let candidates = selected.filter_map(|selected| by_label.get(&selected));
-            found.extend(candidates.flatten().filter(|xr| {
-                let listed = self.tracked.get(*xr);
-                let requirements = listed.into_iter().flat_map(|l| &l.tracked.requirements);
-                requirements.into_iter().any(|r| selects(&r.selector, &id, object))
+            found.extend(candidates.flat_map(|dependents| &dependents.0).filter(|xr| {
+                let requirements = self.tracked.get(*xr).map(|listed| &listed.requirements);
+                let mut requirements = requirements.into_iter().flatten();
+                requirements.any(|r| selects(&r.selector, &id, object))
             }));
         }
-        found.into_iter().map(|xr| ObjectId::clone(xr)).collect()
+        found.into_iter().map(Id::object_id).collect()
     }
 }
 
@@ -216,9 +297,14 @@ impl DependencyIndex {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all kinds that composite resources depend on.
-    pub fn kinds(&self) -> BTreeSet<Gvk> {
-        self.index().kinds.keys().cloned().collect()
+    /// Replaces the dependencies of a composite resource.
+    pub fn replace(&self, xr: &ObjectId, dependencies: Tracked) {
+        let mut index = self.index();
+        let listed = index.find(xr).and_then(|xr| index.tracked.get(&xr));
+        if !listed.is_some_and(|listed| listed.is(&dependencies)) {
+            index.remove(xr);
+            index.add(xr, dependencies);
+        }
     }
 
     /// Returns the composite resources that depend on an object, in order and without duplicates.
@@ -250,11 +336,7 @@ fn selects(selector: &ResourceSelector, id: &ObjectId, object: &Object) -> bool 
 #[async_trait]
 impl Dependencies for DependencyIndex {
     async fn track(&self, xr: &ObjectId, dependencies: Tracked) -> Result<(), Failure> {
-        let mut index = self.index();
-        if index.tracked.get(xr).map(|listed| &listed.tracked) != Some(&dependencies) {
-            index.remove(xr);
-            index.add(xr, dependencies);
-        }
+        self.replace(xr, dependencies);
         Ok(())
     }
 
@@ -264,8 +346,8 @@ impl Dependencies for DependencyIndex {
 
     fn requirements(&self, xr: &ObjectId, step: &str) -> Vec<(String, ResourceSelector)> {
         let index = self.index();
-        let listed = index.tracked.get(xr).into_iter();
-        let requirements = listed.flat_map(|listed| &listed.tracked.requirements);
+        let listed = index.find(xr).and_then(|xr| index.tracked.get(&xr));
+        let requirements = listed.into_iter().flat_map(|listed| &listed.requirements);
         requirements
             .filter(|r| r.step == step)
             .map(|r| (r.name.clone(), r.selector.clone()))
@@ -344,7 +426,7 @@ mod tests {
         }
         let largest = |index: &Index| {
             let by_label = index.by_label.values().flat_map(BTreeMap::values);
-            by_label.map(BTreeSet::len).max()
+            by_label.map(|dependents| dependents.0.len()).max()
         };
         assert_eq!(largest(&index.index()), Some(1));
         let mut object = mk_object("70");
@@ -367,8 +449,11 @@ mod tests {
         let xr = ObjectId::new(Gvk::new("example.org/v1", "XR"), "", "xr");
         let composed = vec![mk_object("ns").id()];
         index.track(&xr, Tracked { composed, ..Tracked::default() }).await.unwrap();
-        assert_eq!(index.kinds(), [Gvk::new("v1", "ConfigMap")].into());
+        let kinds = || index.index().kinds.keys().map(|kind| kind.kind.clone()).collect::<Vec<_>>();
+        assert_eq!(kinds(), ["ConfigMap", "XR"]);
         index.track(&xr, Tracked::default()).await.unwrap();
-        assert!(index.kinds().is_empty());
+        assert_eq!(kinds(), ["XR"]);
+        index.forget(&xr);
+        assert!(kinds().is_empty());
     }
 }

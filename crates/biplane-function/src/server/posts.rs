@@ -6,14 +6,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 use tonic::body::Body;
 use tonic::codegen::{Body as _, http};
 
 use super::{Limits, Listener, Page, ReloadingTls};
 
-/// How many bodies are held at a time. Further requests wait.
+/// How many bodies of the largest size are held at a time, and how many requests are answered at a
+/// time. Further ones wait.
 const BODIES: usize = 32;
+/// Bodies take room in these steps. What has not arrived takes none, so those who send slowly do not
+/// keep others waiting.
+const STEP: usize = 4096;
 /// How long a body may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,6 +31,8 @@ pub struct Posted {
     pub content_type: String,
     /// The body.
     pub body: Vec<u8>,
+    /// When the request arrived. Whoever sent it has waited since.
+    pub since: Instant,
 }
 
 /// Answers `POST` requests of a listener until `stop`, as [`super::run`] does. A body of more than
@@ -38,14 +45,17 @@ pub async fn serve_posts<F: Future<Output = Page> + Send + 'static>(
     stop: impl Future<Output = ()>,
     answer: impl Fn(Posted) -> F + Clone + Send + Sync + 'static,
 ) -> Result<(), tonic::transport::Error> {
-    let bodies = Arc::new(Semaphore::new(BODIES));
+    let room = Room { steps: Arc::new(Semaphore::new(BODIES * largest.div_ceil(STEP))), largest };
+    let turns = Arc::new(Semaphore::new(BODIES));
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let (answer, bodies) = (answer.clone(), Arc::clone(&bodies));
+        let (answer, room, turns) = (answer.clone(), room.clone(), Arc::clone(&turns));
         async move {
-            // Fails only if the semaphore is closed, which it never is.
-            let _held = bodies.acquire_owned().await;
-            let page = match posted(request, largest).await {
-                Ok(posted) => answer(posted).await,
+            let page = match posted(request, &room).await {
+                Ok((posted, _held)) => {
+                    // Fails only if the semaphore is closed, which it never is.
+                    let _turn = turns.acquire_owned().await;
+                    answer(posted).await
+                }
                 Err(refusal) => refusal,
             };
             Ok::<_, Infallible>(response(page))
@@ -60,33 +70,67 @@ pub async fn serve_posts<F: Future<Output = Page> + Send + 'static>(
     served.await.unwrap_or(Ok(()))
 }
 
-async fn posted(request: http::Request<Body>, largest: usize) -> Result<Posted, Page> {
+/// The room that bodies share.
+#[derive(Clone)]
+struct Room {
+    steps: Arc<Semaphore>,
+    /// The largest body.
+    largest: usize,
+}
+
+impl Room {
+    /// Waits until there is room for a body of this length.
+    async fn make(&self, length: usize, held: &mut Option<OwnedSemaphorePermit>) {
+        let more =
+            length.div_ceil(STEP) - held.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        // Fails only if the semaphore is closed, which it never is.
+        let Ok(permit) = Arc::clone(&self.steps).acquire_many_owned(more).await else { return };
+        match held {
+            Some(held) => held.merge(permit),
+            None => *held = Some(permit),
+        }
+    }
+}
+
+async fn posted(
+    request: http::Request<Body>,
+    room: &Room,
+) -> Result<(Posted, Option<OwnedSemaphorePermit>), Page> {
+    let since = Instant::now();
     if request.method() != http::Method::POST {
         return Err(Page::text(405, "method not allowed\n"));
     }
     let (head, body) = request.into_parts();
     let content_type = head.headers.get(http::header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let body = match tokio::time::timeout(PATIENCE, collect(body, largest)).await {
+    let (body, held) = match timeout_at(since + PATIENCE, collect(body, room)).await {
         Ok(body) => body?,
         Err(_) => return Err(Page::text(408, "the request did not arrive in time\n")),
     };
-    Ok(Posted { path: head.uri.path().to_owned(), content_type: content_type.to_owned(), body })
+    let (path, content_type) = (head.uri.path().to_owned(), content_type.to_owned());
+    Ok((Posted { path, content_type, body, since }, held))
 }
 
-async fn collect(mut body: Body, largest: usize) -> Result<Vec<u8>, Page> {
-    let mut collected = Vec::new();
+async fn collect(
+    mut body: Body,
+    room: &Room,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Page> {
+    let (mut collected, mut held) = (Vec::new(), None);
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame
             .map_err(|error| Page::text(400, format!("the request did not arrive: {error}\n")))?;
         let Ok(data) = frame.into_data() else { continue };
-        if collected.len() + data.len() > largest {
+        let length = collected.len() + data.len();
+        let largest = room.largest;
+        if length > largest {
             let text = format!("request entity is too large; limit is {largest} bytes\n");
             return Err(Page::text(413, text));
         }
+        room.make(length, &mut held).await;
         collected.extend_from_slice(&data);
     }
-    Ok(collected)
+    Ok((collected, held))
 }
 
 fn response(page: Page) -> http::Response<Body> {
@@ -110,8 +154,7 @@ mod tests {
     use crate::server::Network;
     use crate::tls::Certificates;
 
-    /// Sends requests over one connection and returns everything that is answered.
-    async fn ask(certs: &Certs, target: &str, requests: &str) -> String {
+    async fn connect(certs: &Certs, target: &str) -> tokio_rustls::client::TlsStream<TcpStream> {
         let files = Certificates::read(&certs.server()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
@@ -122,7 +165,12 @@ mod tests {
         let stream = TcpStream::connect(target).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
-        let mut stream = connector.connect(name, stream).await.unwrap();
+        connector.connect(name, stream).await.unwrap()
+    }
+
+    /// Sends requests over one connection and returns everything that is answered.
+    async fn ask(certs: &Certs, target: &str, requests: &str) -> String {
+        let mut stream = connect(certs, target).await;
         stream.write_all(requests.as_bytes()).await.unwrap();
         let mut answers = Vec::new();
         // A server that refuses a body need not close the connection in style.
@@ -130,9 +178,10 @@ mod tests {
         String::from_utf8(answers).unwrap()
     }
 
-    #[tokio::test]
-    async fn requests_are_answered_one_after_another_and_within_limits() {
-        let certs = Certs::new(&["localhost"]);
+    type Server = tokio::task::JoinHandle<Result<(), tonic::transport::Error>>;
+
+    /// A server that answers with what it was sent, its address and its end.
+    async fn echo(certs: &Certs, largest: usize) -> (Server, String, oneshot::Sender<()>) {
         let tls = Arc::new(ReloadingTls::read_https(&certs.server()).unwrap());
         let listener = Listener::bind(Network::Tcp, "127.0.0.1:0").await.unwrap();
         let target = listener.target().to_owned();
@@ -143,8 +192,38 @@ mod tests {
                 let body = String::from_utf8(posted.body).unwrap();
                 Page::text(200, format!("{} {} {body}", posted.path, posted.content_type))
             };
-            serve_posts(listener, tls, &Limits::default(), 8, stopped, echo).await
+            serve_posts(listener, tls, &Limits::default(), largest, stopped, echo).await
         });
+        (server, target, stop)
+    }
+
+    #[tokio::test]
+    async fn those_who_send_slowly_do_not_keep_others_waiting() {
+        let certs = Certs::new(&["localhost"]);
+        let (server, target, stop) = echo(&certs, 16 * STEP).await;
+        let mut slow = Vec::new();
+        for _ in 0..=BODIES {
+            let mut stream = connect(&certs, &target).await;
+            let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 8\r\n\r\nhe";
+            stream.write_all(head.as_bytes()).await.unwrap();
+            slow.push(stream);
+        }
+        let request = "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi";
+        let answer = ask(&certs, &target, request).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        for stream in &mut slow {
+            let answer = tokio::time::timeout(Duration::ZERO, stream.read_u8()).await;
+            assert!(answer.is_err(), "it was given up before the other was answered");
+        }
+        drop(slow);
+        stop.send(()).unwrap();
+        server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn requests_are_answered_one_after_another_and_within_limits() {
+        let certs = Certs::new(&["localhost"]);
+        let (server, target, stop) = echo(&certs, 8).await;
         let close = "Host: localhost\r\nConnection: close\r\n\r\n";
         let first = "POST /a?b HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/x\r\nContent-Length: 2\r\n\r\nhi";
         let answers = ask(&certs, &target, &format!("{first}GET / HTTP/1.1\r\n{close}")).await;

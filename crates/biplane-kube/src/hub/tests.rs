@@ -32,9 +32,9 @@ fn labelled() -> Query {
 fn hears(watch: &Watch, object: &Object, gone: bool) {
     let mut cache = watch.cache();
     if gone {
-        cache.gone(object);
+        cache.gone(&Item::new(object, None));
     } else {
-        cache.put(object);
+        cache.put(&Item::new(object, None), Via::Watch);
     }
     cache.set_version(object.resource_version());
 }
@@ -60,7 +60,7 @@ fn an_object_that_one_watch_saw_go_is_not_read_from_a_slower_one() {
         for watches in in_both_orders(&fast, &slow) {
             // The answer to our own write, which all watches take.
             for watch in &watches {
-                watch.cache().put(&object(5));
+                watch.cache().put(&Item::new(&object(5), None), Via::Answer);
             }
             assert_eq!(version(&watches), "5");
             hears(&fast, &object(6), true);

@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Hub, Phase, Watch};
+use super::{Hub, Item, Phase, Via, Watch};
 use crate::api::{Api, Call, Stream};
 use crate::failure::{Failure, Refusal};
 use crate::kinds::{Kind, encoded, nullable};
@@ -91,6 +91,13 @@ pub(crate) struct ListMeta {
     pub(crate) r#continue: String,
 }
 
+/// The type and the object of an event, if its line has the usual form.
+fn parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = line.strip_prefix(br#"{"type":""#)?;
+    let (r#type, rest) = rest.split_at_checked(memchr::memchr(b'"', rest)?)?;
+    Some((r#type, rest.strip_prefix(br#"","object":"#)?.strip_suffix(b"}")?))
+}
+
 /// A line of a watch.
 #[derive(Deserialize)]
 struct Event {
@@ -101,6 +108,7 @@ struct Event {
 /// Follows the objects until it makes no sense any more. Returns why.
 pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError> {
     let mut wait = FIRST_WAIT;
+    let mut expired = Duration::ZERO;
     let mut listed = false;
     let mut streaming = true;
     // The hub owns this task. It must be possible to drop the hub.
@@ -113,6 +121,9 @@ pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError
             (false, true) => follower.stream_list(&mut listed).await,
             (false, false) => follower.pages(&mut listed).await,
         };
+        if begun.elapsed() > LONGEST_WAIT {
+            (wait, expired) = (FIRST_WAIT, Duration::ZERO);
+        }
         let failure = match end {
             End::Done => {
                 // A server that ends watches at once must not be asked at once.
@@ -125,6 +136,9 @@ pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError
             End::Expired => {
                 follower.count("expired");
                 listed = false;
+                // A server that forgets again and again must not be asked for lists without a break.
+                sleep(expired).await;
+                expired = (expired * 2).clamp(FIRST_WAIT, LONGEST_WAIT);
                 continue;
             }
             End::Failed(failure) => failure,
@@ -140,9 +154,6 @@ pub(super) async fn run(hub: &Weak<Hub>, watch: &Arc<Watch>) -> Option<ReadError
             }
             Verdict::GiveUp(error) => return Some(error),
             Verdict::TryAgain => {}
-        }
-        if begun.elapsed() > LONGEST_WAIT {
-            wait = FIRST_WAIT;
         }
         let asked = match &failure {
             Failure::Refused(refusal) => refusal.after,
@@ -270,7 +281,7 @@ impl Follower<'_> {
             {
                 let mut cache = self.watch.cache();
                 for object in page.items.into_iter().filter_map(|i| item(i, &self.watch.kind)) {
-                    cache.put(&object);
+                    cache.put(&Item::new(&object, None), Via::Watch);
                 }
             }
             next = page.metadata.r#continue;
@@ -332,6 +343,15 @@ impl Follower<'_> {
         if line.is_empty() {
             return Ok(());
         }
+        // Most events are the echoes of own writes. They are not worth more than a look.
+        if self.watch.form == Form::Whole
+            && let Some((r#type, text)) = parts(line)
+            && matches!(r#type, b"ADDED" | b"MODIFIED" | b"DELETED")
+            && let Some(item) = Item::peek(text, &self.watch.kind.gvk)
+        {
+            self.take(&item, r#type == b"DELETED", *listed);
+            return Ok(());
+        }
         let garbled = |text: String| End::Failed(Failure::Garbled(text));
         let event: Event =
             serde_json::from_slice(line).map_err(|error| garbled(error.to_string()))?;
@@ -346,8 +366,8 @@ impl Follower<'_> {
         }
         let object = item(event.object, &self.watch.kind)
             .ok_or_else(|| garbled("an event without an object".into()))?;
-        let version = object.resource_version();
         if event.r#type == "BOOKMARK" {
+            let version = object.resource_version();
             let ends = object.annotation(INITIAL_EVENTS_END) == "true";
             match began {
                 Some(began) if ends && !*listed => {
@@ -363,32 +383,37 @@ impl Follower<'_> {
             }
             return Ok(());
         }
-        let changed = {
-            let mut cache = self.watch.cache();
-            let changed = if event.r#type == "DELETED" {
-                cache.gone(&object);
-                true
-            } else {
-                cache.put(&object)
-            };
-            // The event itself is not in the past yet.
-            if *listed {
-                cache.set_version(version);
-            }
-            changed
-        };
-        if *listed && changed {
-            self.learn(&object);
-        }
+        self.take(&Item::new(&object, None), event.r#type == "DELETED", *listed);
         Ok(())
     }
 
+    /// Takes the object of an event.
+    fn take(&self, item: &Item<'_>, is_gone: bool, listed: bool) {
+        let changed = {
+            let mut cache = self.watch.cache();
+            let changed = if is_gone {
+                cache.gone(item);
+                true
+            } else {
+                cache.put(item, Via::Watch)
+            };
+            // The event itself is not in the past yet.
+            if listed {
+                cache.set_version(&item.resource_version);
+            }
+            changed
+        };
+        if listed && changed {
+            self.learn(item.name.name());
+        }
+    }
+
     /// A CustomResourceDefinition that changed makes what is known of its group old.
-    fn learn(&self, object: &Object) {
+    fn learn(&self, name: &str) {
         let gvk = &self.watch.kind.gvk;
         if gvk.kind == "CustomResourceDefinition"
             && gvk.group == "apiextensions.k8s.io"
-            && let Some((_, group)) = object.name().split_once('.')
+            && let Some((_, group)) = name.split_once('.')
             && let Some(hub) = self.hub.upgrade()
         {
             hub.kinds.forget(group);

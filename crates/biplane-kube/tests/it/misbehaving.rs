@@ -230,6 +230,44 @@ async fn watches_survive_cuts_and_forgotten_versions() {
 }
 
 #[tokio::test]
+async fn a_server_that_forgets_again_and_again_is_asked_less_and_less() {
+    for streams_lists in [true, false] {
+        let watches = Watches { version: 5, streams_lists, ..Watches::default() };
+        let watches = Arc::new(Mutex::new(watches));
+        let state = Arc::clone(&watches);
+        let (cluster, _) =
+            cluster(&Options::default(), move |request| state.lock().unwrap().reply(request)).await;
+        let begun = Instant::now();
+        let how = Subscribe::default();
+        let all = cluster.subscribe(&kind(), &Query::default(), &how, soon()).await.unwrap();
+        for _ in 0..4 {
+            let forgets = event("ERROR", &status(410, "Expired", "too old"));
+            next(&watches).await.send(forgets).unwrap();
+        }
+        next(&watches).await;
+        // At once, and then after a quarter, a half and a whole second.
+        assert!(begun.elapsed() >= Duration::from_millis(1750));
+        drop(all);
+    }
+}
+
+#[tokio::test]
+async fn a_schema_that_is_published_late_is_found() {
+    let published = Arc::new(Mutex::new(json!({"components": {"schemas": {}}})));
+    let state = Arc::clone(&published);
+    let (cluster, log) =
+        cluster(&Options::default(), move |_| Reply::Json(200, state.lock().unwrap().clone()))
+            .await;
+    assert_eq!(cluster.schema(&kind(), soon()).await.unwrap(), None);
+    *published.lock().unwrap() = json!({"components": {"schemas": {"thing": {"type": "object",
+        "x-kubernetes-group-version-kind": [
+            {"group": "example.org", "version": "v1", "kind": "Thing"}]}}}});
+    assert!(cluster.schema(&kind(), soon()).await.unwrap().is_some());
+    assert!(cluster.schema(&kind(), soon()).await.unwrap().is_some());
+    assert_eq!(log.lock().unwrap().len(), 2, "one that is there is kept");
+}
+
+#[tokio::test]
 async fn one_watch_serves_all_who_want_the_same_and_ends_after_them() {
     let watches = Arc::new(Mutex::new(Watches {
         listed: vec![thing("a", 3)],

@@ -33,6 +33,8 @@ pub(super) struct RenderCluster {
     given: Objects,
     /// What exists besides, and is not shown: Compositions, required resources and so on.
     besides: Mutex<BTreeSet<ObjectId>>,
+    /// The objects that existed once, by UID.
+    uids: Mutex<BTreeMap<String, ObjectId>>,
     /// Why the render cannot go on.
     failure: Mutex<Option<Error>>,
 }
@@ -84,6 +86,7 @@ impl RenderCluster {
             nested,
             given,
             besides: Mutex::default(),
+            uids: Mutex::default(),
             failure: Mutex::default(),
         }
     }
@@ -123,27 +126,58 @@ impl RenderCluster {
         }
     }
 
-    /// Who composes each of these objects: its controller. An observed resource without a controller
-    /// belongs to the composite resource, and the composite resource of a claim to the claim.
+    /// Who composes an object: its controller. An observed resource without a controller belongs to
+    /// the composite resource, and the composite resource of a claim to the claim. `by_uid` finds
+    /// what exists by its UID, and `exists` says whether something does.
+    fn composer(
+        &self,
+        object: &Object,
+        by_uid: impl FnOnce(&str) -> Option<ObjectId>,
+        exists: impl FnOnce(&ObjectId) -> bool,
+    ) -> Option<ObjectId> {
+        let id = object.id();
+        if let Some(owner) = controller_of(object) {
+            return by_uid(&owner.uid);
+        }
+        if id == self.root {
+            return None;
+        }
+        if self.given.contains_key(&id) {
+            return Some(self.root.clone());
+        }
+        let claim = Layout::Legacy.claim(object)?;
+        let gvk = Gvk::new(&claim.api_version, &claim.kind);
+        let claim = ObjectId::new(gvk, &claim.namespace, &claim.name);
+        exists(&claim).then_some(claim)
+    }
+
+    /// Who composes each of these objects.
     fn composers(&self, all: &[Object]) -> BTreeMap<ObjectId, ObjectId> {
+        let ids: BTreeSet<_> = all.iter().map(Object::id).collect();
         let by_uid: BTreeMap<_, _> = all.iter().map(|object| (object.uid(), object.id())).collect();
         let composer = |object: &Object| {
-            let id = object.id();
-            if let Some(owner) = controller_of(object) {
-                return by_uid.get(owner.uid.as_str()).cloned();
-            }
-            if id == self.root {
-                return None;
-            }
-            if self.given.contains_key(&id) {
-                return Some(self.root.clone());
-            }
-            let claim = Layout::Legacy.claim(object)?;
-            let gvk = Gvk::new(&claim.api_version, &claim.kind);
-            let claim = ObjectId::new(gvk, &claim.namespace, &claim.name);
-            all.iter().any(|other| other.has_id(&claim)).then_some(claim)
+            self.composer(object, |uid| by_uid.get(uid).cloned(), |id| ids.contains(id))
         };
         all.iter().filter_map(|object| Some((object.id(), composer(object)?))).collect()
+    }
+
+    /// Who composes an object that exists now.
+    fn composer_of(&self, id: &ObjectId) -> Option<ObjectId> {
+        let object = self.server.object(id)?;
+        let exists = |id: &ObjectId| self.server.object(id).is_some();
+        self.composer(&object, |uid| self.by_uid(uid), exists)
+    }
+
+    /// Finds an object that exists now. All are looked at only for a UID that was not met before.
+    fn by_uid(&self, uid: &str) -> Option<ObjectId> {
+        let mut known = self.uids.lock().unwrap_or_else(PoisonError::into_inner);
+        let is = |id: &&ObjectId| self.server.object(id).is_some_and(|now| now.uid() == uid);
+        if let Some(id) = known.get(uid).filter(is) {
+            return Some(id.clone());
+        }
+        let all = self.server.objects();
+        *known = all.iter().map(|object| (object.uid().to_owned(), object.id())).collect();
+        known.get(uid).cloned()
     }
 
     /// The objects that are shown now.
@@ -191,14 +225,10 @@ impl RenderCluster {
 
     /// Fails if a composite resource may not compose an object.
     pub(super) fn check_composer(&self, uid: &str, composed: &ObjectId) -> Result<()> {
-        let all = self.server.objects();
-        let Some(composer) = all.iter().find(|object| object.uid() == uid).map(Object::id) else {
-            return Ok(());
-        };
-        let composers = self.composers(&all);
-        let mut chain = vec![composed, &composer];
-        while let Some(above) = chain.last().and_then(|last| composers.get(*last))
-            && chain.len() <= DEEPEST + 1
+        let Some(composer) = self.by_uid(uid) else { return Ok(()) };
+        let mut chain = vec![composed.clone(), composer.clone()];
+        while chain.len() <= DEEPEST + 1
+            && let Some(above) = chain.last().and_then(|last| self.composer_of(last))
         {
             chain.push(above);
         }
@@ -206,14 +236,14 @@ impl RenderCluster {
             let names: Vec<_> = chain.iter().rev().map(ToString::to_string).collect();
             names.join(" composes ")
         };
-        if chain.iter().skip(1).any(|above| *above == composed) {
+        if chain.iter().skip(1).any(|above| above == composed) {
             bail!("a composite resource composes itself: {}", described());
         }
         if chain.len() > DEEPEST + 1 {
             bail!("composite resources nest more than {DEEPEST} deep: {}", described());
         }
-        match composers.get(composed) {
-            Some(other) if *other != composer => {
+        match self.composer_of(composed) {
+            Some(other) if other != composer => {
                 bail!("{composed} is composed by both {other} and {composer}")
             }
             _ => Ok(()),

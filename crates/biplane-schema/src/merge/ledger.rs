@@ -23,6 +23,10 @@ use crate::value::compare;
 /// by one manager, and its status by another.
 const NOTES_PER_OBJECT: usize = 4;
 
+/// So many objects are remembered. Whoever deletes an object may not tell. What is forgotten is
+/// applied once more.
+const OBJECTS: usize = 1 << 18;
+
 /// What the last applies came to.
 #[derive(Debug, Default)]
 pub struct Ledger {
@@ -94,6 +98,10 @@ impl Ledger {
                 self.objects.remove(uid);
             }
         } else if let Some(note) = note {
+            if self.objects.len() >= OBJECTS {
+                // UIDs are random, so this is any of them.
+                self.objects.pop_first();
+            }
             self.objects.insert(uid.into(), vec![note]);
         }
     }

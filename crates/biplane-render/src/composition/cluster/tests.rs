@@ -111,6 +111,28 @@ fn nothing_is_composed_by_two_or_by_itself_or_too_deep() {
     assert!(cluster.check_composer("u-other", &first.id()).is_ok());
 }
 
+#[test]
+fn composers_are_found_without_looking_at_everything_again() {
+    let root = named("XApp", "a");
+    let first = owned("Leaf", "first", &root);
+    let cluster = cluster(&[], &[first.clone()]);
+    let check = |object: &Object| cluster.check_composer(&composite_uid(&root), &object.id());
+    let looked_at = || cluster.uids.lock().unwrap().len();
+    assert!(check(&first).is_ok());
+    assert_eq!(looked_at(), 2);
+    for number in 0..10 {
+        let more = owned("Leaf", &number.to_string(), &root);
+        assert!(check(&more).is_ok());
+        cluster.server.seed([more.clone()]);
+        assert!(check(&more).is_ok());
+    }
+    assert_eq!(looked_at(), 2);
+    // Somebody new is found.
+    let part = owned("XPart", "part", &root);
+    cluster.server.seed([part.clone()]);
+    assert!(cluster.check_composer(&composite_uid(&part), &first.id()).is_err());
+}
+
 /// RX-21
 #[test]
 fn what_changes_of_a_composite_resource_is_references_and_status() {
