@@ -112,8 +112,8 @@ pub(super) async fn write_status(pass: &Pass<'_>, xr: &mut XR) -> Result<(), Fai
             xr.stored = applied.attempted(WHAT)?.object;
             // What a patch has added to a condition, such as the message of a failure, an apply
             // cannot remove.
-            const CONDITIONS: [&str; 2] = ["status", "conditions"];
-            if xr.stored.at(&CONDITIONS) == xr.object.at(&CONDITIONS) {
+            let there = ["status", "conditions"];
+            if xr.stored.at(&there) == xr.object.at(&there) {
                 return Ok(());
             }
             let mut all = conditions(&xr.stored);
