@@ -1,14 +1,18 @@
 //! What providers did, and which runs it belongs to.
 
 use super::super::answer::{ChangeDetail, ChangeItem, ChangeList, Link};
-use super::super::archive::{Archive, ChangeFilter, Error, RunFilter, kind_and_group};
+use super::super::archive::{After, Archive, ChangeFilter, Error, RunFilter, kind_and_group};
 use super::super::links::{self, Certainty, Version};
 use super::super::record::{ChangeRecord, ObjectRef};
-use super::super::{state, time};
+use super::super::time;
 use super::{MOST, cursor, mark};
+use crate::store::rows::Side;
+use serde_json::Value;
 
 /// How many runs are looked at to find the one that decided something.
 const HISTORY: usize = 100;
+/// How many of them at a time.
+const PAGE: usize = 10;
 
 pub(super) fn list(
     archive: &dyn Archive,
@@ -118,19 +122,27 @@ fn version(
         ..RunFilter::default()
     };
     let mut found: Option<(Version, ObjectRef)> = None;
-    let mut current = None;
-    for head in archive.runs(&filter, HISTORY, None)? {
-        if head.outcome.is_failure() {
-            continue;
+    let mut current: Option<Option<Value>> = None;
+    let mut after = None;
+    'walk: for _ in 0..HISTORY / PAGE {
+        let heads = archive.runs(&filter, PAGE, after)?;
+        let is_last = heads.len() < PAGE;
+        after = heads.last().map(|h| After { at: h.started.as_microsecond(), key: h.key });
+        for head in heads {
+            if head.outcome.is_failure() {
+                continue;
+            }
+            let body = archive.bodies(&head, Side::Desired, &[slot])?.pop().flatten();
+            match &current {
+                None => current = Some(body),
+                Some(current) if *current == body => {}
+                Some(_) => break 'walk,
+            }
+            found = Some((Version { run: head.trace, at: head.started }, head.owner));
         }
-        let run = archive.load(&head)?;
-        let body = state::slot(run.desired(), slot).map(|slot| state::body(slot).clone());
-        match &current {
-            None => current = Some(body),
-            Some(current) if *current == body => {}
-            Some(_) => break,
+        if is_last {
+            break;
         }
-        found = Some((Version { run: head.trace, at: head.started }, head.owner));
     }
     // A slot that no run had is no version.
     Ok(found.filter(|_| current.is_some_and(|body| body.is_some() || change.operation == "delete")))
