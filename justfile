@@ -44,6 +44,11 @@ bench-recorder:
     cargo bench --package biplane-recorder --bench recorder
     cargo bench --package biplane --bench replay
 
+# Measure the recorder's pages, readers who follow the news, and a replay; a million steps take minutes.
+bench-pages steps="1000000":
+    STEPS={{steps}} cargo bench --package biplane-pages --bench pages
+    cargo bench --package biplane --bench replay
+
 # Measure the control plane on a real API server, alone on the machine: minutes.
 bench-controlplane xrs="1000" rest="180":
     cargo bench --package biplane --bench controlplane -- --xrs {{xrs}} --rest {{rest}}

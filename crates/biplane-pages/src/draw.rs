@@ -33,7 +33,7 @@ use self::window::{Room, SECTION, measure};
 pub const CSS: &str = include_str!("draw/style.css");
 
 /// How many resources that did not change are named.
-const NAMED: usize = 200;
+pub const NAMED: usize = 200;
 
 /// What a drawing needs from its page.
 #[derive(Clone, Copy)]
@@ -215,15 +215,8 @@ fn compared<'a>(
     setting: &Setting<'_>,
 ) -> Vec<Found<'a>> {
     let mut nodes = setting.limits.nodes;
-    let mut slots: BTreeMap<&str, (Option<&Value>, Option<&Value>)> = BTreeMap::new();
-    for (name, slot) in state::slots(before) {
-        slots.entry(name).or_default().0 = Some(slot);
-    }
-    for (name, slot) in state::slots(after) {
-        slots.entry(name).or_default().1 = Some(slot);
-    }
     let mut all = Vec::new();
-    for (name, (before, after)) in slots {
+    for (name, (before, after)) in state::pairs(before, after) {
         nodes = if (setting.is_late)() { 0 } else { nodes };
         let found = state::one(name, before, after, &mut nodes);
         all.push(Found {

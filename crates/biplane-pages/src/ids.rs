@@ -1,6 +1,8 @@
 //! Addresses hold ids, never names: keys of the store as short texts, and filters of lists.
 
 use biplane_recorder::query::record::Outcome;
+use biplane_recorder::store::hex;
+use sha2::{Digest as _, Sha256};
 
 /// A key of the store as it stands in addresses: base 36.
 pub fn text(key: i64) -> String {
@@ -30,6 +32,15 @@ pub fn trace(trace: &str) -> &str {
         _ => trace,
     }
 }
+
+/// A label as it stands in addresses: the beginning of its hash.
+pub fn label(key: &str, value: &str) -> String {
+    let hash = Sha256::digest(format!("{key}={value}"));
+    hex(hash.get(..LABEL / 2).unwrap_or_default())
+}
+
+/// How many digits that has.
+const LABEL: usize = 12;
 
 /// How runs ended, as a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +90,8 @@ pub struct Filter {
     pub function: Option<i64>,
     /// The key of the namespace.
     pub namespace: Option<i64>,
+    /// A label of the owner, as [`label`] writes it.
+    pub label: Option<String>,
     /// The key of the owner, or of the changed resource.
     pub object: Option<i64>,
     /// How runs ended. For changes, `Failed`.
@@ -116,6 +129,11 @@ impl Filter {
                 'c' => filter.composition = key(rest),
                 'f' => filter.function = key(rest),
                 'n' => filter.namespace = key(rest),
+                'l' => {
+                    let is_hash =
+                        rest.len() == LABEL && rest.bytes().all(|b| b.is_ascii_hexdigit());
+                    filter.label = is_hash.then(|| rest.to_owned());
+                }
                 'x' => filter.object = key(rest),
                 'o' => filter.ended = Ended::of_text(rest),
                 'u' => filter.changed = true,
@@ -145,6 +163,7 @@ impl Filter {
         keyed('n', self.namespace);
         keyed('w', self.operation);
         keyed('x', self.object);
+        words.extend(self.label.as_ref().map(|label| format!("l{label}")));
         words.extend(self.ended.map(|ended| format!("o{}", ended.text())));
         words.extend(self.since.as_ref().map(|since| format!("s{since}")));
         words.extend(self.changed.then(|| "u".to_owned()));

@@ -86,14 +86,16 @@ impl From<Error> for Failure {
         match error {
             Error::NotFound(text) => Self::NotFound(text),
             Error::Usage(text) => Self::Usage(text),
-            Error::Failed(text) => Self::of_store(&text),
+            Error::TooMuch(text) => Self::TooMuch(text),
+            Error::NotReady(text) => Self::Version(text),
+            Error::Failed(text) => Self::Broken(text),
         }
     }
 }
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
-        Self::of_store(&error.to_string())
+        Error::from(error).into()
     }
 }
 

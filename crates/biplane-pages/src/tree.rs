@@ -67,6 +67,18 @@ pub fn part<'a>(document: &'a Value, position: &Position) -> Option<(Vec<String>
     Some((names, value))
 }
 
+/// What stands for a part that was not read: this, and how many bytes it has.
+const UNREAD: &str = "\u{1}";
+
+/// What stands for a part of so many bytes that was not read. A page of its own reads it.
+pub fn unread(bytes: usize) -> Value {
+    format!("{UNREAD}{bytes}").into()
+}
+
+fn unread_bytes(text: &str) -> Option<usize> {
+    text.strip_prefix(UNREAD)?.parse().ok()
+}
+
 /// Draws a part of a document. `page` is the address of its page without the position, and `from`
 /// the first child, or the first character of a text, that is shown.
 pub fn document(document: &Value, position: &Position, from: usize, page: &str) -> Option<Markup> {
@@ -96,7 +108,7 @@ pub fn size(value: &Value) -> usize {
         Value::Null => 4,
         Value::Bool(_) => 5,
         Value::Number(number) => number.to_string().len(),
-        Value::String(text) => text.len() + 2,
+        Value::String(text) => unread_bytes(text).unwrap_or(text.len() + 2),
         Value::Array(items) => 2 + items.iter().map(|item| size(item) + 1).sum::<usize>(),
         Value::Object(fields) => {
             2 + fields.iter().map(|(name, value)| name.len() + 4 + size(value)).sum::<usize>()
@@ -179,6 +191,11 @@ impl Drawing<'_> {
         self.spend(LINE + name.len());
         let is_text = |most: usize| matches!(value, Value::String(text) if text.len() > most);
         match value {
+            Value::String(text) if unread_bytes(text).is_some() => html! {
+                span.name { (name) ": " }
+                a href=(self.href(at, 0)) { "all of it" }
+                " " span.dim { (bytes(size(value))) }
+            },
             Value::String(text) if is_text(TEXT) || is_text(self.left) => {
                 self.spend(3 * LINE);
                 html! {

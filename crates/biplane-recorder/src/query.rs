@@ -20,6 +20,7 @@ pub mod import;
 pub mod lines;
 pub mod links;
 pub mod otlp;
+pub mod outline;
 pub mod path;
 pub mod print;
 pub mod record;

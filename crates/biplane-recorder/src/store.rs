@@ -23,6 +23,7 @@ mod read_exchanges;
 mod read_findings;
 mod read_objects;
 mod read_pages;
+mod read_states;
 mod retain;
 pub mod rows;
 mod schema;
@@ -41,6 +42,7 @@ pub use ledger::{
 };
 pub use managers::managers_of;
 pub use pack::hex;
+pub use read_states::StateOf;
 pub use retain::{Retention, Swept};
 pub use schema::VERSION;
 pub use sql::{Engine, Error};
@@ -152,9 +154,7 @@ impl Store {
             return Err(Error::Newer { found, known: VERSION });
         }
         if found < VERSION {
-            let text =
-                format!("the store has version {found}; start the recorder to bring it up to date");
-            return Err(Error::Failed(text));
+            return Err(Error::Older { found });
         }
         Ok(Self::with(db, location))
     }

@@ -24,17 +24,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The failure that a store's words mean.
-    pub fn of_store(text: &str) -> Self {
-        if text.contains("takes too long") || text.contains("too large") {
-            Self::TooMuch(text.to_owned())
-        } else if text.contains("the store has version") || text.contains("there is no store") {
-            Self::Version(text.to_owned())
-        } else {
-            Self::Broken(text.to_owned())
-        }
-    }
-
     /// The status of the answer.
     pub fn status(&self) -> u16 {
         match self {

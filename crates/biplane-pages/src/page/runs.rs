@@ -22,6 +22,8 @@ pub struct Choices {
     pub functions: Vec<(i64, String)>,
     /// Keys and names of namespaces.
     pub namespaces: Vec<(i64, String)>,
+    /// Keys and values of labels.
+    pub labels: Vec<(String, String)>,
 }
 
 /// The runs of a short time.
@@ -181,6 +183,10 @@ fn filters(runs: &Runs) -> Markup {
             (select("composition", "Composition", "Any", &keyed(&choices.compositions), &key(filter.composition)))
             (select("function", "Function", "Any", &keyed(&choices.functions), &key(filter.function)))
             (select("namespace", "Namespace", "Any", &keyed(&choices.namespaces), &key(filter.namespace)))
+            @if !choices.labels.is_empty() {
+                @let labels: Vec<_> = choices.labels.iter().map(|(key, value)| (ids::label(key, value), format!("{key}={value}"))).collect();
+                (select("label", "Label", "Any", &labels, filter.label.as_deref().unwrap_or_default()))
+            }
             label {
                 "Name"
                 @let name = runs.owner.as_ref().map(|owner| owner.name.clone()).unwrap_or_default();
@@ -352,6 +358,8 @@ fn command(runs: &Runs) -> String {
     flag("namespace", named.namespace.as_ref());
     flag("composition", named.composition.as_ref());
     flag("function", named.function.as_ref());
+    let label = named.labels.first().map(|(key, value)| format!("{key}={value}"));
+    flag("selector", label.as_ref());
     flag("since", runs.filter.since.as_ref());
     if runs.filter.since.is_none() {
         let time = |time: &jiff::Timestamp| time.to_string();

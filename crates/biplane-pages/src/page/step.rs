@@ -15,7 +15,7 @@ use crate::tree::{self, Position};
 /// How much of a difference one page draws, so that the page is not larger than 100 KB.
 pub const LIMITS: Limits = Limits { nodes: 50_000, lines: 250, bytes: 44 * 1024 };
 /// How much of a message in one line is shown.
-const RAW: usize = 48 * 1024;
+pub const RAW: usize = 48 * 1024;
 
 /// What of a step is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,15 +62,28 @@ pub struct Asked {
     pub from: usize,
 }
 
+/// A step, with as much of its messages as the tab shows.
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
+    /// The step.
+    pub item: StepItem,
+    /// What happened.
+    pub sentence: String,
+    /// The sizes of the request and the response.
+    pub bytes: (Option<usize>, Option<usize>),
+    /// How many values are redacted. The step names them, unless its messages are large.
+    pub redacted: usize,
+}
+
 /// The page. `None` if the message has no such part.
 pub fn page(
     detail: &RunDetail,
-    step: &StepItem,
-    sentence: &str,
+    shown: &Shown,
     asked: &Asked,
     is_late: &dyn Fn() -> bool,
     links: &dyn Links,
 ) -> Option<Page> {
+    let Shown { item: step, sentence, .. } = shown;
     let id = ids::trace(&detail.item.run);
     let base = format!("/runs/{id}/{}", asked.step);
     let title = format!("Step {} of run {id}", step.step.label());
@@ -79,7 +92,7 @@ pub fn page(
         Tab::Request => message(step.request.as_ref(), "request", &base, asked)?,
         Tab::Response => message(step.response.as_ref(), "response", &base, asked)?,
         Tab::Needs => needs(detail, step, links),
-        Tab::Raw => raw(step),
+        Tab::Raw => raw(shown),
     };
     let fatal = step.results.iter().find(|result| result.severity == "fatal");
     let sentence = match fatal {
@@ -87,19 +100,20 @@ pub fn page(
             let (label, message) = (step.step.label(), parts::cut(&result.message, 300));
             format!("Step {label} returned a fatal result: \"{message}\".")
         }
-        None => sentence.to_owned(),
+        None => sentence.clone(),
     };
     let body = html! {
-        (head(detail, step, id))
+        (head(detail, shown, id))
         (parts::lead(run::lead_tone(step.outcome, false), &sentence))
         (results(step))
         (tabs(&base, asked.tab))
         (content)
-        @if !step.redacted.is_empty() {
+        @if shown.redacted > 0 {
             details {
-                summary { (parts::counted(i64::try_from(step.redacted.len()).unwrap_or_default(), "redacted value")) }
+                summary { (parts::counted(i64::try_from(shown.redacted).unwrap_or_default(), "redacted value")) }
                 ul.plain.data {
                     @for path in step.redacted.iter().take(200) { li { (path) } }
+                    @if step.redacted.is_empty() { li.dim { "The messages are large. The command below names them." } }
                     @if step.redacted.len() > 200 { li.dim { (step.redacted.len() - 200) " more" } }
                 }
             }
@@ -112,13 +126,13 @@ pub fn page(
     Some(page)
 }
 
-fn head(detail: &RunDetail, step: &StepItem, id: &str) -> Markup {
+fn head(detail: &RunDetail, shown: &Shown, id: &str) -> Markup {
+    let step = &shown.item;
     let beside = |by: i64| {
         let number = step.step.number + by;
         detail.steps.iter().rev().find(|other| other.step.number == number)
     };
     let link = |other: &StepItem| format!("/runs/{id}/{}", other.step.number);
-    let bytes = |message: &Option<Value>| message.as_ref().map(tree::size).map(time::bytes);
     html! {
         h1 { (parts::step(&step.step)) " " (if step.step.name.is_empty() { &step.step.function } else { &step.step.name }) }
         p.path {
@@ -127,8 +141,8 @@ fn head(detail: &RunDetail, step: &StepItem, id: &str) -> Markup {
             @if step.call > 1 { span { "call " (step.call) } }
             span { (parts::when(&step.started)) }
             @if step.took_micros.is_some() { span { (parts::took(step.took_micros)) } }
-            @if let Some(size) = bytes(&step.request) { span { (size) " in" } }
-            @if let Some(size) = bytes(&step.response) { span { (size) " out" } }
+            @if let Some(size) = shown.bytes.0 { span { (time::bytes(size)) " in" } }
+            @if let Some(size) = shown.bytes.1 { span { (time::bytes(size)) " out" } }
             @match step.cached {
                 Some(true) => span { "from a cache" },
                 Some(false) => span { "not cached" },
@@ -221,20 +235,21 @@ fn needs(detail: &RunDetail, step: &StepItem, links: &dyn Links) -> Markup {
     run::needs(&RunDetail { needs, ..RunDetail::default() }, links)
 }
 
-fn raw(step: &StepItem) -> Markup {
-    let part = |title: &str, value: Option<&Value>| {
+fn raw(shown: &Shown) -> Markup {
+    let step = &shown.item;
+    let part = |title: &str, value: Option<&Value>, size: Option<usize>| {
         let text = value.map(biplane_go::json::to_string).unwrap_or_default();
         let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= RAW / 2);
         html! {
             h2 { (title) }
             @if text.is_empty() { p.dim { "Not recorded." } } @else {
                 pre.box { (text.get(..end.unwrap_or(text.len())).unwrap_or_default()) }
-                @if end.is_some() { p { "The first " (time::bytes(RAW / 2)) " of " (time::bytes(text.len())) ". The command below prints all of it." } }
+                @if end.is_some() { p { "The first " (time::bytes(RAW / 2)) " of " (time::bytes(text.len().max(size.unwrap_or_default()))) ". The command below prints all of it." } }
             }
         }
     };
     html! {
-        (part("Request", step.request.as_ref()))
-        (part("Response", step.response.as_ref()))
+        (part("Request", step.request.as_ref(), shown.bytes.0))
+        (part("Response", step.response.as_ref(), shown.bytes.1))
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use biplane_recorder::query::answer::{Answer, BlameItem, Verb};
-use biplane_recorder::query::archive::Archive as _;
+use biplane_recorder::query::archive::{Archive as _, Scope};
 use biplane_recorder::query::ask::Question;
+use biplane_recorder::query::outline::Bodies;
 use biplane_recorder::query::record::{ObjectRef, Run};
 use biplane_recorder::query::sentence::lists::ResourceHistory;
 use biplane_recorder::query::state;
@@ -152,13 +153,15 @@ pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -
             html! { p { "The run did not get to its end, or neither it nor the run before has the resource." } }
         }
         Some(diff) => {
-            let after = context.stored.load(&context.stored.head(&row)?)?;
+            let stored = context.stored;
+            let bodies = Bodies::new(stored);
+            let mut after = stored.outline_of(&stored.head(&row)?, name)?;
             let trace = diff.before.split(':').next().unwrap_or_default();
-            let before = match context.stored.by_trace(trace)?.as_slice() {
-                [head] if trace != "nothing" => Some(context.stored.load(head)?),
+            let before = match stored.by_trace(trace)?.as_slice() {
+                [head] if trace != "nothing" => Some(stored.outline(head, Scope::Desired)?),
                 _ => None,
             };
-            let stamps = stamps(&after);
+            let stamps = stamps(&bodies, &mut after, std::slice::from_ref(name))?;
             let next = |line: usize| format!("/runs/{id}/r/{key}?o={line}");
             let is_late = || context.is_late();
             let setting = Setting {
@@ -169,7 +172,10 @@ pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -
                 is_late: &is_late,
                 ..Setting::default()
             };
-            let (was, is) = (before.as_ref().map(|run| only(run, name)), only(&after, name));
+            let mut was = before.as_ref().map(|run| only(run, name));
+            let mut is = only(&after, name);
+            bodies.slot(was.as_mut(), name)?;
+            bodies.slot(Some(&mut is), name)?;
             draw::states(was.as_ref(), Some(&is), &setting)
         }
     };

@@ -1,10 +1,11 @@
 //! Lists of runs, one run, and two runs side by side.
 
 use biplane_recorder::query::answer::{Answer, Blame, BlameField, BlameItem, RunDetail};
-use biplane_recorder::query::archive::{Archive as _, RunFilter, kind_and_group};
-use biplane_recorder::query::ask::{Named, Question};
+use biplane_recorder::query::archive::{Archive as _, RunFilter, Scope, kind_and_group};
+use biplane_recorder::query::ask::{self, Named, Question};
 use biplane_recorder::query::blame::{self, Stamp};
 use biplane_recorder::query::compare::step_ref;
+use biplane_recorder::query::outline::Bodies;
 use biplane_recorder::query::record::{ObjectRef, Run};
 use biplane_recorder::query::sentence::lists::RunCounts;
 use biplane_recorder::query::time;
@@ -30,6 +31,8 @@ const LIMIT: usize = 25;
 pub(super) const BEATS: usize = 60;
 /// How many names each filter offers.
 const CHOICES: usize = 200;
+/// How many labels there can be to choose from.
+const LABELS: usize = 200;
 /// How many bars a time has at most.
 const BARS: i64 = 72;
 /// The seconds that counts are kept for.
@@ -37,6 +40,8 @@ const BUCKET: i64 = 300;
 const DAY: i64 = 86_400;
 /// How many fields a page of blame has.
 const FIELDS: usize = 80;
+/// How many resources it has.
+const BLAMED: usize = 100;
 /// How many runs of a wider filter are counted.
 const WIDER: usize = 20;
 
@@ -64,6 +69,19 @@ pub(super) fn named(
         Some(owner) if !owner.namespace.is_empty() => Some(owner.namespace.clone()),
         _ => word(filter.namespace)?,
     };
+    let labels = match &filter.label {
+        None => Vec::new(),
+        Some(label) => {
+            let known = store.user_labels(LABELS)?.into_iter();
+            let found: Vec<_> =
+                known.filter(|(key, value)| ids::label(key, value) == *label).collect();
+            if found.is_empty() {
+                let reason = "the label that the filter names is no longer kept";
+                return Err(Failure::NotFound(reason.to_owned()));
+            }
+            found
+        }
+    };
     let named = RunFilter {
         kind: owner.as_ref().map(kind_and_group),
         name: owner.as_ref().map(|owner| owner.name.clone()),
@@ -71,7 +89,7 @@ pub(super) fn named(
         composition: word(filter.composition)?,
         function: word(filter.function)?,
         outcomes: filter.ended.map(Ended::outcomes).unwrap_or_default(),
-        labels: Vec::new(),
+        labels,
         since: since.or(seconds(filter.from)),
         until: seconds(filter.until),
         changed: filter.changed,
@@ -96,6 +114,7 @@ pub(super) fn list(context: &Context<'_>, request: &Request) -> Result<Reply> {
             compositions: store.compositions(CHOICES)?,
             functions: store.functions(CHOICES)?,
             namespaces: store.namespaces(CHOICES)?,
+            labels: store.user_labels(LABELS)?,
         },
         nothing_received: filter.is_empty() && list.runs.is_empty(),
         list,
@@ -201,6 +220,7 @@ fn wider(context: &Context<'_>, filter: &Filter) -> Result<Vec<(String, String)>
                 composition: None,
                 function: None,
                 namespace: None,
+                label: None,
                 object: None,
                 ..filter.clone()
             },
@@ -230,6 +250,7 @@ pub(super) fn filtered(context: &Context<'_>, request: &Request) -> Result<Reply
         composition: key("composition"),
         function: key("function"),
         namespace: key("namespace"),
+        label: Some(request.field("label")).filter(|label| !label.is_empty()),
         ended: Ended::of_text(&request.field("outcome")),
         since: Some(request.field("since")).filter(|since| !since.is_empty()),
         changed: request.field("changed") == "1",
@@ -310,12 +331,19 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
     let question = Question::Diff { before: by_id(run)?, after: None, observed: false };
     let Answer::Diff(diff) = context.ask(&question)? else { return Err(Failure::NoPage) };
     let row = run_row(context, run)?;
-    let after = context.stored.load(&context.stored.head(&row)?)?;
-    let before = match context.stored.by_trace(&diff.before)?.as_slice() {
-        [head] if diff.before != "nothing" => Some(context.stored.load(head)?),
+    let stored = context.stored;
+    let bodies = Bodies::new(stored);
+    let mut after = stored.outline(&stored.head(&row)?, Scope::Messages)?;
+    let before = match stored.by_trace(&diff.before)?.as_slice() {
+        [head] if diff.before != "nothing" => Some(stored.outline(head, Scope::Desired)?),
         _ => None,
     };
-    let stamps = stamps(&after);
+    let mut was = before.as_ref().and_then(Run::desired).cloned();
+    let mut is = after.desired().cloned();
+    let differing = bodies.differing(was.as_mut(), is.as_mut(), usize::MAX)?;
+    let is_redacted = stored.is_redacted(&after.head)?;
+    bodies.common(was.as_mut(), is.as_mut(), draw::NAMED, is_redacted)?;
+    let stamps = stamps(&bodies, &mut after, &differing)?;
     let id = ids::trace(&row.trace);
     let next = |line: usize| format!("/runs/{id}/diff?o={line}");
     let is_late = || context.is_late();
@@ -327,7 +355,7 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
         is_late: &is_late,
         ..Setting::default()
     };
-    let drawn = draw::states(before.as_ref().and_then(Run::desired), after.desired(), &setting);
+    let drawn = draw::states(was.as_ref(), is.as_ref(), &setting);
     let title = format!("What run {id} changed");
     let body = html! {
         h1 { (title) }
@@ -345,14 +373,18 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
     Ok(page.into())
 }
 
-/// The step of a run that set each field.
-pub(super) fn stamps(run: &Run) -> Stamps {
+/// The step of a run that set each field of some of its resources, which are sorted by name.
+pub(super) fn stamps(bodies: &Bodies<'_>, run: &mut Run, slots: &[String]) -> Result<Stamps> {
+    for slot in slots {
+        bodies.everywhere(run, slot)?;
+    }
+    let is_meant = |name: &str| slots.binary_search_by(|slot| slot.as_str().cmp(name)).is_ok();
     let calls = run.last_calls();
     let step = |stamp: Stamp| match stamp {
         Stamp::Step(at) => calls.get(at).map(|step| step_ref(Some(step))),
         Stamp::Given | Stamp::Between(_) => None,
     };
-    let resources = blame::blame(run)
+    let resources = blame::of(run, &is_meant)
         .into_iter()
         .map(|slot| BlameItem {
             fields: slot
@@ -368,14 +400,13 @@ pub(super) fn stamps(run: &Run) -> Stamps {
             ..BlameItem::default()
         })
         .collect();
-    Stamps::of(&Blame { resources, ..Blame::default() })
+    Ok(Stamps::of(&Blame { resources, ..Blame::default() }))
 }
 
 /// Who set what in a run.
 pub(super) fn blame(context: &Context<'_>, run: &str) -> Result<Reply> {
-    let Answer::Blame(blame) = context.ask(&Question::Blame(by_id(run)?))? else {
-        return Err(Failure::NoPage);
-    };
+    let head = context.stored.head(&run_row(context, run)?)?;
+    let blame = ask::blame_first(context.stored, &head, BLAMED, FIELDS)?;
     let id = ids::trace(&blame.run).to_owned();
     let mut left = FIELDS;
     let mut drawn = Vec::new();
@@ -399,7 +430,7 @@ pub(super) fn blame(context: &Context<'_>, run: &str) -> Result<Reply> {
                 @else { p.dim { (parts::counted(i64::try_from(item.fields.len()).unwrap_or_default(), "field")) } }
             }
         });
-        if drawn.len() >= 100 {
+        if drawn.len() >= BLAMED {
             break;
         }
     }

@@ -2,7 +2,7 @@
 
 use biplane_recorder::query::answer::{Answer, Verb};
 use biplane_recorder::query::archive::{WarningFilter, kind_and_group};
-use biplane_recorder::query::ask::{Named, Question};
+use biplane_recorder::query::ask::{self, Named, Question};
 use jiff::Timestamp;
 
 use super::{Context, Reply, Result, composites, from, resources};
@@ -66,9 +66,8 @@ pub(super) fn at(context: &Context<'_>, request: &Request, key: &str, at: &str) 
         address: format!("{}/{}", kind_and_group(&owner), owner.name),
         namespace: (!owner.namespace.is_empty()).then(|| owner.namespace.clone()),
     };
-    let Answer::At(found) = context.ask(&Question::At { of, at })? else {
-        return Err(Failure::NoPage);
-    };
-    let here = request.path().to_owned();
-    Ok(at_page::page(&found, key, from(request), &here, &context.links).into())
+    let (here, from) = (request.path().to_owned(), from(request));
+    let shown = from..from.saturating_add(at_page::RESOURCES);
+    let found = ask::at(context.stored, &of, at, context.now, shown)?;
+    Ok(at_page::page(&found, key, from, &here, &context.links).into())
 }

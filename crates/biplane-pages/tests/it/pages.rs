@@ -338,3 +338,20 @@ async fn a_recorder_that_cannot_write_says_so() {
     let verified = text(&page(&site, "/status/verify").await);
     assert!(verified.contains("All are whole") && verified.contains("4 entries"), "{verified}");
 }
+
+#[tokio::test]
+async fn runs_are_filtered_by_a_label_without_its_words_in_the_address() {
+    let world = World::example();
+    let site = world.site();
+    let list = page(&site, "/runs").await;
+    let option = list.split("<option value=\"").find(|part| part.contains(">team=a<")).unwrap();
+    let label = option.split('"').next().unwrap();
+    let posted = ask(&site, Request::post("/runs", &format!("label={label}"))).await;
+    let target = posted.header("Location").to_owned();
+    assert_eq!(target, format!("/runs?f=l{label}"));
+    let filtered = page(&site, &target).await;
+    assert!(text(&filtered).contains("--selector=team=a"), "{}", text(&filtered));
+    assert!(sentence(&filtered).contains("fit the filter"), "{}", sentence(&filtered));
+    let unknown = ask(&site, Request::get("/runs?f=l000000000000")).await;
+    assert_eq!(unknown.status, 404);
+}

@@ -130,3 +130,33 @@ async fn what_is_too_large_to_read_is_said() {
     assert_eq!(response.status, 503, "{}", text(response.body_text()));
     assert!(text(response.body_text()).contains("16 MiB"), "{}", text(response.body_text()));
 }
+
+#[tokio::test]
+async fn a_run_that_changed_little_is_shown_however_much_it_desires() {
+    let world = World::empty();
+    // All of it would be too large to read.
+    let state = |changed: &str| {
+        let resource = |at: usize| {
+            let text = format!("{at} {}", "x".repeat(60_000));
+            let note = if at == 7 { changed } else { "" };
+            let body = json!({"kind": "A", "spec": {"text": text, "note": note}});
+            (format!("r{at:03}"), json!({"resource": body}))
+        };
+        let resources: serde_json::Map<String, Value> = (0..300).map(resource).collect();
+        json!({"resources": resources})
+    };
+    for (trace, at, changed) in [
+        ("55555555-0000-4000-8000-000000000005", "2026-11-16T14:00:00Z", "one"),
+        ("66666666-0000-4000-8000-000000000006", "2026-11-16T14:01:00Z", "two"),
+    ] {
+        let request = json!({"meta": {"tag": changed}, "desired": {}});
+        let response = json!({"meta": {"tag": changed}, "desired": state(changed)});
+        world.import(&lines(trace, at, &request, &response));
+    }
+    let targets = ["/runs", "/runs/66666666", "/compare/55555555/66666666"];
+    check(&world, &targets).await;
+    check(&world, &["/runs/66666666/1/response", "/runs/66666666/1/raw"]).await;
+    let site = world.site();
+    let run = ask(&site, Request::get("/runs/66666666")).await;
+    assert!(text(run.body_text()).contains("Changed r007 (1 field)."), "{}", text(run.body_text()));
+}

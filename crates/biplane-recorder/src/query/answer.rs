@@ -368,6 +368,7 @@ impl SlotItem {
             Sign::Unchanged => false,
             Sign::Changed => {
                 self.ready.is_some()
+                    || (self.coarse && self.fields.is_empty())
                     || !self.connection_details.is_empty()
                     || self.own_fields().next().is_some()
             }

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::answer::{Loss, VerifyItem};
 use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run, Step};
-use crate::store::rows::FindingRow;
+use super::state;
+use crate::store::rows::{FindingRow, Side};
 
 /// Why records cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +19,12 @@ pub enum Error {
     /// The question cannot be asked like this.
     #[error("{0}")]
     Usage(String),
+    /// The answer takes too long or is too large.
+    #[error("{0}")]
+    TooMuch(String),
+    /// There is no archive that can be read, but there may be one soon.
+    #[error("{0}")]
+    NotReady(String),
     /// The archive failed.
     #[error("{0}")]
     Failed(String),
@@ -166,6 +173,17 @@ impl Recorded {
     }
 }
 
+/// How much of a run is read. What is beyond it may be missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All messages.
+    Messages,
+    /// What was observed, and what was desired in the end.
+    States,
+    /// What was desired in the end.
+    Desired,
+}
+
 /// How many runs are read at a time.
 const PAGE: usize = 100;
 
@@ -218,6 +236,50 @@ pub trait Archive {
 
     /// A run with its payloads.
     fn load(&self, head: &Head) -> Result<Run, Error>;
+
+    /// A run with as much of its payloads as is wanted. Bodies of what was observed and desired may
+    /// be their keys instead: whole numbers, for which [`Archive::body`] has the documents. Equal
+    /// keys mean equal bodies.
+    fn outline(&self, head: &Head, _scope: Scope) -> Result<Run, Error> {
+        self.load(head)
+    }
+
+    /// The same of all messages, with no resource in their states but one and the composite
+    /// resource.
+    fn outline_of(&self, head: &Head, _slot: &str) -> Result<Run, Error> {
+        self.outline(head, Scope::Messages)
+    }
+
+    /// The document that a key in an outline stands for.
+    fn body(&self, key: i64) -> Result<Value, Error> {
+        Err(Error::NotFound(format!("there is no body {key}")))
+    }
+
+    /// How many bytes such a document has.
+    fn body_bytes(&self, key: i64) -> Result<usize, Error> {
+        self.body(key).map(|body| body.to_string().len())
+    }
+
+    /// Whether anything that a run was given or answered may have been redacted.
+    fn is_redacted(&self, _head: &Head) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    /// Whether anything in such a document was redacted.
+    fn is_body_redacted(&self, key: i64) -> Result<bool, Error> {
+        self.body(key).map(|body| has_marker(&body))
+    }
+
+    /// The bodies of some resources in what a run observed, or desired in the end, or their keys.
+    fn bodies(&self, head: &Head, side: Side, slots: &[&str]) -> Result<Vec<Option<Value>>, Error> {
+        let run = self.load(head)?;
+        let state = match side {
+            Side::Observed => run.observed(),
+            Side::Desired => run.desired(),
+        };
+        let body = |name: &&str| state::slot(state, name).map(|slot| state::body(slot).clone());
+        Ok(slots.iter().map(body).collect())
+    }
 
     /// The owner's run before another.
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error>;

@@ -18,15 +18,18 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use super::answer::{Answer, RunItem, RunList, StepItem, StepList, StepRef, Verb};
-use super::archive::{After, Archive, ChangeFilter, Error, RunFilter, WarningFilter};
+use super::archive::{After, Archive, ChangeFilter, Error, RunFilter, Scope, WarningFilter};
 use super::compare::step_ref;
 use super::difference::NODES;
+use super::outline::Bodies;
 use super::record::{Head, Run, Side, Step};
 use super::state::{self, SlotChange};
 use super::time;
 use crate::query::sentence;
 
+pub use self::at::at;
 pub use self::changes::{change_items, linked};
+pub use self::details::blame_first;
 pub use self::find::{Found, find};
 
 /// How many records a list has unless told otherwise.
@@ -159,7 +162,9 @@ pub fn answer(archive: &dyn Archive, question: &Question, now: Timestamp) -> Res
         }
         Question::Why { verb, of, field } => why::why(archive, *verb, of, field.as_deref(), now)
             .map(|why| Answer::Why(Box::new(why))),
-        Question::At { of, at } => at::at(archive, of, *at, now).map(|at| Answer::At(Box::new(at))),
+        Question::At { of, at } => {
+            at::at(archive, of, *at, now, 0..usize::MAX).map(|at| Answer::At(Box::new(at)))
+        }
         Question::DiffAt { of, from, to, observed } => {
             at::diff_at(archive, of, (*from, *to), *observed, now).map(Answer::Diff)
         }
@@ -192,6 +197,7 @@ fn runs(
     let since = if is_more { heads.last().map(|head| head.started) } else { filter.since };
     let losses = archive.losses(since, filter.until)?;
     let mut loaded = Loaded { archive, runs: BTreeMap::new() };
+    let bodies = Bodies::new(archive);
     let mut items = Vec::with_capacity(heads.len());
     for head in &heads {
         let before = success_before(archive, head)?;
@@ -204,7 +210,7 @@ fn runs(
         let is_complete = !run.head.outcome.is_failure();
         let changed = match &before {
             Some(before) if is_complete => {
-                Some(details::changed(loaded.get(before)?.as_ref(), &run))
+                Some(details::changed(&bodies, loaded.get(before)?.as_ref(), &run, SUMMED)?)
             }
             _ => None,
         };
@@ -215,7 +221,10 @@ fn runs(
     Ok(RunList { runs: items, losses, more })
 }
 
-/// Runs that were loaded. The runs of a list are also those that others are compared with.
+/// How many resources that differ are compared field by field for a list, which names three.
+const SUMMED: usize = 20;
+
+/// Outlines of runs that were loaded. The runs of a list are also those that others are compared with.
 struct Loaded<'a> {
     archive: &'a dyn Archive,
     runs: BTreeMap<i64, Rc<Run>>,
@@ -226,7 +235,7 @@ impl Loaded<'_> {
         if let Some(run) = self.runs.get(&head.key) {
             return Ok(Rc::clone(run));
         }
-        let run = Rc::new(self.archive.load(head)?);
+        let run = Rc::new(self.archive.outline(head, Scope::Desired)?);
         self.runs.insert(head.key, Rc::clone(&run));
         Ok(run)
     }
@@ -250,10 +259,10 @@ fn item(head: &Head, reached: usize, before: Option<&Head>, summary: String) -> 
 }
 
 /// The same of a run that was loaded, as its last run before that got to its end was.
-fn item_of(run: &Run, before: Option<&Run>) -> RunItem {
-    let changed = before.map(|before| details::changed(before, run));
-    let summary = sentence::summary(run, changed.as_deref());
-    item(&run.head, run.last_calls().len(), before.map(|before| &before.head), summary)
+fn item_of(bodies: &Bodies<'_>, run: &Run, before: Option<&Run>) -> Result<RunItem, Error> {
+    let changed = before.map(|before| details::changed(bodies, before, run, SUMMED));
+    let summary = sentence::summary(run, changed.transpose()?.as_deref());
+    Ok(item(&run.head, run.last_calls().len(), before.map(|before| &before.head), summary))
 }
 
 /// The steps of a pipeline as far as they are known. What a failed run did not reach, the last run
@@ -290,7 +299,7 @@ pub fn success_before(archive: &dyn Archive, head: &Head) -> Result<Option<Head>
 }
 
 fn steps(archive: &dyn Archive, found: &Found) -> Result<StepList, Error> {
-    let run = archive.load(&found.head)?;
+    let run = archive.outline(&found.head, Scope::Messages)?;
     let trace = found.head.trace.clone();
     match found.step(&run)? {
         None => Ok(StepList {
@@ -299,8 +308,10 @@ fn steps(archive: &dyn Archive, found: &Found) -> Result<StepList, Error> {
             steps: run.steps.iter().map(|step| step_item(step, false)).collect(),
         }),
         Some(step) => {
-            let item = step_item(step, true);
-            let sentence = Some(step_sentence(&item, step));
+            let mut step = step.clone();
+            Bodies::new(archive).step(&mut step)?;
+            let item = step_item(&step, true);
+            let sentence = Some(step_sentence(&item, &step));
             Ok(StepList { run: trace, sentence, steps: vec![item] })
         }
     }
@@ -342,6 +353,13 @@ fn step_item(step: &Step, with_payloads: bool) -> StepItem {
         response: step.response.clone().filter(|_| with_payloads),
         redacted: if with_payloads { redacted() } else { Vec::new() },
     }
+}
+
+/// What lists say of a call, and a sentence about it. The bodies of its resources do not matter.
+pub fn step_summary(step: &Step) -> (StepItem, String) {
+    let item = step_item(step, false);
+    let sentence = step_sentence(&item, step);
+    (item, sentence)
 }
 
 fn step_sentence(item: &StepItem, step: &Step) -> String {

@@ -1,6 +1,6 @@
 //! Which step of a run set each field of what is desired, and which created or removed a resource.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -37,16 +37,21 @@ pub struct SlotBlame {
 
 /// The blame of every slot that any step desired.
 pub fn blame(run: &Run) -> Vec<SlotBlame> {
+    of(run, &|_| true)
+}
+
+/// The blame of those slots that are wanted.
+pub fn of(run: &Run, is_wanted: &dyn Fn(&str) -> bool) -> Vec<SlotBlame> {
     let mut slots: BTreeMap<String, Stamped> = BTreeMap::new();
     let mut before_any = true;
     for (at, step) in run.last_calls().into_iter().enumerate() {
         if let Some(request) = &step.request {
             let stamp = if before_any { Stamp::Given } else { Stamp::Between(at) };
-            see(&mut slots, request.get("desired"), stamp);
+            see(&mut slots, request.get("desired"), stamp, is_wanted);
         }
         before_any = false;
         if answers(step) {
-            see(&mut slots, step.desired(Side::After), Stamp::Step(at));
+            see(&mut slots, step.desired(Side::After), Stamp::Step(at), is_wanted);
         }
     }
     let slots = slots.into_iter().map(|(slot, stamped)| stamped.blame(slot));
@@ -67,15 +72,18 @@ struct Stamped {
 }
 
 /// Takes a new state in. What differs from the last one gets the stamp.
-fn see(slots: &mut BTreeMap<String, Stamped>, state: Option<&Value>, stamp: Stamp) {
-    let present = state::slots(state);
+fn see(
+    slots: &mut BTreeMap<String, Stamped>,
+    state: Option<&Value>,
+    stamp: Stamp,
+    is_wanted: &dyn Fn(&str) -> bool,
+) {
     for (name, slot) in slots.iter_mut() {
-        let is_gone = present.iter().all(|(other, _)| other != name);
-        if is_gone && slot.removed.is_none() {
+        if slot.removed.is_none() && state::slot(state, name).is_none() {
             slot.removed = Some(stamp);
         }
     }
-    for (name, value) in present {
+    for (name, value) in state::slots(state).into_iter().filter(|(name, _)| is_wanted(name)) {
         let body = state::body(value);
         match slots.get_mut(name) {
             Some(slot) if slot.removed.is_none() => slot.update(body, stamp),
@@ -90,17 +98,21 @@ fn see(slots: &mut BTreeMap<String, Stamped>, state: Option<&Value>, stamp: Stam
 
 impl Stamped {
     fn update(&mut self, body: &Value, stamp: Stamp) {
+        if self.body == *body && !self.stamps.is_empty() {
+            return;
+        }
         let stamps = std::mem::take(&mut self.stamps);
         let changed = difference::difference(&self.body, body);
         // A value keeps its stamp unless it, or something around it, was set anew.
-        let set: Vec<&Path> = changed
+        let set: BTreeSet<&[Segment]> = changed
             .changes
             .iter()
             .filter(|change| !matches!(change.what, What::Removed { .. } | What::Moved { .. }))
-            .map(|change| &change.path)
+            .map(|change| change.path.0.as_slice())
             .collect();
         for (path, value) in leaves(body) {
-            let was_set = set.iter().any(|set| path.0.starts_with(&set.0));
+            let mut around = (0..=path.0.len()).filter_map(|end| path.0.get(..end));
+            let was_set = !set.is_empty() && around.any(|part| set.contains(part));
             let before = if was_set { None } else { self.stamp_before(&stamps, &path, value) };
             self.stamps.insert(path, before.unwrap_or(stamp));
         }

@@ -150,24 +150,22 @@ pub fn aligned<'a>(was: &[&'a Step], is: &[&'a Step]) -> Vec<(Option<&'a Step>, 
     pairs
 }
 
-fn message(
-    before: Option<&Value>,
-    after: Option<&Value>,
+fn message<'a>(
+    before: Option<&'a Value>,
+    after: Option<&'a Value>,
     parts: &[&'static str],
     nodes: &mut usize,
 ) -> Vec<Found> {
     let mut found = Vec::new();
     for part in parts {
-        let side = |message: Option<&Value>| {
-            let part = message.and_then(|message| message.get(*part));
-            part.cloned().unwrap_or_else(|| Value::Object(serde_json::Map::new()))
-        };
-        let (before, after) = (side(before), side(after));
+        let none = Value::Object(serde_json::Map::new());
+        let side = |message: Option<&'a Value>| message.and_then(|message| message.get(*part));
+        let (before, after) = (side(before).unwrap_or(&none), side(after).unwrap_or(&none));
         if matches!(*part, "observed" | "desired") {
-            states(part, &before, &after, nodes, &mut found);
+            states(part, before, after, nodes, &mut found);
             continue;
         }
-        let changes = difference::within(&before, &after, nodes).changes;
+        let changes = difference::within(before, after, nodes).changes;
         let changes = changes.iter().filter(|change| !change.path.is_bookkeeping());
         found.extend(changes.map(|change| Found {
             part,

@@ -1,6 +1,6 @@
 //! Differences between two states of an owner: its composite resource and its composed resources.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -51,12 +51,19 @@ pub fn slots(state: Option<&Value>) -> Vec<(&str, &Value)> {
 
 /// One slot of a state.
 pub fn slot<'a>(state: Option<&'a Value>, name: &str) -> Option<&'a Value> {
-    slots(state).into_iter().find(|(slot, _)| *slot == name).map(|(_, slot)| slot)
+    let state = state?;
+    let composite = if name == COMPOSITE { state.get("composite") } else { None };
+    composite.or_else(|| state.get("resources")?.as_object()?.get(name))
 }
 
 /// The body of a slot.
 pub fn body(slot: &Value) -> &Value {
     slot.get("resource").unwrap_or(&Value::Null)
+}
+
+/// Whether a body was not read: its key, a whole number, stands for it.
+pub fn is_unread(slot: &Value) -> bool {
+    body(slot).as_i64().is_some()
 }
 
 /// The readiness of a slot.
@@ -74,15 +81,23 @@ pub fn compare(
     after: Option<&Value>,
     nodes: &mut usize,
 ) -> Vec<SlotDifference> {
-    let (was, is) = (slots(before), slots(after));
-    let names: BTreeSet<&str> = was.iter().chain(&is).map(|(name, _)| *name).collect();
-    let find = |slots: &[(&str, &Value)], name: &str| {
-        slots.iter().find(|(slot, _)| *slot == name).map(|(_, value)| (*value).clone())
-    };
-    names
-        .into_iter()
-        .map(|name| one(name, find(&was, name).as_ref(), find(&is, name).as_ref(), nodes))
-        .collect()
+    let compared = pairs(before, after).into_iter();
+    compared.map(|(name, (before, after))| one(name, before, after, nodes)).collect()
+}
+
+/// The slots of two states by name.
+pub fn pairs<'a>(
+    before: Option<&'a Value>,
+    after: Option<&'a Value>,
+) -> BTreeMap<&'a str, (Option<&'a Value>, Option<&'a Value>)> {
+    let mut pairs: BTreeMap<&str, (Option<&Value>, Option<&Value>)> = BTreeMap::new();
+    for (name, slot) in slots(before) {
+        pairs.entry(name).or_default().0.get_or_insert(slot);
+    }
+    for (name, slot) in slots(after) {
+        pairs.entry(name).or_default().1.get_or_insert(slot);
+    }
+    pairs
 }
 
 /// Compares one slot.
@@ -104,11 +119,20 @@ pub fn one(
     };
     match (before, after) {
         (Some(before), Some(after)) => {
-            let difference = difference::within(body(before), body(after), nodes);
+            let difference = if is_unread(before) && is_unread(after) {
+                // They differ, or are equal, as their keys do.
+                let is_coarse = body(before) != body(after);
+                Difference { is_coarse, ..Difference::default() }
+            } else {
+                difference::within(body(before), body(after), nodes)
+            };
             let readiness = (ready(before) != ready(after))
                 .then(|| (ready(before).to_owned(), ready(after).to_owned()));
             let connection = connection(before, after);
-            let same = difference.is_empty() && readiness.is_none() && connection.is_empty();
+            let same = difference.is_empty()
+                && !difference.is_coarse
+                && readiness.is_none()
+                && connection.is_empty();
             let change = if same { SlotChange::Unchanged } else { SlotChange::Changed };
             found(change, difference, readiness, connection)
         }

@@ -1,6 +1,6 @@
 //! A store as an archive, and import into a store.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use biplane_proto::redact::{Half, Redactor};
@@ -9,17 +9,17 @@ use serde_json::Value;
 
 use super::answer::{Import, Loss, VerifyItem};
 use super::archive::{
-    self, After, Archive, Asked, ChangeFilter, Error, Recorded, RunFilter, Timing, WarningFilter,
-    split_kind,
+    self, After, Archive, Asked, ChangeFilter, Error, Recorded, RunFilter, Scope, Timing,
+    WarningFilter, split_kind,
 };
 use super::changes;
 use super::import::{Printed, Reading};
 use super::record::{ChangeRecord, Head, ObjectRef, Outcome, Run, Step};
-use super::{findings, time};
+use super::{findings, state, time};
 use crate::store::rows::{
-    self, ChangeRow, FindingRow, Found, ObjectRow, Payload, RunRow, Side, StepRow,
+    self, ChangeRow, Extent, FindingRow, Found, ObjectRow, Payload, RunRow, Side, StepRow,
 };
-use crate::store::{self, HalfRecord, Ledger, LedgerOptions, Location, Store};
+use crate::store::{self, HalfRecord, Ledger, LedgerOptions, Location, StateOf, Store};
 
 /// A store that is read.
 #[derive(Debug)]
@@ -27,7 +27,14 @@ pub struct Stored(Store);
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        Self::Failed(error.to_string())
+        let text = error.to_string();
+        match error {
+            store::Error::TooMuch(_) => Self::TooMuch(text),
+            store::Error::Missing(_) | store::Error::Older { .. } | store::Error::Newer { .. } => {
+                Self::NotReady(text)
+            }
+            _ => Self::Failed(text),
+        }
     }
 }
 
@@ -84,9 +91,10 @@ impl Stored {
         self.0.run_by_id(head.key)?.ok_or_else(gone)
     }
 
-    fn step(&self, row: StepRow) -> Result<Step, Error> {
+    fn step(&self, row: StepRow, extent: &Extent<'_>) -> Result<Step, Error> {
         let took = took(&row);
-        let exchange = row.exchange.map(|id| self.0.exchange(id)).transpose()?.flatten();
+        let exchange = row.exchange.map(|id| self.0.exchange_within(id, extent));
+        let exchange = exchange.transpose()?.flatten();
         let (request, response) = match exchange {
             Some(exchange) => (exchange.request, exchange.response),
             None => (None, None),
@@ -108,6 +116,31 @@ impl Stored {
             answered: !row.no_answer,
             error: row.error.filter(|error| !error.is_empty()),
         })
+    }
+
+    /// A run of its calls, by position and iteration.
+    fn assembled(head: &Head, steps: Vec<Step>) -> Run {
+        if !head.open {
+            return Run { head: head.clone(), steps };
+        }
+        // The store says how a run ended, and this one goes on.
+        let (trace, owner) = (head.trace.clone(), head.owner.clone());
+        let so_far = Run::of_steps(trace, owner, head.composition.clone(), steps);
+        let Head { outcome, took, .. } = so_far.head;
+        Run { head: Head { took, outcome, ..head.clone() }, steps: so_far.steps }
+    }
+
+    /// The exchanges that can have a state of a run, the one that counts first.
+    fn exchanges(&self, head: &Head, side: Side) -> Result<Vec<i64>, Error> {
+        let steps = self.0.steps(head.key)?;
+        if side == Side::Observed {
+            let asked = steps.iter().filter(|step| !step.no_request);
+            return Ok(asked.filter_map(|step| step.exchange).collect());
+        }
+        // Of the calls of a step, the last one counts.
+        let last: BTreeMap<i64, Option<i64>> =
+            steps.iter().map(|step| (step.index, step.exchange)).collect();
+        Ok(last.into_values().rev().flatten().collect())
     }
 
     /// The owners that have an object among their composed resources, with its name there.
@@ -266,20 +299,91 @@ impl Archive for Stored {
     }
 
     fn load(&self, head: &Head) -> Result<Run, Error> {
-        let steps = self.0.steps(head.key)?.into_iter().map(|row| self.step(row));
-        let steps = steps.collect::<Result<_, _>>()?;
-        if head.open {
-            // The store says how a run ended, and this one goes on.
-            let so_far = Run::of_steps(
-                head.trace.clone(),
-                head.owner.clone(),
-                head.composition.clone(),
-                steps,
-            );
-            let Head { outcome, took, .. } = so_far.head;
-            return Ok(Run { head: Head { took, outcome, ..head.clone() }, steps: so_far.steps });
+        let rows = self.0.steps(head.key)?.into_iter();
+        let steps = rows.map(|row| self.step(row, &Extent::WHOLE)).collect::<Result<_, _>>()?;
+        Ok(Self::assembled(head, steps))
+    }
+
+    fn outline(&self, head: &Head, scope: Scope) -> Result<Run, Error> {
+        let rows = self.0.steps(head.key)?;
+        let is_all = scope == Scope::Messages;
+        let mut extents = Vec::with_capacity(rows.len());
+        // What was observed is the same for all steps.
+        let mut observed = scope != Scope::Desired;
+        for row in &rows {
+            let is_asked = row.exchange.is_some() && !row.no_request;
+            extents.push(Extent {
+                observed,
+                given: is_all,
+                answered: true,
+                rest: is_all,
+                bodies: false,
+                slot: None,
+            });
+            observed = is_all || (observed && !is_asked);
         }
-        Ok(Run { head: head.clone(), steps })
+        let mut steps = Vec::with_capacity(rows.len());
+        let mut is_found = false;
+        for (row, mut extent) in rows.into_iter().zip(extents).rev() {
+            extent.answered = is_all || !is_found;
+            let step = self.step(row, &extent)?;
+            is_found |= step.desired(super::record::Side::After).is_some();
+            steps.push(step);
+        }
+        steps.reverse();
+        Ok(Self::assembled(head, steps))
+    }
+
+    fn outline_of(&self, head: &Head, slot: &str) -> Result<Run, Error> {
+        let extent = Extent { bodies: false, slot: Some(slot), ..Extent::WHOLE };
+        let rows = self.0.steps(head.key)?.into_iter();
+        let steps = rows.map(|row| self.step(row, &extent)).collect::<Result<_, _>>()?;
+        Ok(Self::assembled(head, steps))
+    }
+
+    fn body(&self, key: i64) -> Result<Value, Error> {
+        Ok(self.0.body(key)?)
+    }
+
+    fn body_bytes(&self, key: i64) -> Result<usize, Error> {
+        Ok(self.0.body_bytes(key)?)
+    }
+
+    fn is_redacted(&self, head: &Head) -> Result<bool, Error> {
+        Ok(self.0.is_run_redacted(head.key)?)
+    }
+
+    fn is_body_redacted(&self, key: i64) -> Result<bool, Error> {
+        Ok(self.0.is_body_redacted(key)?)
+    }
+
+    fn bodies(&self, head: &Head, side: Side, slots: &[&str]) -> Result<Vec<Option<Value>>, Error> {
+        for exchange in self.exchanges(head, side)? {
+            match self.0.state_of(exchange, side)? {
+                StateOf::NoMessage => {}
+                StateOf::Key(state) => {
+                    let entries = self.0.state(state)?;
+                    let body = |name: &&str| {
+                        // They are sorted by name.
+                        let at = entries.binary_search_by(|entry| entry.name.as_str().cmp(name));
+                        let entry = at.ok().and_then(|at| entries.get(at))?;
+                        Some(entry.body.map_or(Value::Null, Value::from))
+                    };
+                    return Ok(slots.iter().map(body).collect());
+                }
+                StateOf::Elsewhere => {
+                    let run = self.load(head)?;
+                    let state = match side {
+                        Side::Observed => run.observed(),
+                        Side::Desired => run.desired(),
+                    };
+                    let body =
+                        |name: &&str| state::slot(state, name).map(|s| state::body(s).clone());
+                    return Ok(slots.iter().map(body).collect());
+                }
+            }
+        }
+        Ok(vec![None; slots.len()])
     }
 
     fn run_before(&self, head: &Head) -> Result<Option<Head>, Error> {
@@ -463,7 +567,7 @@ impl Archive for Stored {
         let row = rows.into_iter().find(|s| s.index == index && s.iteration == iteration);
         let gone =
             || Error::NotFound(format!("a step of run {} is no longer kept", asked.head.trace));
-        let step = self.step(row.ok_or_else(gone)?)?;
+        let step = self.step(row.ok_or_else(gone)?, &Extent::WHOLE)?;
         Ok(Recorded { head: asked.head.clone(), step, is_repeated })
     }
 }

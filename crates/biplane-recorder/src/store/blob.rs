@@ -1,8 +1,9 @@
 //! Stores bytes once, by hash, compressed against a relative, and reads them back.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 
 use sha2::{Digest as _, Sha256};
+use zstd::zstd_safe::{self, DCtx};
 
 use crate::digest::Hash;
 
@@ -39,15 +40,15 @@ fn compress(bytes: &[u8], base: Option<&[u8]>) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
+/// Decompresses at once: a stream would need a buffer of its own, which costs more than small bodies.
 fn decompress(data: &[u8], base: Option<&[u8]>, size: usize) -> std::io::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(size.min(1 << 20));
-    let limit = size as u64 + 1;
-    match base {
-        Some(base) => zstd::stream::read::Decoder::with_ref_prefix(data, base)?
-            .take(limit)
-            .read_to_end(&mut out)?,
-        None => zstd::stream::read::Decoder::new(data)?.take(limit).read_to_end(&mut out)?,
-    };
+    let failed = |code| std::io::Error::other(zstd_safe::get_error_name(code));
+    let mut context = DCtx::create();
+    if let Some(base) = base {
+        context.ref_prefix(base).map_err(failed)?;
+    }
+    let mut out = Vec::with_capacity(size);
+    context.decompress(&mut out, data).map_err(failed)?;
     Ok(out)
 }
 

@@ -69,14 +69,14 @@ impl Db {
             return Ok(());
         }
         let left = limits.bytes.checked_sub(size);
-        limits.bytes = left.ok_or_else(|| Error::Failed("the answer is too large".to_owned()))?;
+        limits.bytes = left.ok_or(Error::TooMuch("the answer is too large"))?;
         Ok(())
     }
 
     fn check_time(&self) -> Result<(), Error> {
         match self.limits.borrow().as_ref() {
             Some(limits) if Instant::now() >= limits.until => {
-                Err(Error::Failed("the answer takes too long".to_owned()))
+                Err(Error::TooMuch("the answer takes too long"))
             }
             _ => Ok(()),
         }

@@ -9,8 +9,8 @@ use super::Store;
 use super::db::{Engine, Error, Param, Row};
 use super::pack::{List, PackedState, RequestList, ResponseList, hex, prefix_range, unpack_id};
 use super::rows::{
-    After, ConditionRow, ExchangeRow, Found, ObjectRow, Outcome, Parts, Payload, PipelineStepRow,
-    ResultRow, RunFilter, RunFlags, RunRow, StateEntry, StepRow,
+    After, ConditionRow, ExchangeRow, Extent, Found, ObjectRow, Outcome, Parts, Payload,
+    PipelineStepRow, ResultRow, RunFilter, RunFlags, RunRow, StateEntry, StepRow,
 };
 
 /// The columns of an object, from `o`.
@@ -119,6 +119,24 @@ impl Store {
         limit: usize,
         after: Option<After>,
     ) -> Result<Vec<RunRow>, Error> {
+        if let Some(owners) = self.owners_named(filter)? {
+            // The runs of each are read in order, however many runs others have.
+            let mut merged = Vec::new();
+            for owner in owners {
+                let of = RunFilter {
+                    owner: Some(owner),
+                    name: None,
+                    kind: None,
+                    group: None,
+                    namespace: None,
+                    ..filter.clone()
+                };
+                merged.extend(self.runs(&of, limit, after)?);
+            }
+            merged.sort_by_key(|run| std::cmp::Reverse((run.started, run.id)));
+            merged.truncate(limit);
+            return Ok(merged);
+        }
         let shapes = self.shapes(filter)?;
         if shapes.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
@@ -145,6 +163,31 @@ impl Store {
         merged.sort_by_key(|run| std::cmp::Reverse((run.started, run.id)));
         merged.truncate(limit);
         Ok(merged)
+    }
+
+    /// The owners that a filter by name can mean, unless they are many or there is no such filter.
+    fn owners_named(&self, filter: &RunFilter) -> Result<Option<Vec<i64>>, Error> {
+        const MANY: usize = 16;
+        let (None, Some(name)) = (filter.owner, &filter.name) else { return Ok(None) };
+        let mut conditions = Conditions::default();
+        conditions.add("name = ?", name);
+        if let Some(kind) = &filter.kind {
+            conditions.add("lower(kind) = lower(?)", kind);
+        }
+        if let Some(group) = &filter.group {
+            conditions.add("grp = ?", group);
+        }
+        if let Some(namespace) = &filter.namespace {
+            conditions.add("namespace = ?", namespace);
+        }
+        let sql = format!(
+            "SELECT id FROM object WHERE {} ORDER BY id LIMIT {}",
+            conditions.text(),
+            MANY + 1
+        );
+        let rows = self.db.query(&sql, &conditions.params)?;
+        let owners: Vec<i64> = rows.iter().map(|row| row.int(0)).collect::<Result<_, _>>()?;
+        Ok(Some(owners).filter(|owners| owners.len() <= MANY))
     }
 
     /// The shapes that fit a filter by kind, Composition or function. `None` if there is none.
@@ -367,6 +410,15 @@ impl Store {
 
     /// What was asked and answered, put together again. Everything is redacted.
     pub fn exchange(&self, id: i64) -> Result<Option<ExchangeRow>, Error> {
+        self.exchange_within(id, &Extent::WHOLE)
+    }
+
+    /// The same with as much of it as is wanted.
+    pub fn exchange_within(
+        &self,
+        id: i64,
+        extent: &Extent<'_>,
+    ) -> Result<Option<ExchangeRow>, Error> {
         let sql = "SELECT e.input, w.text, e.severity, e.request, e.response, m.text, e.ttl, \
             e.redactions, e.request_bytes, e.response_bytes FROM exchange e \
             JOIN word w ON w.id = e.function LEFT JOIN message m ON m.id = e.error \
@@ -392,9 +444,9 @@ impl Store {
             input: row.bytes(0)?,
             function: row.text(1)?,
             severity: row.int(2)?,
-            request: request.map(|list| self.request(list)).transpose()?,
+            request: request.map(|list| self.request(list, extent)).transpose()?,
             response: response
-                .map(|list| self.response(list, &results, &conditions, ttl))
+                .map(|list| self.response(list, &results, &conditions, ttl, extent))
                 .transpose()?,
             parts,
             error: row.text_or(5)?,
@@ -451,7 +503,7 @@ impl Store {
         Ok(map)
     }
 
-    fn request(&self, list: RequestList) -> Result<Payload, Error> {
+    fn request(&self, list: RequestList, extent: &Extent<'_>) -> Result<Payload, Error> {
         let (ids, tag) = match list {
             List::Empty => return Ok(Payload::Empty),
             List::Opaque { bytes, hash } => {
@@ -460,10 +512,14 @@ impl Store {
             List::Blobs { ids, tag } => (ids, tag),
         };
         let mut map = self.rest(ids[8], tag)?;
-        for (key, id) in ["observed", "desired"].into_iter().zip(ids) {
+        let states = [("observed", ids[0], extent.observed), ("desired", ids[1], extent.given)];
+        for (key, id, _) in states.into_iter().filter(|(.., is_wanted)| *is_wanted) {
             if let Some(id) = id {
-                map.insert(key.to_owned(), self.state_value(id)?);
+                map.insert(key.to_owned(), self.state_value(id, extent)?);
             }
+        }
+        if !extent.rest {
+            return Ok(Payload::Json(Value::Object(map)));
         }
         for (key, id) in ["requiredResources", "extraResources"].into_iter().zip([ids[2], ids[3]]) {
             if let Some(id) = id {
@@ -481,6 +537,7 @@ impl Store {
         results: &[ResultRow],
         conditions: &[ConditionRow],
         ttl: Option<i64>,
+        extent: &Extent<'_>,
     ) -> Result<Payload, Error> {
         let (ids, tag) = match list {
             List::Empty => return Ok(Payload::Empty),
@@ -495,10 +552,12 @@ impl Store {
         {
             meta.insert("ttl".to_owned(), ttl_text(ttl).into());
         }
-        if let Some(id) = ids[0] {
-            map.insert("desired".to_owned(), self.state_value(id)?);
+        if let Some(id) = ids[0].filter(|_| extent.answered) {
+            map.insert("desired".to_owned(), self.state_value(id, extent)?);
         }
-        self.add_bodies(&mut map, &["context", "requirements", "output"], &ids[1..4])?;
+        if extent.rest {
+            self.add_bodies(&mut map, &["context", "requirements", "output"], &ids[1..4])?;
+        }
         // What has an unexpected form is in the rest.
         if !results.is_empty() && !map.contains_key("results") {
             let results: Vec<ResultOf> = results.iter().map(Into::into).collect();
@@ -542,7 +601,7 @@ impl Store {
         Ok(self.packed_state(id)?.entries)
     }
 
-    fn entry_value(&self, entry: &StateEntry) -> Result<Value, Error> {
+    fn entry_value(&self, entry: &StateEntry, with_body: bool) -> Result<Value, Error> {
         let mut map = Map::new();
         if let Some(keys) = &entry.connection_keys {
             let values = keys.iter().map(|key| (key.clone(), MARKER_BASE64.into())).collect();
@@ -552,17 +611,19 @@ impl Store {
             map.insert("ready".to_owned(), ready.clone().into());
         }
         if let Some(body) = entry.body {
-            map.insert("resource".to_owned(), self.body(body)?);
+            let body = if with_body { self.body(body)? } else { body.into() };
+            map.insert("resource".to_owned(), body);
         }
         Ok(Value::Object(map))
     }
 
-    fn state_value(&self, id: i64) -> Result<Value, Error> {
+    fn state_value(&self, id: i64, extent: &Extent<'_>) -> Result<Value, Error> {
         let state = self.packed_state(id)?;
         let mut map = Map::new();
         let mut resources = Map::new();
-        for entry in &state.entries {
-            let value = self.entry_value(entry)?;
+        let is_wanted = |name: &str| extent.slot.is_none_or(|slot| name == slot || name.is_empty());
+        for entry in state.entries.iter().filter(|entry| is_wanted(&entry.name)) {
+            let value = self.entry_value(entry, extent.bodies)?;
             if entry.name.is_empty() {
                 map.insert("composite".to_owned(), value);
             } else {
@@ -582,7 +643,7 @@ impl Store {
             if entry.item.is_none() {
                 continue;
             }
-            let value = self.entry_value(entry)?;
+            let value = self.entry_value(entry, true)?;
             if let Value::Object(found) = found {
                 let items = found.entry("items").or_insert_with(|| Value::Array(Vec::new()));
                 if let Value::Array(items) = items {

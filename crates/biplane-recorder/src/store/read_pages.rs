@@ -75,6 +75,16 @@ impl Store {
         ))
     }
 
+    /// The labels that users gave to composite resources and claims, by key and value.
+    pub fn user_labels(&self, limit: usize) -> Result<Vec<(String, String)>, Error> {
+        let sql = format!(
+            "SELECT DISTINCT key, value FROM label WHERE key NOT LIKE 'crossplane.io/%' \
+                ORDER BY key, value LIMIT {limit}"
+        );
+        let rows = self.db.query(&sql, &[])?;
+        rows.iter().map(|row| Ok((row.text(0)?, row.text(1)?))).collect()
+    }
+
     fn words(&self, sql: &str) -> Result<Vec<(i64, String)>, Error> {
         self.db.query(sql, &[])?.iter().map(|row| Ok((row.int(0)?, row.text(1)?))).collect()
     }

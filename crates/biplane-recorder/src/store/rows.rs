@@ -701,3 +701,27 @@ pub enum Found<T> {
     /// Several; some of them.
     Many(Vec<T>),
 }
+
+/// How much of an exchange is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent<'a> {
+    /// What was observed.
+    pub observed: bool,
+    /// What was desired before.
+    pub given: bool,
+    /// What was desired afterwards.
+    pub answered: bool,
+    /// What is beside these states: the context, the input, required resources.
+    pub rest: bool,
+    /// The bodies of these states. If they are not read, their keys stand for them: whole numbers,
+    /// which no stored document has, as its numbers are doubles.
+    pub bodies: bool,
+    /// Only this resource of these states, and the composite resource.
+    pub slot: Option<&'a str>,
+}
+
+impl Extent<'_> {
+    /// All of it.
+    pub const WHOLE: Self =
+        Self { observed: true, given: true, answered: true, rest: true, bodies: true, slot: None };
+}

@@ -32,6 +32,15 @@ pub enum Error {
         /// The version of this program.
         known: i64,
     },
+    /// An older program has written the store.
+    #[error("the store has version {found}; start the recorder to bring it up to date")]
+    Older {
+        /// The version of the store.
+        found: i64,
+    },
+    /// Reading takes longer, or gives more, than was allowed.
+    #[error("{0}")]
+    TooMuch(&'static str),
     /// The store has content that no recorder writes.
     #[error("the store is damaged: {0}")]
     Damaged(String),

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use biplane_function::server::{Asked, Page, PlainHttp};
 use biplane_proto::redact::Mode;
 use biplane_recorder::Format;
 use biplane_recorder::query::answer::Answer;
@@ -285,12 +286,11 @@ fn a_server_answers_what_the_command_line_prints() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_gets_the_same_answers_from_a_server() {
-    let open = std::sync::Arc::new(|| {
-        let archive: Box<dyn Archive + Send> = Box::new(archive(&runs()));
-        Ok(archive)
-    });
-    let api = biplane_recorder::api::Api::new(Vec::new(), open, std::sync::Arc::new(now));
-    let server = api.serve("127.0.0.1:0").await.unwrap();
+    let answer = |asked: Asked| async move {
+        let page = biplane_recorder::api::page(&archive(&runs()), &asked.target, now());
+        page.unwrap_or_else(|| Page::text(404, "404 page not found\n"))
+    };
+    let server = PlainHttp::start_asking("127.0.0.1:0", answer).await.unwrap();
     let address = format!("http://{}", server.address());
     let asked = tokio::task::spawn_blocking(move || {
         let here = archive(&runs());

@@ -205,6 +205,10 @@ impl Serve {
         })
     }
 
+    fn max_message(&self) -> usize {
+        usize::try_from(self.max_recv_msg_size).unwrap_or(usize::MAX)
+    }
+
     /// The sockets: those that are given, else both at their usual paths.
     fn sockets(&self) -> (Option<PathBuf>, Option<PathBuf>) {
         match (&self.inspector_socket, &self.changelogs_socket) {
@@ -241,7 +245,7 @@ impl Serve {
         let (inspector, changelogs) = self.sockets();
         let options = |socket: &PathBuf| serve::Options {
             socket: socket.clone(),
-            max_message: usize::try_from(self.max_recv_msg_size).unwrap_or(usize::MAX),
+            max_message: self.max_message(),
             shutdown: self.shutdown_timeout,
         };
         let mut servers = Vec::new();

@@ -184,6 +184,40 @@ fn an_empty_store_says_what_to_do_next() {
 }
 
 #[test]
+fn trouble_is_said_where_somebody_looks() {
+    let recorder = Recorder::in_trouble();
+    let browser = Browser::start(true);
+    let (_, warnings) = get(&recorder, "/warnings");
+    let one = warnings.split("href=\"/warnings/").nth(1).unwrap().split('"').next().unwrap();
+    let one = format!("/warnings/{one}");
+    let mut wrong = Vec::new();
+    for (path, says) in [
+        ("/runs", "12 emissions lost: queue full"),
+        ("/status", "Nothing is stored: "),
+        ("/warnings", "same input, different output"),
+        (&one, "same input, different output"),
+    ] {
+        wrong.extend(look(&browser, &recorder, path, "trouble"));
+        browser.see(says);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_form_for_the_token_is_all_that_strangers_see() {
+    let recorder = Recorder::with_token();
+    let browser = Browser::start(true);
+    let mut wrong = look(&browser, &recorder, "/runs", "token");
+    browser.see("These pages ask for a token.");
+    browser.click(&browser.find("textbox", "Token"));
+    browser.press("a guess");
+    browser.press(ENTER);
+    browser.see("This is not the token.");
+    wrong.extend(look_here(&browser, "/token", "refused"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn print_opens_what_changed() {
     let recorder = Recorder::with_runs();
     let browser = Browser::start(true);

@@ -33,12 +33,27 @@ pub(crate) fn emissions() -> String {
         evil(),
         operation(),
     ];
+    printed(&runs)
+}
+
+/// Runs in which a function answers something else when it is given the same.
+pub(crate) fn fickle() -> String {
+    let answer = |size: u32| {
+        let server = resource("Server", "west-server", &json!({"size": size}));
+        Answer::Said(json!({"desired": {"resources": {"server": server}}}))
+    };
+    let first = one_step("c8000008-0000-4000-8000-000000000008", 40, "west", answer(1));
+    let second = one_step("c9000009-0000-4000-8000-000000000009", 41, "west", answer(2));
+    printed(&[first, second])
+}
+
+fn printed(runs: &[Run]) -> String {
     let mut text = String::new();
     for run in runs {
         for (index, (step, request, answer)) in run.steps.iter().enumerate() {
             let mut print = |half: &str, payload: &Value, error: &str| {
                 let mut line =
-                    json!({"meta": meta(&run, step, index), "payload": payload, "type": half});
+                    json!({"meta": meta(run, step, index), "payload": payload, "type": half});
                 if !error.is_empty() {
                     line["error"] = json!(error);
                 }

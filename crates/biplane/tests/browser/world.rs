@@ -3,6 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Instant;
+
+use biplane_recorder::store::{Ledger, LedgerOptions, Location};
 
 use crate::lines;
 
@@ -25,20 +28,40 @@ impl Recorder {
         import(&folder, "inspector", &example("emissions.jsonl"));
         import(&folder, "inspector", &more);
         import(&folder, "changelogs", &example("changes.jsonl"));
-        Self::start(folder)
+        Self::start(folder, &[])
     }
 
     /// A recorder that has received nothing.
     pub(crate) fn empty() -> Self {
-        Self::start(tempfile::tempdir().unwrap())
+        Self::start(tempfile::tempdir().unwrap(), &[])
     }
 
-    fn start(folder: tempfile::TempDir) -> Self {
+    /// A recorder whose disk is full, which has lost emissions, and whose runs give a warning.
+    pub(crate) fn in_trouble() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let fickle = folder.path().join("fickle.jsonl");
+        std::fs::write(&fickle, lines::fickle()).unwrap();
+        import(&folder, "inspector", &fickle);
+        lose(&folder);
+        Self::start(folder, &["--min-free=1000TiB"])
+    }
+
+    /// A recorder that asks for a token.
+    pub(crate) fn with_token() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        std::fs::write(&file, "a token that nobody guesses").unwrap();
+        let flag = format!("--token-file={}", file.display());
+        Self::start(folder, &[&flag])
+    }
+
+    fn start(folder: tempfile::TempDir, flags: &[&str]) -> Self {
         let at = |name: &str| folder.path().join(name).display().to_string();
         let mut child = Command::new(env!("CARGO_BIN_EXE_biplane"))
             .args(["recorder", "serve", "--listen=127.0.0.1:0", "--print=none", "--source=test"])
             // The runs are of a fixed day.
             .args(["--retain-for=36500d", "--retain-changes-for=36500d"])
+            .args(flags)
             .arg(format!("--store={}", at("recorder.db")))
             .arg(format!("--inspector-socket={}", at("inspector.sock")))
             .arg(format!("--changelogs-socket={}", at("changelogs.sock")))
@@ -67,6 +90,18 @@ impl Drop for Recorder {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Says that emissions of the time of the runs were lost.
+fn lose(folder: &tempfile::TempDir) {
+    let location = Location::File(folder.path().join("recorder.db"));
+    let options =
+        LedgerOptions { cluster: String::new(), source: "test".to_owned(), failures_only: false };
+    let at = |time: &str| time.parse::<jiff::Timestamp>().unwrap().as_microsecond();
+    let (from, until) = (at("2026-11-16T14:40:10Z"), at("2026-11-16T14:40:20Z"));
+    let now = (until, Instant::now());
+    let mut ledger = Ledger::open(&location, &[1; 16], options, now).unwrap();
+    ledger.lose((from, until), "queue full", 12, 98_304).unwrap();
 }
 
 fn example() -> PathBuf {

@@ -1,19 +1,22 @@
 //! What was the case at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::super::address::{Address, Part, RunName, Which};
 use super::super::answer::{At, AtItem, Diff, FieldItem, Since};
-use super::super::archive::{Archive, ChangeFilter, Error, kind_and_group};
+use super::super::archive::{Archive, ChangeFilter, Error, Scope, kind_and_group};
 use super::super::difference::{self, NODES, What};
+use super::super::outline::Bodies;
 use super::super::record::{Head, ObjectRef, Run};
 use super::super::{state, time};
 use super::differences::{View, compared};
 use super::{Named, find, item_of, success_before};
 use crate::query::sentence;
+use crate::store::rows::Side;
 
 /// How many runs are looked at to say since when something was so.
 const HISTORY: usize = 200;
@@ -50,38 +53,50 @@ fn moment(
     };
     let named = Named { address, namespace: named.namespace.clone() };
     let found = find(archive, &named, now).map_err(not_yet)?;
-    let run = archive.load(&found.head)?;
+    let run = archive.outline(&found.head, Scope::States)?;
     let success = if run.head.outcome.is_failure() {
-        success_before(archive, &run.head)?.map(|head| archive.load(&head)).transpose()?
+        let before = success_before(archive, &run.head)?;
+        before.map(|head| archive.outline(&head, Scope::Desired)).transpose()?
     } else {
         Some(run.clone())
     };
     Ok(Moment { run, desired: success })
 }
 
-/// What was the case at a time.
-pub(super) fn at(
+/// What was the case at a time. Of the resources outside of a range, only what the sentence counts
+/// is told.
+pub fn at(
     archive: &dyn Archive,
     named: &Named,
     at: Timestamp,
     now: Timestamp,
+    range: Range<usize>,
 ) -> Result<At, Error> {
+    let bodies = Bodies::new(archive);
     let Moment { run, desired } = moment(archive, named, at, now)?;
-    let before = success_before(archive, &run.head)?.map(|head| archive.load(&head)).transpose()?;
+    let before = success_before(archive, &run.head)?;
+    let before = before.map(|head| archive.outline(&head, Scope::Desired)).transpose()?;
     let after = archive.run_after(&run.head)?;
-    let observed_ages = ages(archive, &run, true)?;
-    let desired_ages = match &desired {
-        Some(desired) => ages(archive, desired, false)?,
-        None => Ages::new(),
-    };
     let mut resources = Vec::new();
     let names: BTreeSet<&str> = state::slots(run.observed())
         .into_iter()
         .chain(state::slots(desired.as_ref().and_then(Run::desired)))
         .map(|(name, _)| name)
         .collect();
-    for name in names {
-        let mut item = resource(archive, name, &run, desired.as_ref(), at)?;
+    let names: Vec<&str> = names.into_iter().collect();
+    let told = names.get(range.start.min(names.len())..range.end.min(names.len()));
+    let told = told.unwrap_or_default();
+    let observed_ages = ages(&bodies, archive, &run, Side::Observed, told)?;
+    let desired_ages = match &desired {
+        Some(desired) => ages(&bodies, archive, desired, Side::Desired, told)?,
+        None => Ages::new(),
+    };
+    for (place, name) in names.into_iter().enumerate() {
+        if !range.contains(&place) {
+            resources.push(counted(name, &run, desired.as_ref()));
+            continue;
+        }
+        let mut item = resource(&bodies, archive, name, &run, desired.as_ref(), at)?;
         item.observed_since = observed_ages.get(name).cloned();
         item.desired_since = desired_ages.get(name).cloned();
         resources.push(item);
@@ -93,7 +108,7 @@ pub(super) fn at(
         sentence,
         desired_run: desired.as_ref().map(|run| run.head.trace.clone()),
         run_after: after.as_ref().map(since),
-        run: item_of(&run, before.as_ref()),
+        run: item_of(&bodies, &run, before.as_ref())?,
         resources,
     })
 }
@@ -106,67 +121,97 @@ fn since(head: &Head) -> Since {
 type Ages = BTreeMap<String, Since>;
 
 /// Walks back from a run for as long as anything that it observed, or desired, is as it is.
-fn ages(archive: &dyn Archive, run: &Run, is_observed: bool) -> Result<Ages, Error> {
-    let body = |run: &Run, name: &str| {
-        let state = if is_observed { run.observed() } else { run.desired() };
-        state::slot(state, name).map(|slot| state::body(slot).clone())
-    };
-    let state = if is_observed { run.observed() } else { run.desired() };
-    let mut open: Vec<String> =
-        state::slots(state).into_iter().map(|(name, _)| name.to_owned()).collect();
-    let mut ages: Ages = open.iter().map(|name| (name.clone(), since(&run.head))).collect();
+fn ages(
+    bodies: &Bodies<'_>,
+    archive: &dyn Archive,
+    run: &Run,
+    side: Side,
+    names: &[&str],
+) -> Result<Ages, Error> {
+    let now = archive.bodies(&run.head, side, names)?;
+    // What it was, and the last that was found to be alike.
+    let mut open: BTreeMap<&str, (Value, Value)> = BTreeMap::new();
+    for (name, body) in names.iter().zip(now) {
+        if let Some(body) = body {
+            open.insert(name, (body.clone(), body));
+        }
+    }
+    let is_there = |name: &&str| open.contains_key(*name);
+    let names: Vec<&str> = names.iter().copied().filter(is_there).collect();
+    let mut ages: Ages = names.iter().map(|name| ((*name).to_owned(), since(&run.head))).collect();
     let mut at = run.head.clone();
     for count in 0..HISTORY {
+        if open.is_empty() {
+            break;
+        }
         let Some(before) = archive.run_before(&at)? else {
             let or_earlier = archive.has_forgotten(&at)?;
-            for name in &open {
-                if let Some(since) = ages.get_mut(name) {
+            for name in open.keys() {
+                if let Some(since) = ages.get_mut(*name) {
                     since.or_earlier |= or_earlier;
                 }
             }
             break;
         };
         // Runs that did not get to their end do not tell what was desired.
-        if !is_observed && before.outcome.is_failure() {
+        if side == Side::Desired && before.outcome.is_failure() {
             at = before;
             continue;
         }
         if !at.same {
-            let loaded = archive.load(&before)?;
-            open.retain(|name| is_alike(body(&loaded, name).as_ref(), body(run, name).as_ref()));
+            let then = archive.bodies(&before, side, &names)?;
+            for (name, body) in names.iter().zip(then) {
+                let Some((own, seen)) = open.get_mut(name) else { continue };
+                let Some(body) = body else {
+                    open.remove(name);
+                    continue;
+                };
+                if body == *seen {
+                    continue;
+                }
+                seen.clone_from(&body);
+                let alike = is_alike(&bodies.document(body)?, &bodies.document(own.clone())?);
+                if !alike {
+                    open.remove(name);
+                }
+            }
         }
-        if open.is_empty() {
-            break;
-        }
-        let mut mark = since(&before);
-        mark.or_earlier = count + 1 == HISTORY;
-        ages.extend(open.iter().map(|name| (name.clone(), mark.clone())));
+        let mark = Since { or_earlier: count + 1 == HISTORY, ..since(&before) };
+        ages.extend(open.keys().map(|name| ((*name).to_owned(), mark.clone())));
         at = before;
     }
     Ok(ages)
 }
 
 /// Whether two documents differ in bookkeeping at most.
-fn is_alike(a: Option<&Value>, b: Option<&Value>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => {
-            a == b || difference::difference(a, b).changes.iter().all(|c| c.path.is_bookkeeping())
-        }
-        (None, None) => true,
-        _ => false,
+fn is_alike(a: &Value, b: &Value) -> bool {
+    a == b || difference::difference(a, b).changes.iter().all(|c| c.path.is_bookkeeping())
+}
+
+/// What the sentence counts of a resource.
+fn counted(name: &str, run: &Run, desired: Option<&Run>) -> AtItem {
+    let slot = state::slot(desired.and_then(Run::desired), name);
+    AtItem {
+        resource: name.to_owned(),
+        ready: slot.map(|slot| state::ready(slot).to_owned()).unwrap_or_default(),
+        observed: state::slot(run.observed(), name).map(|_| Value::Null),
+        desired: slot.map(|_| Value::Null),
+        ..AtItem::default()
     }
 }
 
 fn resource(
+    bodies: &Bodies<'_>,
     archive: &dyn Archive,
     name: &str,
     run: &Run,
     desired: Option<&Run>,
     at: Timestamp,
 ) -> Result<AtItem, Error> {
-    let observed = state::slot(run.observed(), name).map(state::body).cloned();
+    let document = |slot: &Value| bodies.document(state::body(slot).clone());
+    let observed = state::slot(run.observed(), name).map(document).transpose()?;
     let slot = state::slot(desired.and_then(Run::desired), name);
-    let wanted = slot.map(state::body).cloned();
+    let wanted = slot.map(document).transpose()?;
     let object = observed.as_ref().or(wanted.as_ref()).map(ObjectRef::of_object);
     let mut object = object.unwrap_or_default();
     if name.is_empty() && object.name.is_empty() {
@@ -270,7 +315,8 @@ pub(super) fn diff_at(
             state: state.cloned(),
             context: None,
             slot: None,
+            is_redacted: archive.is_redacted(&run.head)?,
         })
     };
-    compared(&view(from)?, &view(to)?)
+    compared(archive, view(from)?, view(to)?)
 }

@@ -1,14 +1,17 @@
 //! What providers did, and which runs it belongs to.
 
 use super::super::answer::{ChangeDetail, ChangeItem, ChangeList, Link};
-use super::super::archive::{Archive, ChangeFilter, Error, RunFilter, kind_and_group};
+use super::super::archive::{After, Archive, ChangeFilter, Error, RunFilter, kind_and_group};
 use super::super::links::{self, Certainty, Version};
 use super::super::record::{ChangeRecord, ObjectRef};
-use super::super::{state, time};
+use super::super::time;
 use super::{MOST, cursor, mark};
+use crate::store::rows::Side;
 
 /// How many runs are looked at to find the one that decided something.
 const HISTORY: usize = 100;
+/// How many of them at a time.
+const PAGE: usize = 10;
 
 pub(super) fn list(
     archive: &dyn Archive,
@@ -117,24 +120,31 @@ fn version(
         changed: true,
         ..RunFilter::default()
     };
-    let heads = archive.runs(&filter, HISTORY, None)?;
-    let is_cut = heads.len() == HISTORY;
-    let (mut found, mut current, mut is_exact) = (None, None, false);
-    for head in heads {
-        if head.outcome.is_failure() {
-            continue;
-        }
-        let run = archive.load(&head)?;
-        let body = state::slot(run.desired(), slot).map(|slot| state::body(slot).clone());
-        match &current {
-            None => current = Some(body),
-            Some(current) if *current == body => {}
-            Some(_) => {
-                is_exact = true;
-                break;
+    let (mut found, mut current, mut is_exact, mut is_cut) = (None, None, false, true);
+    let mut after = None;
+    'walk: for _ in 0..HISTORY / PAGE {
+        let heads = archive.runs(&filter, PAGE, after)?;
+        let is_last = heads.len() < PAGE;
+        after = heads.last().map(|h| After { at: h.started.as_microsecond(), key: h.key });
+        for head in heads {
+            if head.outcome.is_failure() {
+                continue;
             }
+            let body = archive.bodies(&head, Side::Desired, &[slot])?.pop().flatten();
+            match &current {
+                None => current = Some(body),
+                Some(current) if *current == body => {}
+                Some(_) => {
+                    is_exact = true;
+                    break 'walk;
+                }
+            }
+            found = Some(head);
         }
-        found = Some(head);
+        if is_last {
+            is_cut = false;
+            break;
+        }
     }
     // A slot that no run had is no version.
     let is_there = current.is_some_and(|body| body.is_some() || change.operation == "delete");

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::super::address::Part;
 use super::super::answer::{Compare, Diff, FieldItem, SlotItem};
-use super::super::archive::{Archive, Error};
+use super::super::archive::{Archive, Error, Scope};
+use super::super::outline::Bodies;
 use super::super::record::{Run, Side, Step};
 use super::super::{compare as runs, difference, state};
 use super::{Found, Named, find, item_of, success_before};
@@ -19,6 +20,8 @@ pub(super) struct View {
     pub(super) context: Option<Value>,
     /// Only this slot is compared.
     pub(super) slot: Option<String>,
+    /// Whether something may be redacted.
+    pub(super) is_redacted: bool,
 }
 
 pub(super) fn diff(
@@ -38,16 +41,26 @@ pub(super) fn diff(
         }
         None => alone(archive, &first, observed)?,
     };
-    compared(&was, &is)
+    compared(archive, was, is)
 }
 
 /// What differs between two views.
-pub(super) fn compared(was: &View, is: &View) -> Result<Diff, Error> {
+pub(super) fn compared(archive: &dyn Archive, was: View, is: View) -> Result<Diff, Error> {
+    let bodies = Bodies::new(archive);
+    let (mut was, mut is) = (was, is);
+    if let (Some(was_slot), Some(is_slot)) = (&was.slot, &is.slot) {
+        bodies.slot(was.state.as_mut(), was_slot)?;
+        bodies.slot(is.state.as_mut(), is_slot)?;
+    } else {
+        bodies.differing(was.state.as_mut(), is.state.as_mut(), usize::MAX)?;
+        let is_redacted = was.is_redacted && is.is_redacted;
+        bodies.common(was.state.as_mut(), is.state.as_mut(), 0, is_redacted)?;
+    }
     let mut nodes = difference::NODES;
     let slots = match (&was.slot, &is.slot) {
         (Some(was_slot), Some(is_slot)) => {
             let body = |view: &View, slot: &str| state::slot(view.state.as_ref(), slot).cloned();
-            let (a, b) = (body(was, was_slot), body(is, is_slot));
+            let (a, b) = (body(&was, was_slot), body(&is, is_slot));
             if a.is_none() && b.is_none() {
                 return Err(Error::NotFound(format!("neither run has a resource {is_slot:?}")));
             }
@@ -96,7 +109,7 @@ pub(super) fn compared(was: &View, is: &View) -> Result<Diff, Error> {
 /// What an address alone is compared with: a run with the one before, a step with what it was given.
 fn alone(archive: &dyn Archive, found: &Found, observed: bool) -> Result<(View, View), Error> {
     if let Part::Step(_) = found.part {
-        let run = archive.load(&found.head)?;
+        let run = archive.outline(&found.head, Scope::Messages)?;
         let Some(step) = found.step(&run)? else { return Ok((View::default(), View::default())) };
         if step.response.is_none() {
             let reason = format!("step {} of this run has no answer", step.index + 1);
@@ -113,7 +126,12 @@ fn alone(archive: &dyn Archive, found: &Found, observed: bool) -> Result<(View, 
 }
 
 fn view(archive: &dyn Archive, found: &Found, observed: bool) -> Result<View, Error> {
-    let run = archive.load(&found.head)?;
+    let scope = match &found.part {
+        Part::Step(_) => Scope::Messages,
+        _ if observed => Scope::States,
+        _ => Scope::Desired,
+    };
+    let run = archive.outline(&found.head, scope)?;
     if let Some(step) = found.step(&run)? {
         return Ok(of_step(found, step, Side::After));
     }
@@ -126,14 +144,16 @@ fn view(archive: &dyn Archive, found: &Found, observed: bool) -> Result<View, Er
     }
     let state = if observed { run.observed() } else { run.desired() }.cloned();
     let label = short(&run);
+    let is_redacted = archive.is_redacted(&found.head)?;
     Ok(match &found.part {
         Part::Slot(slot) => View {
             label: format!("{label}:{slot}"),
             state,
             context: None,
             slot: Some(slot.clone()),
+            is_redacted,
         },
-        _ => View { label, state, context: None, slot: None },
+        _ => View { label, state, context: None, slot: None, is_redacted },
     })
 }
 
@@ -149,6 +169,7 @@ fn of_step(found: &Found, step: &Step, side: Side) -> View {
         state: part("desired"),
         context: part("context"),
         slot: None,
+        is_redacted: true,
     }
 }
 
@@ -170,7 +191,10 @@ pub(super) fn compare(
         let none = || Error::NotFound(format!("no run before {} is kept", first.trace));
         (archive.run_before(&first)?.ok_or_else(none)?, first)
     };
-    let (was, is) = (archive.load(&was)?, archive.load(&is)?);
+    let bodies = Bodies::new(archive);
+    let mut was = archive.outline(&was, Scope::Messages)?;
+    let mut is = archive.outline(&is, Scope::Messages)?;
+    bodies.runs(&mut was, &mut is)?;
     let found = runs::compare(&was, &is);
     let sentence = match (&found.first, found.inputs) {
         (None, _) => "Both runs were given the same and answered the same.".to_owned(),
@@ -189,8 +213,9 @@ pub(super) fn compare(
         }
     };
     let listed = |run: &Run| -> Result<_, Error> {
-        let before = success_before(archive, &run.head)?.map(|head| archive.load(&head));
-        Ok(item_of(run, before.transpose()?.as_ref()))
+        let before = success_before(archive, &run.head)?;
+        let before = before.map(|head| archive.outline(&head, Scope::Desired));
+        item_of(&bodies, run, before.transpose()?.as_ref())
     };
     Ok(Compare {
         before: listed(&was)?,

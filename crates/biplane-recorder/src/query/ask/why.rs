@@ -7,19 +7,22 @@ mod ready;
 mod slow;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::super::address::{Address, Part, RunName};
 use super::super::answer::{
     ChangeItem, Evidence, EvidenceKind, Reason, SlotItem, StepRef, Verb, Why,
 };
-use super::super::archive::{Archive, ChangeFilter, Error, kind_and_group};
+use super::super::archive::{Archive, ChangeFilter, Error, Scope, kind_and_group};
 use super::super::blame::{self, Stamp};
 use super::super::cause::{self, Root, Values};
 use super::super::compare::{aligned, step_ref};
 use super::super::difference::NODES;
+use super::super::outline::Bodies;
 use super::super::record::{Head, ObjectRef, Run, Step};
 use super::super::{state, time};
 use super::{Named, find, success_before};
+use crate::store::rows::Side;
 
 /// How many runs are looked at for the one in which something began.
 const HISTORY: usize = 200;
@@ -144,13 +147,25 @@ struct Edge {
     is_cut: bool,
 }
 
-/// Walks back from a run that got to its end for as long as it looks the same.
+/// Walks back from a run that got to its end for as long as the resource looks the same in what was
+/// observed, or desired.
 fn edge<T: PartialEq>(
-    archive: &dyn Archive,
+    asking: &Asking<'_>,
     run: Run,
-    view: impl Fn(&Run) -> T,
+    side: Side,
+    view: impl Fn(Option<&Value>) -> T,
 ) -> Result<Edge, Error> {
-    let value = view(&run);
+    let archive = asking.archive;
+    let bodies = Bodies::new(archive);
+    let body = |head: &Head| -> Result<Option<Value>, Error> {
+        Ok(archive.bodies(head, side, &[&asking.slot])?.pop().flatten())
+    };
+    let viewed = |body: &Option<Value>| -> Result<T, Error> {
+        let document = body.clone().map(|body| bodies.document(body)).transpose()?;
+        Ok(view(document.as_ref()))
+    };
+    let mut seen = body(&run.head)?;
+    let value = viewed(&seen)?;
     let mut first = run.head.clone();
     let mut at = first.clone();
     let mut found = (None, true);
@@ -165,23 +180,45 @@ fn edge<T: PartialEq>(
         }
         // A run that did the same as the one before it needs no look.
         if !(at.same && at.key == first.key) {
-            let loaded = archive.load(&before)?;
-            if view(&loaded) != value {
-                found = (Some(loaded), false);
+            let then = body(&before)?;
+            if then != seen && viewed(&then)? != value {
+                found = (Some(before), false);
                 break;
             }
+            seen = then;
         }
         first = before.clone();
         at = before;
     }
-    let run = if first.key == run.head.key { run } else { archive.load(&first)? };
-    Ok(Edge { run, before: found.0, is_cut: found.1 })
+    let mut run = if first.key == run.head.key { run } else { asking.load(&first)? };
+    let mut before = found.0.map(|before| asking.load(&before)).transpose()?;
+    if let Some(before) = &mut before {
+        asking.pair(before, &mut run)?;
+    }
+    Ok(Edge { run, before, is_cut: found.1 })
 }
 
 impl Asking<'_> {
+    /// A run with all that is recorded of the resource and of the composite resource.
+    fn load(&self, head: &Head) -> Result<Run, Error> {
+        let bodies = Bodies::new(self.archive);
+        let mut run = self.archive.outline(head, Scope::Messages)?;
+        bodies.everywhere(&mut run, &self.slot)?;
+        bodies.everywhere(&mut run, state::COMPOSITE)?;
+        Ok(run)
+    }
+
+    /// Reads what two runs need to tell why they differ.
+    fn pair(&self, before: &mut Run, run: &mut Run) -> Result<(), Error> {
+        let bodies = Bodies::new(self.archive);
+        bodies.runs(before, run)?;
+        bodies.redacted(before)?;
+        bodies.redacted(run)
+    }
+
     /// The last run that got to its end: the one to begin with, or one before it.
     fn success(&self) -> Result<Run, Error> {
-        let head = self.archive.load(&self.head)?.head;
+        let head = self.archive.outline(&self.head, Scope::Desired)?.head;
         let head = if head.outcome.is_failure() {
             success_before(self.archive, &head)?
         } else {
@@ -189,7 +226,7 @@ impl Asking<'_> {
         };
         let none =
             || Error::NotFound(format!("no run of {} got to its end", words(&self.head.owner)));
-        self.archive.load(&head.ok_or_else(none)?)
+        self.load(&head.ok_or_else(none)?)
     }
 
     /// The object in the slot, as a run tells it.
@@ -305,7 +342,7 @@ fn counterpart<'a>(before: &'a Run, run: &'a Run, step: &Step) -> Option<&'a Ste
 
 /// The step that created a slot, or the one that removed it.
 fn slot_steps<'a>(run: &'a Run, slot: &str) -> (Option<&'a Step>, Option<&'a Step>) {
-    let blamed = blame::blame(run).into_iter().find(|blamed| blamed.slot == slot);
+    let blamed = blame::of(run, &|name| name == slot).pop();
     let step = |stamp: Option<Stamp>| stamp.and_then(|stamp| step_of(run, stamp));
     blamed.map_or((None, None), |blamed| (step(blamed.created), step(blamed.removed)))
 }

@@ -1,5 +1,6 @@
 //! A recorder beside a control plane on this machine, with its pages.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,23 +8,19 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use biplane_function::metrics::Metrics;
 use biplane_pages::serve::Server;
-use biplane_proto::redact::Mode;
-use biplane_recorder::recorder::{Options, Recorder};
+use biplane_recorder::recorder::Recorder;
 use biplane_recorder::serve::{self, Bound};
-use biplane_recorder::store::{LedgerOptions, Location, Retention};
+use clap::Parser;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::pages::{self, Listening};
-use super::{RESERVE, micros, now};
-use crate::commands::sidecar;
+use super::{Printing, Serve};
 
 /// Where pages are if nothing else is said, and what is tried if that is taken.
 const ADDRESSES: [&str; 2] = ["127.0.0.1:7654", "127.0.0.1:0"];
 /// How long the recorder may take to end.
 const PATIENCE: Duration = Duration::from_secs(5);
-const MESSAGE: usize = 32 * 1024 * 1024;
-const DAY: Duration = Duration::from_hours(24);
 
 /// A recorder that runs.
 pub(in crate::commands) struct Local {
@@ -42,12 +39,18 @@ impl Local {
         let store = folder.join("recorder.db");
         let socket = folder.join("inspector.sock");
         let metrics = Metrics::default();
-        let (options, counters) = (options(&store), metrics.clone());
+        let usual = Serve { print: Printing::None, ..Serve::usual(&store)? };
+        let mut options = usual.options()?;
+        "dev".clone_into(&mut options.ledger.source);
+        let counters = metrics.clone();
         // The store must not be opened where something asynchronous runs.
         let started = tokio::task::spawn_blocking(move || Recorder::start(options, &counters));
         let recorder = started.await.context("the thread that opens the store has ended")??;
-        let bound =
-            serve::Options { socket: socket.clone(), max_message: MESSAGE, shutdown: PATIENCE };
+        let bound = serve::Options {
+            socket: socket.clone(),
+            max_message: usual.max_message(),
+            shutdown: PATIENCE,
+        };
         let bound: Bound = serve::inspector(Arc::clone(&recorder), bound).await?;
         let (stop, stopped) = oneshot::channel::<()>();
         let receiving = tokio::spawn(async move {
@@ -95,31 +98,17 @@ async fn serve_pages(
     }
 }
 
-/// The options that `recorder serve` has unless told otherwise.
-fn options(store: &Path) -> Options {
-    #[allow(clippy::disallowed_methods)] // this is where random numbers come in
-    let id = *uuid::Uuid::new_v4().as_bytes();
-    Options {
-        location: Location::File(store.to_owned()),
-        id,
-        ledger: LedgerOptions {
-            cluster: String::new(),
-            source: "dev".to_owned(),
-            failures_only: false,
-        },
-        retention: Retention {
-            runs_for: micros(7 * DAY),
-            changes_for: micros(90 * DAY),
-            size: 2 * 1024 * 1024 * 1024,
-            per_owner: 50,
-        },
-        queue: 32 * 1024 * 1024,
-        min_free: 64 * 1024 * 1024,
-        reserve: RESERVE,
-        probe: None,
-        redactor: sidecar::redactor(Mode::Deep),
-        print: None,
-        only: Vec::new(),
-        now: Arc::new(now),
+/// A command line, to read flags that nobody typed.
+#[derive(Debug, Parser)]
+struct Untyped {
+    #[command(flatten)]
+    serve: Serve,
+}
+
+impl Serve {
+    /// What the flags are unless told otherwise.
+    fn usual(store: &Path) -> Result<Self> {
+        let flags = [OsStr::new("serve"), OsStr::new("--store"), store.as_os_str()];
+        Ok(Untyped::try_parse_from(flags)?.serve)
     }
 }

@@ -14,14 +14,14 @@ use super::{
     slot_difference, step_of,
 };
 use crate::query::sentence::{self, short};
+use crate::store::rows::Side;
 
 /// How many fields are shown as evidence.
 const SHOWN: usize = 5;
 
-/// The plain values of a slot at or below a field, with their paths.
-fn view(run: &Run, slot: &str, field: Option<&str>, observed: bool) -> Vec<(String, Value)> {
-    let state = if observed { run.observed() } else { run.desired() };
-    let Some(body) = state::slot(state, slot).map(state::body) else { return Vec::new() };
+/// The plain values of a body at or below a field, with their paths.
+fn view(body: Option<&Value>, field: Option<&str>) -> Vec<(String, Value)> {
+    let Some(body) = body else { return Vec::new() };
     let all = leaves(body).into_iter().filter(|(path, _)| !path.is_bookkeeping());
     let all = all.map(|(path, value)| (path.to_string(), value.clone()));
     all.filter(|(path, _)| field.is_none_or(|field| is_below(path, field))).collect()
@@ -30,16 +30,15 @@ fn view(run: &Run, slot: &str, field: Option<&str>, observed: bool) -> Vec<(Stri
 pub(super) fn changed(asking: &Asking<'_>) -> Result<Why, Error> {
     let run = asking.success()?;
     let field = asking.field.as_deref();
-    let desired = |run: &Run| view(run, &asking.slot, field, false);
-    let observed = |run: &Run| view(run, &asking.slot, field, true);
-    let found = edge(asking.archive, run, desired)?;
+    let found = edge(asking, run, Side::Desired, |body| view(body, field))?;
     if found.before.is_some() {
         return by_a_step(asking, found);
     }
     // No step ever set it, or it has had its value from the first run on.
     let run = asking.success()?;
-    let is_ours = !desired(&run).is_empty();
-    let seen = edge(asking.archive, run, observed)?;
+    let body = state::slot(run.desired(), &asking.slot).map(state::body);
+    let is_ours = !view(body, field).is_empty();
+    let seen = edge(asking, run, Side::Observed, |body| view(body, field))?;
     match seen {
         Edge { run, before: Some(before), .. } if !is_ours => {
             by_somebody_else(asking, &before, &run)
@@ -73,7 +72,7 @@ fn unchanged(asking: &Asking<'_>, found: &Edge) -> Why {
 
 /// The step that last set a field, or created the resource.
 fn field_step<'a>(run: &'a Run, slot: &str, field: Option<&str>) -> Option<&'a Step> {
-    let blamed = blame::blame(run).into_iter().find(|blamed| blamed.slot == slot)?;
+    let blamed = blame::of(run, &|name| name == slot).pop()?;
     let stamps = blamed.fields.iter().filter(|(path, ..)| {
         let path = path.to_string();
         field.is_some_and(|field| is_below(&path, field) || is_below(field, &path))

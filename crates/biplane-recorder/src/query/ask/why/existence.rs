@@ -13,6 +13,7 @@ use super::{
     Asking, Edge, change_evidence, counterpart, edge, named_step, run_evidence, run_words, short,
     slot_steps, step_evidence, words,
 };
+use crate::store::rows::Side;
 
 fn is_desired(run: &Run, slot: &str) -> bool {
     state::slot(run.desired(), slot).is_some()
@@ -42,7 +43,7 @@ pub(super) fn created(asking: &Asking<'_>) -> Result<Why, Error> {
         let sentence = format!("{subject} is not desired in {}.", run_words(&run));
         return Ok(asking.answer(Reason::NotSo, Some(&run), sentence));
     }
-    let Edge { run, before, is_cut } = edge(asking.archive, run, |run| is_desired(run, slot))?;
+    let Edge { run, before, is_cut } = edge(asking, run, Side::Desired, |body| body.is_some())?;
     let object = asking.object_in(&run);
     let subject = asking.subject(&object);
     let (step, _) = slot_steps(&run, slot);
@@ -85,7 +86,7 @@ pub(super) fn deleted(asking: &Asking<'_>) -> Result<Why, Error> {
     let run = asking.success()?;
     let slot = &asking.slot;
     if slot.is_empty() {
-        let last = asking.archive.load(&asking.head)?;
+        let last = asking.load(&asking.head)?;
         if let Some((at, held)) = deletion(&last, slot) {
             return Ok(marked(asking, &last, Reason::OwnerDeleted, &at, &held));
         }
@@ -94,7 +95,7 @@ pub(super) fn deleted(asking: &Asking<'_>) -> Result<Why, Error> {
     if is_desired(&run, slot) {
         return still_desired(asking, run);
     }
-    let found = edge(asking.archive, run, |run| is_desired(run, slot))?;
+    let found = edge(asking, run, Side::Desired, |body| body.is_some())?;
     let Some(before) = found.before else {
         let owner = words(&asking.head.owner);
         let reason = format!("no kept run of {owner} desired a resource {slot:?}");
@@ -175,7 +176,7 @@ fn marked(asking: &Asking<'_>, run: &Run, reason: Reason, at: &str, held: &[Stri
 /// What else can have deleted a resource that is desired.
 fn still_desired(asking: &Asking<'_>, run: Run) -> Result<Why, Error> {
     let slot = &asking.slot;
-    let last = asking.archive.load(&asking.head)?;
+    let last = asking.load(&asking.head)?;
     if let Some((at, held)) = deletion(&last, "") {
         return Ok(marked(asking, &last, Reason::OwnerDeleted, &at, &held));
     }
@@ -215,7 +216,7 @@ fn still_desired(asking: &Asking<'_>, run: Run) -> Result<Why, Error> {
         return Ok(why);
     }
     if !is_observed(&last, slot) && !last.head.outcome.is_failure() {
-        let found = edge(asking.archive, run, |run| is_observed(run, slot))?;
+        let found = edge(asking, run, Side::Observed, |body| body.is_some())?;
         let Some(before) = found.before else {
             let sentence = format!(
                 "{subject} is desired in {} and was never observed: it is not deleted, it has not been created.",

@@ -19,7 +19,7 @@ pub(super) fn failed(asking: &Asking<'_>) -> Result<Why, Error> {
     if !asking.slot.is_empty() {
         return of_resource(asking);
     }
-    let run = asking.archive.load(&asking.head)?;
+    let run = asking.load(&asking.head)?;
     if run.head.outcome.is_failure() {
         return of_run(asking, &run);
     }
@@ -35,7 +35,7 @@ pub(super) fn failed(asking: &Asking<'_>) -> Result<Why, Error> {
         let is_over = |head: &&Head| !head.open && head.owner.is_same(owner);
         let heads = asking.archive.runs(&filter, 5, None)?;
         if let Some(head) = heads.iter().find(is_over) {
-            let mut why = of_run(asking, &asking.archive.load(head)?)?;
+            let mut why = of_run(asking, &asking.load(head)?)?;
             why.sentence = format!("{} Since {}, it succeeds.", why.sentence, run_words(&run));
             why.evidence.push(run_evidence(&run, "the last run, which succeeded"));
             return Ok(why);
@@ -79,12 +79,15 @@ pub(super) fn of_run(asking: &Asking<'_>, run: &Run) -> Result<Why, Error> {
     }
     let (first, count) = streak(asking.archive, &run.head, success.as_ref())?;
     if count > 1 {
-        let first = asking.archive.load(&first)?;
+        let first = Run { head: first, steps: Vec::new() };
         sentences.push(format!("It is failure {count} in a row, since {}.", run_words(&first)));
         why.evidence.push(run_evidence(&first, "the first of the failures"));
     }
-    match success.map(|head| asking.archive.load(&head)).transpose()? {
-        Some(before) => {
+    match success.map(|head| asking.load(&head)).transpose()? {
+        Some(mut before) => {
+            let mut run = run.clone();
+            asking.pair(&mut before, &mut run)?;
+            let run = &run;
             let root = super::root(&before, run, step, None);
             sentences.push(format!("Run {} succeeded before. {}", short(&before), root.words()));
             why.evidence.extend(root.evidence(&before, run));
@@ -128,7 +131,7 @@ fn streak(
 
 /// Why a provider failed with a composed resource.
 fn of_resource(asking: &Asking<'_>) -> Result<Why, Error> {
-    let run = asking.archive.load(&asking.head)?;
+    let run = asking.load(&asking.head)?;
     let object = asking.object_in(&run);
     let subject = asking.subject(&object);
     let failures = asking.changes(&object, None, None, true)?;

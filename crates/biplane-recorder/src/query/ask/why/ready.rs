@@ -6,6 +6,7 @@ use super::super::super::answer::{Evidence, EvidenceKind, Reason, Why};
 use super::super::super::archive::Error;
 use super::super::super::cause::{capital, step_words};
 use super::super::super::compare::step_ref;
+use super::super::super::outline::Bodies;
 use super::super::super::record::{ObjectRef, Run, Side, Step};
 use super::super::super::state;
 use super::{Asking, change_evidence, named_step, one_line, run_words, words};
@@ -15,7 +16,7 @@ use crate::query::sentence;
 const NAMED: usize = 3;
 
 pub(super) fn not_ready(asking: &Asking<'_>) -> Result<Why, Error> {
-    let run = asking.archive.load(&asking.head)?;
+    let mut run = asking.load(&asking.head)?;
     if run.head.outcome.is_failure() {
         let mut why = super::failed::of_run(asking, &run)?;
         why.sentence = format!(
@@ -26,6 +27,16 @@ pub(super) fn not_ready(asking: &Asking<'_>) -> Result<Why, Error> {
         return Ok(why);
     }
     if asking.slot.is_empty() {
+        // What is said of resources that are not ready is in what was observed of them.
+        let unready: Vec<String> = state::slots(run.desired())
+            .into_iter()
+            .filter(|(_, slot)| state::ready(slot) != "true")
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        let bodies = Bodies::new(asking.archive);
+        for name in &unready {
+            bodies.everywhere(&mut run, name)?;
+        }
         return Ok(composite(asking, &run));
     }
     let object = asking.object_in(&run);

@@ -57,7 +57,7 @@ pub(super) fn slow(asking: &Asking<'_>) -> Result<Why, Error> {
         slowest.map_or(0, |(at, _)| at)
     };
     let head = heads.remove(at);
-    let run = archive.load(&head)?;
+    let run = asking.load(&head)?;
     let own = by_step(&archive.timings(&head)?);
     let mut usual: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     let mut whole = Vec::new();
@@ -161,7 +161,9 @@ pub(super) fn slow(asking: &Asking<'_>) -> Result<Why, Error> {
 /// Whether the step was given something else than in the run before.
 fn compared(asking: &Asking<'_>, run: &Run, step: &StepRef) -> Result<Option<String>, Error> {
     let Some(before) = asking.archive.run_before(&run.head)? else { return Ok(None) };
-    let before = asking.archive.load(&before)?;
+    let mut before = asking.load(&before)?;
+    let mut run = run.clone();
+    asking.pair(&mut before, &mut run)?;
     let (was, is) = (before.last_calls(), run.last_calls());
     let pairs = compare::aligned(&was, &is);
     let pair = pairs.into_iter().find_map(|pair| match pair {
