@@ -171,7 +171,7 @@ impl Report {
     }
 }
 
-/// Room for so many unread changes is kept when all have been read.
+/// Room for so many unread changes is kept when all have been read. Further ones are kept packed.
 const FEW: usize = 16;
 
 /// A stream of changes. Dropping it ends the watch.
@@ -261,6 +261,9 @@ impl Publisher {
                 return false;
             }
             if !unread.missed {
+                // A reader that is behind parses again what it reads. Until then, that is less memory.
+                let is_behind = unread.order.len() >= FEW;
+                let state = if is_behind { state.map(|state| state.at_rest()) } else { state };
                 unread.take(name, state);
                 if unread.order.len() > self.0.capacity {
                     unread.miss();

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
 use kube::client::Body;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -86,7 +87,7 @@ pub(crate) struct Answer {
 /// An answer that does not end.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) body: Body,
+    pub(crate) body: Incoming,
     _place: OwnedSemaphorePermit,
 }
 
@@ -149,7 +150,7 @@ impl Api {
         answer
     }
 
-    async fn read(&self, call: &Call, response: Response<Body>) -> Result<Answer, Failure> {
+    async fn read(&self, call: &Call, response: Response<Incoming>) -> Result<Answer, Failure> {
         let (head, body) = response.into_parts();
         self.count(call, Some(head.status));
         self.warnings.log(&head.headers);

@@ -3,20 +3,23 @@
 //! kube's own client speaks HTTP/1.1 and opens a connection for every watch and every request in
 //! flight. Here, all requests share one HTTP/2 connection. Watches have connections of their own,
 //! because a server limits the streams of a connection to a hundred, and watches never end: they
-//! would leave no room for requests.
+//! would leave no room for requests. Nor do requests pass through a task of kube's, which would cost
+//! each of them two more changes of tasks.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response, header};
+use hyper::body::Incoming;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
 use kube::client::{Body, ConfigExt as _};
-use kube::{Client, Config};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower::{BoxError, ServiceBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, ServiceBuilder, ServiceExt as _};
 
 use crate::options::{ConnectError, tls};
 
@@ -30,6 +33,9 @@ const PONG_WITHIN: Duration = Duration::from_secs(10);
 /// trips.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// Sends requests on a connection, which is made when it is needed.
+type Client = BoxCloneSyncService<Request<Body>, Response<Incoming>, BoxError>;
 
 /// Connections to one API server.
 pub(crate) struct Transport {
@@ -61,7 +67,7 @@ impl Transport {
     }
 
     /// Sends a request on the shared connection.
-    pub(crate) async fn send(&self, request: Request<Body>) -> Result<Response<Body>, String> {
+    pub(crate) async fn send(&self, request: Request<Body>) -> Result<Response<Incoming>, String> {
         self.send_on(&self.requests, request).await
     }
 
@@ -70,7 +76,7 @@ impl Transport {
     pub(crate) async fn stream(
         &self,
         request: Request<Body>,
-    ) -> Result<(Response<Body>, OwnedSemaphorePermit), String> {
+    ) -> Result<(Response<Incoming>, OwnedSemaphorePermit), String> {
         let (client, permit) = self.place()?;
         Ok((self.send_on(&client, request).await?, permit))
     }
@@ -95,9 +101,9 @@ impl Transport {
         &self,
         client: &Client,
         mut request: Request<Body>,
-    ) -> Result<Response<Body>, String> {
+    ) -> Result<Response<Incoming>, String> {
         request.headers_mut().insert(header::USER_AGENT, self.user_agent.clone());
-        client.send(request).await.map_err(|error| reason(&error))
+        client.clone().oneshot(request).await.map_err(|error| reason(&*error))
     }
 }
 
@@ -142,5 +148,5 @@ fn client(config: &Config, tls: &Arc<rustls::ClientConfig>) -> Result<Client, Co
         .layer(config.extra_headers_layer().map_err(ConnectError::configuration)?)
         .map_err(BoxError::from)
         .service(http);
-    Ok(Client::new(service, config.default_namespace.clone()))
+    Ok(Client::new(service))
 }
