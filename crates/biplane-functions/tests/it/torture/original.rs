@@ -11,8 +11,8 @@ use biplane_runner::grpc::{Client, Security};
 use super::cases::Case;
 use super::{setting, verdict};
 
-/// How long the original may take.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// How long the original may take to start, and then for an input: all of them take minutes.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What it may take, in KiB. With more it is stopped, before it stops the machine.
 const ADDRESS_SPACE: usize = 12 << 20;
 
@@ -50,7 +50,7 @@ pub(super) fn row(case: &Case) -> Option<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (millis, answer) = runtime.block_on(async {
         // The first call waits until the server runs.
-        let ready = client.call(super::cases::usual(), Some(Duration::from_secs(30))).await;
+        let ready = client.call(super::cases::usual(), Some(PATIENCE)).await;
         drop(ready);
         let start = Instant::now();
         let answer = client.call((case.request)(), Some(PATIENCE)).await;
