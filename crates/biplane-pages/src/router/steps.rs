@@ -83,8 +83,9 @@ fn shown(context: &Context<'_>, named: &Named, tab: Tab, position: &Position) ->
         Tab::Request => document(context, &bodies, step.request.as_mut(), position)?,
         Tab::Response => document(context, &bodies, step.response.as_mut(), position)?,
         Tab::Raw => {
-            bodies.message(step.request.as_mut(), step::RAW)?;
-            bodies.message(step.response.as_mut(), step::RAW)?;
+            for message in [&mut step.request, &mut step.response].into_iter().flatten() {
+                bodies.message(message, step::RAW)?;
+            }
         }
         Tab::Needs => {}
     }

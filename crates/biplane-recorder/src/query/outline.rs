@@ -102,8 +102,8 @@ impl<'a> Bodies<'a> {
 
     /// Reads the resources of a message's states in the order in which it is printed, until so many
     /// bytes of them are read.
-    pub fn message(&self, message: Option<&mut Value>, most: usize) -> Result<(), Error> {
-        let Some(Value::Object(parts)) = message else { return Ok(()) };
+    pub fn message(&self, message: &mut Value, most: usize) -> Result<(), Error> {
+        let Value::Object(parts) = message else { return Ok(()) };
         let mut left = most;
         for part in ["desired", "observed"] {
             let Some(state) = parts.get_mut(part) else { continue };

@@ -704,6 +704,7 @@ pub enum Found<T> {
 
 /// How much of an exchange is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // each part is read or not, independently of the others
 pub struct Extent<'a> {
     /// What was observed.
     pub observed: bool,
