@@ -77,13 +77,11 @@ impl Output {
     pub async fn write_soon(&self, text: String) -> io::Result<bool> {
         let is_stuck = self.is_stuck.load(Ordering::Relaxed);
         let patience = if is_stuck { Duration::ZERO } else { PATIENCE };
-        match tokio::time::timeout(patience, self.write(text)).await {
-            Ok(written) => written.map(|()| true),
-            Err(_) => {
-                self.stuck();
-                Ok(false)
-            }
+        if let Ok(written) = tokio::time::timeout(patience, self.write(text)).await {
+            return written.map(|()| true);
         }
+        self.stuck();
+        Ok(false)
     }
 
     fn stuck(&self) {
