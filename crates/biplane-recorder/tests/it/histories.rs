@@ -69,7 +69,7 @@ impl FunctionRunner for Functions {
             return Err(RunError::Other("the function is away".to_owned()));
         }
         let size = request["observed"]["composite"]["resource"]["spec"]["size"].clone();
-        let answer = oracle.answered(&call.step, plan.apply(call.index, desired, &size), ending);
+        let answer = oracle.answered(&call.step, &plan.apply(call.index, desired, &size), ending);
         Ok(from_value(answer).unwrap())
     }
 }
