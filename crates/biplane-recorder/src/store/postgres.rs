@@ -14,7 +14,6 @@ use tokio_postgres::types::{IsNull, ToSql, Type};
 use tokio_postgres::{Client, Config, Statement};
 
 use super::sql::{Cell as Value, Error, Param, Row};
-use super::unused::KEYS_LOCK;
 
 /// How long connecting may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,6 +28,10 @@ const GRACE: Duration = Duration::from_secs(5);
 /// When a server that says nothing is asked whether it is there, how often, and when it is gone.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(3), 3);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+
+/// The lock that every transaction of a recorder shares, but for one that removes rows whose keys
+/// others remember.
+pub(super) const KEYS_LOCK: i64 = 0x6269_706c_0004;
 
 /// What every connection asks of the server: not to wait long for others, and to end what a recorder
 /// began that is gone.

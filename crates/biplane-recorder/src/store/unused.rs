@@ -5,6 +5,7 @@
 
 use super::db::{Engine, Error};
 use super::ledger::Ledger;
+use super::postgres::KEYS_LOCK;
 use super::{HOUR, schema};
 
 /// How many objects a slice removes.
@@ -17,9 +18,6 @@ const WORDS_EVERY: i64 = 24 * HOUR;
 /// Where the store says how often rows were removed, and when words were.
 const REMOVALS: &str = "removals";
 const WORDS: &str = "words";
-
-/// The lock that every transaction of a recorder shares, but for the one that removes these rows.
-pub(super) const KEYS_LOCK: i64 = 0x6269_706c_0004;
 
 /// The columns that have the key of an object.
 const OF_OBJECTS: [(&str, &str); 9] = [

@@ -24,7 +24,7 @@ use biplane_proto::function::v1::{RunFunctionRequest, RunFunctionResponse};
 use biplane_proto::json::{from_value, to_value};
 use biplane_proto::redact::TagKey;
 use biplane_recorder::query::answer::{Answer, Diff, Sign};
-use biplane_recorder::query::archive::Archive;
+use biplane_recorder::query::archive::{Archive, RunFilter};
 use biplane_recorder::query::ask::{self, Question};
 use biplane_recorder::query::stored::Stored;
 use biplane_recorder::recorder::{Options, Recorder};
@@ -69,7 +69,7 @@ impl FunctionRunner for Functions {
             return Err(RunError::Other("the function is away".to_owned()));
         }
         let size = request["observed"]["composite"]["resource"]["spec"]["size"].clone();
-        let answer = oracle.answered(&call.step, plan.apply(call.index, desired, &size), ending);
+        let answer = oracle.answered(&call.step, &plan.apply(call.index, desired, &size), ending);
         Ok(from_value(answer).unwrap())
     }
 }
@@ -366,7 +366,7 @@ fn history(seed: u64, locations: &[Location]) -> (usize, usize) {
         // What the recorder left open is closed by the next one.
         let mut world = World::at(location.clone());
         let store = Stored::open(&world.text()).unwrap();
-        let count = |store: &Stored| store.runs(&Default::default(), 1000, None).unwrap().len();
+        let count = |store: &Stored| store.runs(&RunFilter::default(), 1000, None).unwrap().len();
         assert_eq!(count(&store), oracle.runs.len(), "seed {seed}");
         check(&store, &oracle, seed);
         world.sweep(&forever(), NOON + 30 * 3600 * SECOND);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use biplane_recorder::query::answer::{Answer, At, AtItem, Diff};
-use biplane_recorder::query::archive::{Archive, RunFilter};
+use biplane_recorder::query::archive::{Archive, ChangeFilter, RunFilter};
 use biplane_recorder::query::ask::{self, Question};
 use biplane_recorder::query::print::{self, Options};
 use biplane_recorder::query::record::Head;
@@ -282,7 +282,7 @@ on_both! {
         story.changes.push(entry("north-1", 130, "UPDATE", None));
         let store = story.tell(world);
         let linked = || {
-            let changes = store.changes(&Default::default(), 10, None).unwrap();
+            let changes = store.changes(&ChangeFilter::default(), 10, None).unwrap();
             let items = ask::change_items(&store, &changes).unwrap();
             items.into_iter().map(|item| item.link.map(|link| link.run)).collect::<Vec<_>>()
         };

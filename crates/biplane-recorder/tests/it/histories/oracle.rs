@@ -119,7 +119,7 @@ impl Oracle {
     }
 
     /// A function makes this of what is desired. Returns its answer.
-    pub(super) fn answered(&mut self, step: &str, state: State, ending: Ending) -> Value {
+    pub(super) fn answered(&mut self, step: &str, state: &State, ending: Ending) -> Value {
         let ran = self.runs.last_mut().unwrap();
         if ending != Ending::Ok {
             ran.ending = ending;
@@ -129,7 +129,7 @@ impl Oracle {
                 resource.removed = Some(step.to_owned());
             }
         }
-        for (name, leaves) in &state {
+        for (name, leaves) in state {
             let new = || Desired { created: step.to_owned(), ..Desired::default() };
             let resource = ran.desired.entry(name.clone()).or_insert_with(new);
             if resource.removed.is_some() {

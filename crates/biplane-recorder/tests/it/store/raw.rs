@@ -46,8 +46,7 @@ impl Raw {
         match self {
             Self::File(raw) => {
                 let mut statement = raw.prepare(sql).unwrap();
-                let names: Vec<String> =
-                    statement.column_names().into_iter().map(str::to_owned).collect();
+                let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
                 let row = |row: &rusqlite::Row<'_>| {
                     let cell = |(at, name): (usize, &String)| {
                         let cell = match row.get(at).unwrap() {

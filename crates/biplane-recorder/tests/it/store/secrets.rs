@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use biplane_recorder::Format;
-use biplane_recorder::query::archive::Archive as _;
+use biplane_recorder::query::archive::{Archive as _, ChangeFilter, RunFilter};
 use biplane_recorder::query::stored::Stored;
 use biplane_recorder::query::{export, otlp};
 
@@ -75,7 +75,7 @@ on_both! {
         let store = Stored::open(&world.text()).unwrap();
         let mut all = String::new();
         let mut runs = Vec::new();
-        for head in store.runs(&Default::default(), 100, None).unwrap() {
+        for head in store.runs(&RunFilter::default(), 100, None).unwrap() {
             let run = store.load(&head).unwrap();
             for format in [Format::Json, Format::Text] {
                 all.extend(export::emissions(&run, format));
@@ -83,7 +83,7 @@ on_both! {
             runs.push(run);
         }
         assert_eq!(runs.len(), 2);
-        let changes = store.changes(&Default::default(), 100, None).unwrap();
+        let changes = store.changes(&ChangeFilter::default(), 100, None).unwrap();
         all.extend(changes.iter().map(|change| export::entry(change).unwrap()));
         let changes: Vec<_> = changes.into_iter().map(|change| (change, None)).collect();
         all.push_str(&otlp::traces_and_changes(&runs, &changes).to_string());

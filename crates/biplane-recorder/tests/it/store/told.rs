@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use biplane_proto::json::from_value;
-use biplane_recorder::store::rows::ChangeFilter;
+use biplane_recorder::store::rows::{ChangeFilter, RunFilter};
 use biplane_recorder::store::{Error, Ledger, Retention, Store};
 use serde_json::json;
 
@@ -181,7 +181,7 @@ fn what_others_hold_is_not_waited_for_without_end() {
     // Who asks has a limit of their own.
     let store = world.store();
     store.limit(Instant::now() + std::time::Duration::from_millis(50), 1 << 20);
-    let refused = store.runs(&Default::default(), 10, None).unwrap_err();
+    let refused = store.runs(&RunFilter::default(), 10, None).unwrap_err();
     assert_eq!(refused.to_string(), "the store failed: the answer takes too long");
     raw.execute("ROLLBACK");
     world.restart();
