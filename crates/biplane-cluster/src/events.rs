@@ -270,7 +270,7 @@ mod tests {
                 record(format!("{hour}-{number}"));
             }
             record("stays".into());
-            tokio::time::advance(FORGOTTEN - Duration::from_mins(1)).await;
+            tokio::time::advance(Duration::from_mins(59)).await;
             record("stays".into());
             tokio::time::advance(Duration::from_mins(1)).await;
         }
