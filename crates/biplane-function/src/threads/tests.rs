@@ -131,7 +131,7 @@ fn there_are_no_more_threads_than_allowed() {
     assert_eq!(run(&threads, || 1), 1);
     let all = Arc::new(Barrier::new(2));
     let other = Arc::clone(&all);
-    let second = threads.run(move || drop(other.wait())).unwrap();
+    let second = threads.run(move || other.wait().is_leader()).unwrap();
     assert!(matches!(threads.run(|| ()), Err(Refused::AllWork)));
     all.wait();
     second.wait().unwrap();

@@ -412,3 +412,35 @@ fn dismantle(mut values: Vec<Value>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_made_once_when_they_are_first_asked_for() {
+        let made = Rc::new(Cell::new(0));
+        let count = Rc::clone(&made);
+        let map = Map::lazy(move || {
+            count.set(count.get() + 1);
+            BTreeMap::from([(Text::from("a"), Value::int(1))])
+        });
+        let same = map.clone();
+        assert_eq!(made.get(), 0);
+        assert!(same.contains(b"a") && same.insert("b", Value::int(2)));
+        assert_eq!((map.len(), made.get()), (2, 1));
+    }
+
+    #[test]
+    fn a_map_that_contains_itself_is_freed_and_nothing_is_made_for_that() {
+        watch_changes();
+        let map = Map::dict([]);
+        assert!(map.insert("other", Value::Map(Map::lazy(|| unreachable!()))));
+        assert!(map.insert("self", Value::Map(map.clone())));
+        let alive = Rc::downgrade(&map.0);
+        drop(map);
+        assert!(alive.upgrade().is_some());
+        break_cycles();
+        assert!(alive.upgrade().is_none());
+    }
+}

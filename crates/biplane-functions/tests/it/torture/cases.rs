@@ -8,6 +8,7 @@ use biplane_function::Function;
 use biplane_function::v1::RunFunctionRequest;
 use biplane_functions::auto_ready::AutoReady;
 use biplane_functions::environment_configs::EnvironmentConfigs;
+use biplane_functions::go_templating::GoTemplating;
 use biplane_functions::patch_and_transform::PatchAndTransform;
 use biplane_proto::json;
 use serde_json::{Map, Value, json};
@@ -17,6 +18,7 @@ enum Called {
     Patches,
     Ready,
     Environment,
+    Templates,
 }
 
 /// An input that hurt.
@@ -36,6 +38,7 @@ impl Case {
             Called::Patches => Arc::new(PatchAndTransform::default()),
             Called::Ready => Arc::new(ready()),
             Called::Environment => Arc::new(EnvironmentConfigs),
+            Called::Templates => Arc::new(GoTemplating::default()),
         }
     }
 
@@ -45,6 +48,7 @@ impl Case {
             Called::Patches => "function-patch-and-transform",
             Called::Ready => "function-auto-ready",
             Called::Environment => "function-environment-configs",
+            Called::Templates => "function-go-templating",
         }
     }
 
@@ -61,7 +65,12 @@ fn ready() -> AutoReady {
 }
 
 pub(super) fn functions() -> Vec<Arc<dyn Function>> {
-    vec![Arc::new(PatchAndTransform::default()), Arc::new(ready()), Arc::new(EnvironmentConfigs)]
+    vec![
+        Arc::new(PatchAndTransform::default()),
+        Arc::new(ready()),
+        Arc::new(EnvironmentConfigs),
+        Arc::new(GoTemplating::default()),
+    ]
 }
 
 const BYTES: &str = "a call may make 128 MiB of values, and this one needs more";
@@ -70,7 +79,7 @@ const STEPS: &str = "a call may take 200000000 steps, and this one needs more";
 pub(super) const MANY_SETS: &str = "a patch set of 2,000 patches in 2,000 templates";
 
 pub(super) fn all() -> Vec<Case> {
-    use Called::{Environment, Patches, Ready};
+    use Called::{Environment, Patches, Ready, Templates};
     let case = |name, called, request, says, heavy| Case { name, called, request, says, heavy };
     vec![
         case(
@@ -147,11 +156,83 @@ pub(super) fn all() -> Vec<Case> {
             BYTES,
             true,
         ),
+        case(
+            "a template of a megabyte",
+            Templates,
+            || template(&format!("{{{{ $x := 1 }}}}{}", "{{ $x }}".repeat(1 << 17))),
+            "cannot unmarshal string",
+            true,
+        ),
+        case(
+            "a template that nests 10,000 deep",
+            Templates,
+            || template(&format!("{}{}", "{{if true}}".repeat(10_000), "{{end}}".repeat(10_000))),
+            "",
+            true,
+        ),
+        case(
+            "ten million rounds",
+            Templates,
+            || template("{{ range until 10000000 }}{{ . }}{{ end }}"),
+            "the template takes more than 10000000 steps",
+            false,
+        ),
+        case(
+            "loops in loops in loops",
+            Templates,
+            || template(&format!("{}{}", "{{range until 5000}}".repeat(3), "{{end}}".repeat(3))),
+            "the template takes more than 10000000 steps",
+            false,
+        ),
+        case(
+            "a gigabyte of output",
+            Templates,
+            || template("{{ range until 1000 }}{{ repeat 1000000 \"x\" }}{{ end }}"),
+            "the template writes more than 16777216 bytes",
+            false,
+        ),
+        case(
+            "a letter two billion times",
+            Templates,
+            || template("{{ repeat 2147483647 \"x\" }}"),
+            "the template needs more than 268435456 bytes of memory",
+            false,
+        ),
+        case(
+            "a number two billion characters wide",
+            Templates,
+            || template("{{ $_ := printf \"%2147483647d\" 1 }}"),
+            "",
+            false,
+        ),
+        case(
+            "a map that contains itself twice, 30 deep",
+            Templates,
+            || {
+                template(
+                    "{{ $x := dict }}{{ range until 30 }}{{ $x = dict \"a\" $x \"b\" $x }}\
+                     {{ end }}{{ toYaml $x }}",
+                )
+            },
+            "the template needs more than 268435456 bytes of memory",
+            false,
+        ),
+        case(
+            "a template that includes itself",
+            Templates,
+            || template("{{ define \"a\" }}{{ include \"a\" . }}{{ end }}{{ include \"a\" . }}"),
+            "error calling include: template: manifests:1:19",
+            false,
+        ),
     ]
 }
 
 fn request(value: Value) -> RunFunctionRequest {
     json::from_value(value).unwrap()
+}
+
+fn template(text: &str) -> RunFunctionRequest {
+    request(json!({"input": {"source": "Inline", "inline": {"template": text}}}))
 }
 
 fn base() -> Value {

@@ -299,6 +299,7 @@ proptest! {
     #[test]
     fn disturbed_lines_mean_what_the_parser_says(text in disturbed()) {
         agrees(&text)?;
+        agrees(&format!("---\n{text}"))?;
     }
 
     #[test]
@@ -314,6 +315,15 @@ proptest! {
     #[test]
     fn ordinary_lines_mean_what_the_parser_says(text in ordinary()) {
         agrees(&text)?;
+        agrees(&format!("---\n{text}"))?;
+    }
+}
+
+#[test]
+fn a_separator_in_front_is_read_too() {
+    assert_eq!(quickly("---\na: 1\n"), Some((Some(json!({"a": 1})), 2)));
+    for text in ["---\n", "---\n---\na: 1\n", "--- # c\na: 1\n", "--- a\n", "----\na: 1\n"] {
+        assert_eq!(quickly(text), None, "{text}");
     }
 }
 
