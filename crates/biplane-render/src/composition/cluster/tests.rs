@@ -115,7 +115,7 @@ fn nothing_is_composed_by_two_or_by_itself_or_too_deep() {
 fn composers_are_found_without_looking_at_everything_again() {
     let root = named("XApp", "a");
     let first = owned("Leaf", "first", &root);
-    let cluster = cluster(&[], &[first.clone()]);
+    let cluster = cluster(&[], std::slice::from_ref(&first));
     let check = |object: &Object| cluster.check_composer(&composite_uid(&root), &object.id());
     let looked_at = || cluster.uids.lock().unwrap().len();
     assert!(check(&first).is_ok());

@@ -1,6 +1,7 @@
-//! Tests cached connections, and renders that panic.
+//! Tests cached connections, renders that panic or compute, and the limit of those that wait.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use biplane_function::v1::{RunFunctionRequest, RunFunctionResponse};
@@ -81,4 +82,40 @@ fn a_render_that_dies_is_logged_also_when_nothing_else_is() {
     let lines = logged(&["--debug"]);
     assert!(lines[0].starts_with("DEBUG\tread render request\t{\"bytes\":"), "{lines:?}");
     assert!(lines.last().unwrap().starts_with("ERROR\trender died\t"), "{lines:?}");
+}
+
+/// A function that computes until somebody else got something done.
+struct Computing(Mutex<mpsc::Receiver<()>>);
+
+#[async_trait]
+impl FunctionRunner for Computing {
+    async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
+        let done = self.0.lock().unwrap().recv_timeout(Duration::from_mins(1));
+        done.map_err(|_| RunError::Other("nobody else was served".to_owned()))?;
+        Ok(RunFunctionResponse::default())
+    }
+}
+
+#[test]
+fn a_render_that_computes_does_not_hold_up_other_connections() {
+    // Its only thread reads and writes all connections.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let engine = Engine::new(Settings::default());
+    let (served, done) = mpsc::channel();
+    engine.connections.replace("dns:///busy:9443", Arc::new(Computing(Mutex::new(done))));
+    runtime.block_on(async {
+        let render = engine.render(Request::new(request("dns:///busy:9443")));
+        let other = async { served.send(()).unwrap() };
+        // The render begins first, and ends only because the other one goes on meanwhile.
+        let (rendered, ()) = tokio::join!(biased; render, other);
+        rendered.unwrap();
+    });
+}
+
+#[tokio::test]
+async fn a_render_is_refused_when_too_many_wait() {
+    let full = Engine { waiting: Semaphore::new(0), ..Engine::new(Settings::default()) };
+    let status = full.render(Request::new(request("dns:///x:9443"))).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert_eq!(status.message(), "1024 renders are waiting already");
 }
