@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use biplane_function::metrics::Metrics;
 use biplane_pages::http::Request;
 use biplane_pages::serve;
-use biplane_pages::site::{Options, Site};
+use biplane_pages::site::{Options, PATIENCE, Site};
 use biplane_proto::Timestamp;
 use biplane_proto::changelogs::{ChangeLogEntry, OperationType};
 use biplane_proto::inspector::shipped::{CompositionMeta, StepMeta, step_meta::Context};
@@ -295,6 +295,7 @@ fn site(store: &Path, now: i64) -> Site {
         now: Arc::new(move || jiff::Timestamp::from_microsecond(now).unwrap()),
         trouble: Arc::new(|| None),
         extra: Arc::new(|_| None),
+        patience: PATIENCE,
     })
 }
 

@@ -20,8 +20,8 @@ use crate::token::{COOKIE, Token};
 
 /// How many requests read the store at a time.
 const READERS: usize = 4;
-/// How long a request may read, and how much.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a request may read unless told otherwise, and how much.
+pub const PATIENCE: Duration = Duration::from_secs(5);
 const LARGEST: usize = 16 * 1024 * 1024;
 /// How often the store is asked for news while somebody follows.
 const NEWS: Duration = Duration::from_secs(1);
@@ -52,6 +52,8 @@ pub struct Options {
     pub trouble: Arc<dyn Fn() -> Option<String> + Send + Sync>,
     /// What else is served.
     pub extra: Arc<Extra>,
+    /// How long a request may read.
+    pub patience: Duration,
 }
 
 impl fmt::Debug for Options {
@@ -168,7 +170,8 @@ impl Site {
     ) -> Result<T, Failure> {
         let slow = || Failure::TooMuch("the answer takes too long".to_owned());
         let permit = Arc::clone(&self.readers).acquire_owned();
-        let permit = tokio::time::timeout(PATIENCE, permit).await.map_err(|_| slow())?;
+        let patience = self.options.patience;
+        let permit = tokio::time::timeout(patience, permit).await.map_err(|_| slow())?;
         let site = self.clone();
         let working = tokio::task::spawn_blocking(move || -> Result<T, Failure> {
             let _permit = permit;
@@ -178,7 +181,7 @@ impl Site {
                 Some(stored) => stored,
                 None => (site.options.open)().map_err(Failure::from)?,
             };
-            stored.store().limit(Instant::now() + PATIENCE, LARGEST);
+            stored.store().limit(Instant::now() + patience, LARGEST);
             let (done, is_fine) = work(&stored);
             // What failed may be broken.
             if is_fine {
@@ -187,7 +190,7 @@ impl Site {
             Ok(done)
         });
         // A single statement can take longer than it may; its reader is free when it ends.
-        match tokio::time::timeout(2 * PATIENCE, working).await {
+        match tokio::time::timeout(2 * patience, working).await {
             Err(_) => Err(slow()),
             Ok(Err(_)) => Err(Failure::Broken("the page could not be made".to_owned())),
             Ok(Ok(done)) => done,

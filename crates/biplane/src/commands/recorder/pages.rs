@@ -8,7 +8,7 @@ use biplane_console::signals;
 use biplane_function::metrics::{CONTENT_TYPE, Metrics};
 use biplane_function::server::Page;
 use biplane_pages::serve::{self, Server};
-use biplane_pages::site::{Extra, Options, Site};
+use biplane_pages::site::{Extra, Options, PATIENCE, Site};
 use biplane_pages::tls::Certificate;
 use biplane_pages::token::Token;
 use biplane_recorder::query::stored::Stored;
@@ -126,6 +126,7 @@ impl Listening {
             now: Arc::new(records::now),
             trouble: beside.trouble,
             extra: beside.extra,
+            patience: PATIENCE,
         });
         let served = serve::serve(site, &self.listen, certificate).await;
         let attempted =
