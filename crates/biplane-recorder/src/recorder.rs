@@ -209,6 +209,12 @@ impl Recorder {
         }
     }
 
+    /// Why runs are not stored, if that is so. Change logs may still be: they have a reserve.
+    pub fn trouble(&self) -> Option<&'static str> {
+        let is_full = self.health.full.load(Ordering::Relaxed);
+        self.is_ready().err().or(is_full.then_some("the disk is full"))
+    }
+
     /// Stores what was received and ends. Gives up after a while, and then says so.
     pub fn stop(&self, patience: Duration) -> bool {
         let begun = Instant::now();

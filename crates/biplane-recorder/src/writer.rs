@@ -49,6 +49,8 @@ pub(crate) struct Health {
     pub(crate) alive: AtomicBool,
     /// The last attempt to write succeeded.
     pub(crate) writable: AtomicBool,
+    /// The disk has too little room for runs.
+    pub(crate) full: AtomicBool,
 }
 
 /// Something that is due now and then.
@@ -110,6 +112,7 @@ impl Writer {
     pub(crate) fn run(mut self) {
         self.health.alive.store(true, Ordering::Relaxed);
         self.health.writable.store(true, Ordering::Relaxed);
+        self.look_at_disk();
         // Also if something goes wrong here: probes must tell, and nobody may wait for ever.
         let _end = End { health: Arc::clone(&self.health), inbox: Arc::clone(&self.inbox) };
         let (mut look, mut measure) = (Due(None), Due(None));
@@ -123,7 +126,7 @@ impl Writer {
             let idle = batch.is_empty();
             let tick = look.now(LOOK);
             if tick {
-                self.disk.look();
+                self.look_at_disk();
                 // Nobody may emit anything for long.
                 if let Some(error) = self.gone.take() {
                     self.reconnect(&error, Some(Duration::ZERO));
@@ -260,6 +263,11 @@ impl Writer {
         }
     }
 
+    fn look_at_disk(&mut self) {
+        self.disk.look();
+        self.health.full.store(self.disk.is_low(), Ordering::Relaxed);
+    }
+
     fn write_halves(&mut self, halves: Vec<(HalfRecord, usize)>) {
         let (halves, sizes): (Vec<HalfRecord>, Vec<usize>) = halves.into_iter().unzip();
         let (count, bytes) = (halves.len() as u64, sizes.iter().sum::<usize>() as u64);
@@ -272,6 +280,7 @@ impl Writer {
             Ok(applied) => self.tell(Ok(applied)),
             Err(Error::Full(_)) => {
                 self.disk.is_full();
+                self.health.full.store(true, Ordering::Relaxed);
                 self.lose(Reason::DiskFull, count, bytes);
             }
             Err(Error::Failed(_) | Error::Damaged(_)) if count > 1 => {

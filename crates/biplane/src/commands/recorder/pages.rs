@@ -61,7 +61,7 @@ pub(in crate::commands) fn of(recorder: &Arc<Recorder>, metrics: &Metrics) -> Be
             "/readyz" => Some(probe(recorder.is_ready())),
             _ => None,
         }),
-        trouble: Arc::new(move || asked.is_ready().err().map(str::to_owned)),
+        trouble: Arc::new(move || asked.trouble().map(str::to_owned)),
     }
 }
 
