@@ -135,7 +135,8 @@ struct Told {
 
 impl Told {
     fn is_forgotten(&self, now: u64) -> bool {
-        now - self.seen >= FORGOTTEN.as_millis() as u64
+        // Another thread may have been later, and first.
+        now.saturating_sub(self.seen) >= FORGOTTEN.as_millis() as u64
     }
 }
 

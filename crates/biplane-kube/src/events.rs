@@ -85,7 +85,7 @@ impl Places {
         }
         let places = self.of.entry((*event.regarding.uid).into()).or_default();
         let event = hash(event);
-        places.retain(|place| place.event != event);
+        places.retain(|place| place.event != event && at.duration_since(place.at) < FORGOTTEN);
         places.push(Place { event, number, at });
     }
 }

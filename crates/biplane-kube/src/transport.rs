@@ -4,7 +4,7 @@
 //! flight. Here, all requests share one HTTP/2 connection. Watches have connections of their own,
 //! because a server limits the streams of a connection to a hundred, and watches never end: they
 //! would leave no room for requests. Nor do requests pass through a task of kube's, which would cost
-//! each of them two more changes of tasks.
+//! each of them two more switches between tasks.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -189,7 +189,7 @@ impl Site {
             }
             Ok(done)
         });
-        // A single statement can take longer than it may; its reader is free when it ends.
+        // Drawing can take longer than reading may; its reader is free when it ends.
         match tokio::time::timeout(2 * patience, working).await {
             Err(_) => Err(slow()),
             Ok(Err(_)) => Err(Failure::Broken("the page could not be made".to_owned())),

@@ -53,18 +53,30 @@ pub fn part<'a>(document: &'a Value, position: &Position) -> Option<(Vec<String>
     let mut names = Vec::new();
     let mut value = document;
     for at in &position.0 {
-        let (name, child) = match value {
-            Value::Object(fields) => {
-                let (name, child) = fields.iter().nth(*at)?;
-                (name.clone(), child)
-            }
-            Value::Array(items) => (format!("[{at}]"), items.get(*at)?),
-            _ => return None,
-        };
+        let (name, child) = child(value, *at)?;
         names.push(name);
         value = child;
     }
     Some((names, value))
+}
+
+/// The names on the way to a position, as far as the document goes.
+pub fn names_towards(document: &Value, position: &Position) -> Vec<String> {
+    let mut value = document;
+    let children = position.0.iter().map_while(|at| {
+        let (name, child) = child(value, *at)?;
+        value = child;
+        Some(name)
+    });
+    children.collect()
+}
+
+fn child(value: &Value, at: usize) -> Option<(String, &Value)> {
+    match value {
+        Value::Object(fields) => fields.iter().nth(at).map(|(name, child)| (name.clone(), child)),
+        Value::Array(items) => items.get(at).map(|child| (format!("[{at}]"), child)),
+        _ => None,
+    }
 }
 
 /// What stands for a part that was not read: this, and how many bytes it has.

@@ -26,7 +26,7 @@ use crate::receive::{TakeChange, TakeEmission};
 use crate::store::{
     Applied, ChangeRecord, Error, HalfRecord, Ledger, LedgerOptions, Location, Retention, Unusable,
 };
-use crate::writer::{Clock, Health, Now, Writer};
+use crate::writer::{Clock, Due, Health, Now, Writer};
 
 /// A provider waits ten seconds for an answer.
 const ANSWER: Duration = Duration::from_secs(9);
@@ -161,6 +161,7 @@ impl Recorder {
             clock: recorder.clock.clone(),
             stopping: Arc::clone(&recorder.stopping),
             gone: None,
+            log_gone: Due::default(),
         };
         let digester = Digester {
             intake: Arc::clone(&recorder.intake),

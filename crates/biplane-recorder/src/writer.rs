@@ -54,8 +54,8 @@ pub(crate) struct Health {
 }
 
 /// Something that is due now and then.
-#[derive(Debug)]
-struct Due(Option<Instant>);
+#[derive(Debug, Default)]
+pub(crate) struct Due(Option<Instant>);
 
 impl Due {
     fn now(&mut self, every: Duration) -> bool {
@@ -82,6 +82,8 @@ pub(crate) struct Writer {
     pub(crate) stopping: Arc<AtomicBool>,
     /// Why the connection to the store is gone.
     pub(crate) gone: Option<String>,
+    /// When that was last logged.
+    pub(crate) log_gone: Due,
 }
 
 /// The clock of the process.
@@ -203,8 +205,10 @@ impl Writer {
     fn reconnect(&mut self, reason: &str, patience: Option<Duration>) -> bool {
         let begun = Instant::now();
         self.health.writable.store(false, Ordering::Relaxed);
-        tracing::warn!(reason, "the connection to the store is lost");
-        let mut log = Due(None);
+        let says_why = self.log_gone.now(LOG_FAILURES);
+        if says_why {
+            tracing::warn!(reason, "the connection to the store is lost");
+        }
         loop {
             match self.ledger.reconnect() {
                 Ok(()) => {
@@ -214,7 +218,7 @@ impl Writer {
                     return true;
                 }
                 Err(error) => {
-                    if log.now(LOG_FAILURES) {
+                    if says_why || self.log_gone.now(LOG_FAILURES) {
                         tracing::warn!(%error, "cannot connect to the store");
                     }
                     self.gone = Some(error.to_string());

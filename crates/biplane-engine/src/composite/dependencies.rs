@@ -91,7 +91,9 @@ impl Dependents {
     fn insert(&mut self, xr: &Id) {
         if let Err(at) = self.0.binary_search(xr) {
             // Most objects have one dependent.
-            self.0.reserve_exact(1);
+            if self.0.is_empty() {
+                self.0.reserve_exact(1);
+            }
             self.0.insert(at, xr.clone());
         }
     }

@@ -96,7 +96,8 @@ impl Entry {
     }
 
     fn state(&self, form: Form, fresh: Option<&Item<'_>>) -> State {
-        let fresh = fresh.and_then(|item| item.object).cloned();
+        // Only what is reported waits: of a Secret not its data.
+        let fresh = fresh.and_then(|item| item.object).map(|object| form.of(object.clone()));
         State::packed(self.stored.clone(), form, fresh)
     }
 }
@@ -133,7 +134,7 @@ impl Cache {
     fn stored(&mut self, item: &Item<'_>, form: Form) -> Arc<Stored> {
         let text = item.text(form);
         let text = match &mut self.packing {
-            Some(packing) => packing.pack(&text),
+            Some(packing) => packing.pack(&text, self.entries.len()),
             None => Text::plain(&text),
         };
         let (uid, version) = ((*item.uid).into(), item.version);

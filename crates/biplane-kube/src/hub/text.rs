@@ -15,8 +15,8 @@ const SMALL: usize = 256;
 const LARGEST_DICTIONARY: usize = 16 << 10;
 /// A dictionary is of little use to a text that is not compressed to this part of its size.
 const GOOD: usize = 5;
-/// So many texts share a dictionary before there is another one. Texts keep their dictionaries, and
-/// these must not become as many as the texts.
+/// So many texts share a dictionary before there is another one, or this part of all texts if that is
+/// more. Texts keep their dictionaries, and these must not become as many as the texts.
 const SHARED: usize = 16;
 
 // A context takes a tenth of a megabyte, and work with it takes microseconds. So all share one.
@@ -71,16 +71,17 @@ impl Packing {
         Self { dictionary: Arc::new([]), texts: 0 }
     }
 
-    /// Compresses a text if that is worth it. One that shares little with those before it becomes the
-    /// dictionary of those that follow.
-    pub(super) fn pack(&mut self, text: &[u8]) -> Text {
+    /// Compresses a text if that is worth it, beside so many others that are kept. The first one, and
+    /// later one that shares little with those before it, becomes the dictionary of those that follow.
+    pub(super) fn pack(&mut self, text: &[u8], kept: usize) -> Text {
         if text.len() < SMALL {
             return Text::plain(text);
         }
         let Some(bytes) = compress(text, &self.dictionary) else { return Text::plain(text) };
         let dictionary = Arc::clone(&self.dictionary);
         self.texts += 1;
-        if self.texts >= SHARED && bytes.len() * GOOD > text.len() {
+        let has_served = self.dictionary.is_empty() || self.texts >= SHARED.max(kept / SHARED);
+        if has_served && bytes.len() * GOOD > text.len() {
             self.dictionary = text[..text.len().min(LARGEST_DICTIONARY)].into();
             self.texts = 0;
         }
@@ -124,10 +125,14 @@ mod tests {
     #[test]
     fn texts_of_a_kind_shrink_to_a_fraction_and_come_back_as_they_were() {
         let mut packing = Packing::new();
-        let packed: Vec<Text> = (0..200).map(|number| packing.pack(&text(number))).collect();
+        let packed: Vec<Text> =
+            (0..200).map(|number| packing.pack(&text(number), number)).collect();
         for (number, packed) in packed.iter().enumerate() {
             assert_eq!(packed.read().as_deref(), Some(&*text(number)));
         }
+        // The second one has a dictionary already.
+        let early = size(&packed[1]);
+        assert!(early * 5 < text(1).len(), "{early} bytes of {}", text(1).len());
         let late = packed.iter().skip(100).map(size).sum::<usize>() / 100;
         assert!(late * 5 < text(100).len(), "{late} bytes of {}", text(100).len());
     }
@@ -138,7 +143,7 @@ mod tests {
         let mut noise = 1_u64;
         let mut dictionaries = std::collections::BTreeSet::new();
         let mut texts = Vec::new();
-        for _ in 0..160 {
+        for kept in 0..160 {
             let bytes: Vec<u8> = std::iter::repeat_with(|| {
                 noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 // A bit less than random, so that it is compressed at all.
@@ -146,7 +151,7 @@ mod tests {
             })
             .take(4000)
             .collect();
-            let packed = packing.pack(&bytes);
+            let packed = packing.pack(&bytes, kept);
             assert_eq!(packed.read().as_deref(), Some(&*bytes));
             if let Text::Packed { dictionary, .. } = &packed {
                 dictionaries.insert(dictionary.to_vec());
@@ -159,7 +164,7 @@ mod tests {
     #[test]
     fn small_texts_and_damaged_ones_are_no_trouble() {
         let mut packing = Packing::new();
-        assert_eq!(packing.pack(b"{}"), Text::plain(b"{}"));
+        assert_eq!(packing.pack(b"{}", 0), Text::plain(b"{}"));
         let damaged = Text::Packed { bytes: [1, 2, 3].into(), length: 9, dictionary: [].into() };
         assert_eq!(damaged.read(), None);
     }

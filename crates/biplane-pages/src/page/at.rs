@@ -16,7 +16,7 @@ const FIELDS: usize = 5;
 pub fn page(at: &At, key: &str, from: usize, here: &str, links: &dyn Links) -> Page {
     let title = format!("{} at a time", parts::object_name(&at.owner));
     let shown = at.resources.iter().skip(from).take(RESOURCES);
-    let end = (from + RESOURCES).min(at.resources.len());
+    let end = from.saturating_add(RESOURCES).min(at.resources.len());
     let body = html! {
         h1 { (parts::object_name(&at.owner)) }
         p.path {

@@ -14,7 +14,7 @@ use crate::draw;
 use crate::http::Request;
 use crate::page::failure::Failure;
 use crate::page::step::{self, Asked, Shown, Tab};
-use crate::tree::{Position, part, size, unread};
+use crate::tree::{Position, names_towards, size, unread};
 
 /// Messages up to this size are read as a whole.
 const SMALL: usize = 256 * 1024;
@@ -102,7 +102,7 @@ fn document(
     position: &Position,
 ) -> Result<()> {
     let Some(message) = message else { return Ok(()) };
-    let names = part(message, position).map(|(names, _)| names).unwrap_or_default();
+    let names = names_towards(message, position);
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (state, slot) = match names.as_slice() {
         [state, "resources", slot, ..] => (*state, *slot),

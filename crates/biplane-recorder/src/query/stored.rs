@@ -323,11 +323,13 @@ impl Archive for Stored {
             observed = is_all || (observed && !is_asked);
         }
         let mut steps = Vec::with_capacity(rows.len());
-        let mut is_found = false;
+        let (mut is_found, mut index) = (false, None);
         for (row, mut extent) in rows.into_iter().zip(extents).rev() {
             extent.answered = is_all || !is_found;
+            // Only the last call of a step says what it desired.
+            let is_last = index.replace(row.index) != Some(row.index);
             let step = self.step(row, &extent)?;
-            is_found |= step.desired(super::record::Side::After).is_some();
+            is_found |= is_last && step.desired(super::record::Side::After).is_some();
             steps.push(step);
         }
         steps.reverse();

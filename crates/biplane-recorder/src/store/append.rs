@@ -121,9 +121,11 @@ impl Ledger {
             if used >= hour {
                 return Ok(id);
             }
-            self.stamp_exchange(id, hour)?;
-            self.memos.exchanges.put(hash, (id, hour));
-            return Ok(id);
+            // Another recorder may have removed it.
+            if self.stamp_exchange(id, hour)? {
+                self.memos.exchanges.put(hash, (id, hour));
+                return Ok(id);
+            }
         }
         let find = "SELECT id FROM exchange WHERE hash = $1";
         let id = match self.store.db.number(find, &[(&hash).into()])? {
@@ -137,14 +139,18 @@ impl Ledger {
         Ok(id)
     }
 
-    fn stamp_exchange(&self, id: i64, hour: i64) -> Result<(), Error> {
+    /// Says that an exchange is needed in an hour. Whether it is there.
+    fn stamp_exchange(&self, id: i64, hour: i64) -> Result<bool, Error> {
         let db = &self.store.db;
         let params = [id.into(), hour.into()];
-        db.execute("UPDATE exchange SET used = $2 WHERE id = $1 AND used < $2", &params)?;
+        let sql =
+            "UPDATE exchange SET used = CASE WHEN used < $2 THEN $2 ELSE used END WHERE id = $1";
+        let is_there = db.execute(sql, &params)? > 0;
         let sql = "UPDATE message SET used = $2 WHERE used < $2 AND (id IN \
             (SELECT message FROM result WHERE exchange = $1) OR id = \
             (SELECT error FROM exchange WHERE id = $1))";
-        db.execute(sql, &params).map(drop)
+        db.execute(sql, &params)?;
+        Ok(is_there)
     }
 
     fn insert_exchange(

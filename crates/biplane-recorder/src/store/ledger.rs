@@ -258,6 +258,8 @@ pub struct Ledger {
     left: Applied,
     /// How often rows were removed that others point at, as the store says.
     pub(super) removals: Option<Vec<u8>>,
+    /// Whether words that nobody uses are removed in the next sweep.
+    pub(super) words_are_due: bool,
 }
 
 impl Ledger {
@@ -284,6 +286,7 @@ impl Ledger {
             counted: 0,
             left: Applied::default(),
             removals: None,
+            words_are_due: false,
         };
         ledger.begin(now)?;
         Ok(ledger)

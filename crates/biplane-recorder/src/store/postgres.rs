@@ -122,7 +122,10 @@ impl Postgres {
     /// Lets the statements of the transaction that was begun take long.
     pub(super) fn be_patient(&self) -> Result<(), Error> {
         self.limit.set(MIGRATION);
-        self.batch(&format!("SET LOCAL statement_timeout = {}", MIGRATION.as_millis()))
+        let patience = MIGRATION.as_millis();
+        self.batch(&format!(
+            "SET LOCAL statement_timeout = {patience}; SET LOCAL lock_timeout = {patience}"
+        ))
     }
 
     fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
@@ -143,10 +146,15 @@ impl Postgres {
             self.limit.set(STATEMENT);
         }
         let commit = if durable { "on" } else { "off" };
-        self.batch(&format!(
+        let begun = self.batch(&format!(
             "BEGIN; SET LOCAL synchronous_commit = {commit}; \
                 SELECT pg_advisory_xact_lock_shared({KEYS_LOCK})"
-        ))
+        ));
+        if begun.is_err() {
+            // The lock may not have been given. What began must not go on as a transaction that failed.
+            let _ = self.batch("ROLLBACK");
+        }
+        begun
     }
 
     async fn prepared(&self, sql: &str) -> Result<Statement, Error> {
@@ -268,7 +276,7 @@ fn failed(error: tokio_postgres::Error) -> Error {
             Error::Disconnected(text)
         }
         Some(code) if *code == SqlState::QUERY_CANCELED => {
-            Error::Failed("the answer takes too long".to_owned())
+            Error::TooMuch("the answer takes too long")
         }
         Some(_) => Error::Failed(text),
         // Nobody answered.

@@ -1,12 +1,19 @@
 //! Reads objects, the versions of their bodies, what they need, losses and counts.
 
-use super::Store;
 use super::db::{Error, Param, Row};
 use super::read::{Conditions, OBJECT, object};
 use super::rows::{
     FieldRow, FoldRow, LossRow, NeedRow, ObjectRow, Outcome, Side, SlotRow, SourceRow, TallyRow,
     VersionRow,
 };
+use super::{Store, schema};
+
+/// Where it is noted that runs of an owner were removed, before its key.
+const FORGOTTEN: &str = "forgotten/";
+
+fn forgotten(owner: i64) -> String {
+    format!("{FORGOTTEN}{owner}")
+}
 
 impl Store {
     /// The slots of an owner, by name. The first is `''`, the owner itself.
@@ -234,12 +241,21 @@ impl Store {
         self.db.query(sql, &[since.into(), until.into()])?.iter().map(tally).collect()
     }
 
-    /// Whether an owner had runs that are no longer kept: it was seen before the oldest one that is.
+    /// Whether an owner had runs that are no longer kept.
     pub fn has_forgotten(&self, owner: &ObjectRow) -> Result<bool, Error> {
-        let sql = "SELECT min(started) FROM run WHERE owner = $1";
-        let oldest = self.db.number(sql, &[owner.id.into()])?;
-        // Lines that were imported are known by the second.
-        Ok(oldest.is_some_and(|oldest| owner.first_seen / 1_000_000 < oldest / 1_000_000))
+        Ok(schema::meta(&self.db, &forgotten(owner.id))?.is_some())
+    }
+
+    /// Notes that runs of an owner were removed.
+    pub(super) fn mark_forgotten(&self, owner: i64) -> Result<(), Error> {
+        schema::set_meta(&self.db, &forgotten(owner), b"")
+    }
+
+    /// Removes what was noted of owners that are gone, which are a list of their keys.
+    pub(super) fn forget_marks(&self, owners: &str) -> Result<(), Error> {
+        let keys: Vec<String> =
+            owners.split(", ").map(|owner| format!("'{FORGOTTEN}{owner}'")).collect();
+        self.db.batch(&format!("DELETE FROM meta WHERE key IN ({})", keys.join(", ")))
     }
 
     /// When the oldest run that is kept started.

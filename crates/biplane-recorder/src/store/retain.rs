@@ -192,6 +192,9 @@ impl Ledger {
         let sql = format!("SELECT DISTINCT owner FROM run WHERE id IN ({})", list.join(", "));
         let owners = self.ids(&sql, &[])?;
         let removed = self.delete_runs(&ids)?;
+        for owner in &owners {
+            self.store.mark_forgotten(*owner)?;
+        }
         self.forget_owners(&owners)?;
         Ok(removed)
     }
@@ -249,9 +252,8 @@ impl Ledger {
             }
         }
         if any {
-            // They name slots that are gone.
-            self.memos = super::intern::Memos::default();
-            self.last.clear();
+            // All recorders know slots that are gone.
+            self.tell_removals()?;
         }
         Ok(())
     }

@@ -196,6 +196,8 @@ const MIGRATION_LOCK: i64 = 0x6269_706c_0001;
 pub(super) fn migrate(db: &Db, store_id: &[u8; 16]) -> Result<(), Error> {
     db.transaction(true, |db| {
         if db.engine() == Engine::Postgres {
+            // Another recorder may be changing them, and they may be large.
+            db.be_patient()?;
             db.query("SELECT pg_advisory_xact_lock($1)", &[MIGRATION_LOCK.into()])?;
         }
         db.batch(&adapted(

@@ -165,9 +165,7 @@ fn failed(error: rusqlite::Error) -> Error {
         Some(code) => match code.code {
             ErrorCode::DiskFull => Error::Full(text),
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy(text),
-            ErrorCode::OperationInterrupted => {
-                Error::Failed("the answer takes too long".to_owned())
-            }
+            ErrorCode::OperationInterrupted => Error::TooMuch("the answer takes too long"),
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Damaged(text),
             _ => Error::Failed(text),
         },

@@ -1,7 +1,8 @@
 //! Removes the rows that others pointed at, once nobody does: objects, shapes of runs and words.
 //!
-//! Recorders remember the keys of these rows. A recorder that removes some waits until no other one
-//! is within a transaction, and says so in the store. All of them look there when they begin the next.
+//! Recorders remember the keys of these rows. A recorder removes some only while no other one is within
+//! a transaction, and says so in the store. All of them look there when they begin the next. It does not
+//! wait for that: others would wait behind it. There is another time.
 
 use super::db::{Engine, Error};
 use super::ledger::Ledger;
@@ -67,21 +68,27 @@ impl Ledger {
         // There is never more of them to remove after that.
         let words = if objects == 0 { self.sweep_words(now)? } else { 0 };
         if objects + words > 0 {
-            let count = schema::meta(&self.store.db, REMOVALS)?.unwrap_or_default();
-            let count: u64 = String::from_utf8_lossy(&count).parse().unwrap_or_default();
-            schema::set_meta(&self.store.db, REMOVALS, (count + 1).to_string().as_bytes())?;
-            self.see_removals()?;
+            self.tell_removals()?;
         }
         Ok(objects)
     }
 
-    /// Waits until no other recorder is within a transaction.
-    fn alone(&self) -> Result<(), Error> {
+    /// Lets all recorders forget keys.
+    pub(super) fn tell_removals(&mut self) -> Result<(), Error> {
+        let count = schema::meta(&self.store.db, REMOVALS)?.unwrap_or_default();
+        let count: u64 = String::from_utf8_lossy(&count).parse().unwrap_or_default();
+        schema::set_meta(&self.store.db, REMOVALS, (count + 1).to_string().as_bytes())?;
+        self.see_removals()
+    }
+
+    /// Whether no other recorder is within a transaction. If so, none begins one before this one ends.
+    fn is_alone(&self) -> Result<bool, Error> {
         match self.store.engine() {
-            Engine::Sqlite => Ok(()),
+            Engine::Sqlite => Ok(true),
             Engine::Postgres => {
-                let sql = "SELECT pg_advisory_xact_lock($1)";
-                self.store.db.query(sql, &[KEYS_LOCK.into()]).map(drop)
+                let sql =
+                    "SELECT CASE WHEN pg_try_advisory_xact_lock($1) THEN 1 ELSE 0 END::bigint";
+                Ok(self.store.db.number(sql, &[KEYS_LOCK.into()])? == Some(1))
             }
         }
     }
@@ -96,27 +103,34 @@ impl Ledger {
             unused.join(" AND ")
         );
         let params = [(before * HOUR).into()];
-        if self.store.db.first(&sql, &params)?.is_none() {
+        if self.store.db.first(&sql, &params)?.is_none() || !self.is_alone()? {
             return Ok(0);
         }
-        self.alone()?;
         let (count, list) = self.ids_in(&sql, &params)?;
         if count > 0 {
             self.store.db.batch(&format!(
                 "DELETE FROM label WHERE object IN ({list}); DELETE FROM object WHERE id IN ({list})"
             ))?;
+            self.store.forget_marks(&list)?;
         }
         Ok(count)
     }
 
-    fn sweep_words(&self, now: i64) -> Result<u64, Error> {
+    fn sweep_words(&mut self, now: i64) -> Result<u64, Error> {
         let db = &self.store.db;
-        let day = (now / WORDS_EVERY).to_string();
-        if schema::meta(db, WORDS)?.as_deref() == Some(day.as_bytes()) {
+        if !std::mem::take(&mut self.words_are_due) {
+            let day = (now / WORDS_EVERY).to_string();
+            if schema::meta(db, WORDS)?.as_deref() != Some(day.as_bytes()) {
+                // In a transaction of its own: if what follows fails, it is not tried again at once.
+                schema::set_meta(db, WORDS, day.as_bytes())?;
+                self.words_are_due = true;
+            }
             return Ok(0);
         }
-        self.alone()?;
-        schema::set_meta(db, WORDS, day.as_bytes())?;
+        if !self.is_alone()? {
+            self.words_are_due = true;
+            return Ok(0);
+        }
         let unused = "NOT IN (SELECT pipeline FROM run UNION SELECT pipeline FROM tally)";
         db.execute(&format!("DELETE FROM pipeline_step WHERE pipeline {unused}"), &[])?;
         let pipelines = db.execute(&format!("DELETE FROM pipeline WHERE id {unused}"), &[])?;

@@ -99,8 +99,8 @@ impl Ledger {
             }
         } else if let Some(note) = note {
             if self.objects.len() >= OBJECTS {
-                // UIDs are random, so this is any of them.
-                self.objects.pop_first();
+                // Most of them are gone. Those that are not are applied once more.
+                self.objects.clear();
             }
             self.objects.insert(uid.into(), vec![note]);
         }

@@ -339,7 +339,7 @@ fn open(value: &Value) -> Option<(usize, Vec<Value>)> {
         Value::List(list) => Some((Rc::as_ptr(&list.0).addr(), list.to_vec())),
         Value::Map(map) => {
             // What was not looked at contains nothing that was changed.
-            let looked_at = map.0.entries.made.get().is_some();
+            let looked_at = map.0.entries.made.get().is_some() || !map.0.others.borrow().is_empty();
             let pairs = looked_at.then(|| map.pairs()).into_iter().flatten();
             Some((Rc::as_ptr(&map.0).addr(), pairs.map(|(_, value)| value).collect()))
         }

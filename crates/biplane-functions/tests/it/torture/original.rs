@@ -11,7 +11,7 @@ use biplane_runner::grpc::{Client, Security};
 use super::cases::Case;
 use super::{setting, verdict};
 
-/// How long the original may take to start, and then for an input: all of them take minutes.
+/// How long the original may take to start, and then for an input. Those that hurt it most would take minutes.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What it may take, in KiB. With more it is stopped, before it stops the machine.
 const ADDRESS_SPACE: usize = 12 << 20;

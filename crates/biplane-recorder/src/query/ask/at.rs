@@ -144,17 +144,18 @@ fn ages(
         if open.is_empty() {
             break;
         }
+        let is_last = count + 1 == HISTORY;
         let Some(before) = archive.run_before(&at)? else {
-            let or_earlier = archive.has_forgotten(&at)?;
-            for name in open.keys() {
-                if let Some(since) = ages.get_mut(*name) {
-                    since.or_earlier |= or_earlier;
-                }
+            if archive.has_forgotten(&at)? {
+                say_or_earlier(&mut ages, &open);
             }
             break;
         };
         // Runs that did not get to their end do not tell what was desired.
         if side == Side::Desired && before.outcome.is_failure() {
+            if is_last {
+                say_or_earlier(&mut ages, &open);
+            }
             at = before;
             continue;
         }
@@ -176,11 +177,20 @@ fn ages(
                 }
             }
         }
-        let mark = Since { or_earlier: count + 1 == HISTORY, ..since(&before) };
+        let mark = Since { or_earlier: is_last, ..since(&before) };
         ages.extend(open.keys().map(|name| ((*name).to_owned(), mark.clone())));
         at = before;
     }
     Ok(ages)
+}
+
+/// Says that what is still open may be older than the runs that were looked at.
+fn say_or_earlier<T>(ages: &mut Ages, open: &BTreeMap<&str, T>) {
+    for name in open.keys() {
+        if let Some(since) = ages.get_mut(*name) {
+            since.or_earlier = true;
+        }
+    }
 }
 
 /// Whether two documents differ in bookkeeping at most.

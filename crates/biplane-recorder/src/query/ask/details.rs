@@ -428,6 +428,7 @@ fn ages(
             break;
         };
         if before.outcome.is_failure() {
+            mark.or_earlier |= count + 1 == HISTORY;
             at = before;
             continue;
         }

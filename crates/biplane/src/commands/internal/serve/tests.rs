@@ -84,13 +84,14 @@ fn a_render_that_dies_is_logged_also_when_nothing_else_is() {
     assert!(lines.last().unwrap().starts_with("ERROR\trender died\t"), "{lines:?}");
 }
 
-/// A function that computes until somebody else got something done.
-struct Computing(Mutex<mpsc::Receiver<()>>);
+/// A function that says that it has begun, and computes until somebody else got something done.
+struct Computing(Mutex<Option<oneshot::Sender<()>>>, Mutex<mpsc::Receiver<()>>);
 
 #[async_trait]
 impl FunctionRunner for Computing {
     async fn run(&self, _: &Call, _: RunFunctionRequest) -> Result<RunFunctionResponse, RunError> {
-        let done = self.0.lock().unwrap().recv_timeout(Duration::from_mins(1));
+        self.0.lock().unwrap().take().unwrap().send(()).unwrap();
+        let done = self.1.lock().unwrap().recv_timeout(Duration::from_mins(1));
         done.map_err(|_| RunError::Other("nobody else was served".to_owned()))?;
         Ok(RunFunctionResponse::default())
     }
@@ -101,13 +102,18 @@ fn a_render_that_computes_does_not_hold_up_other_connections() {
     // Its only thread reads and writes all connections.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let engine = Engine::new(Settings::default());
+    let (begun, begins) = oneshot::channel();
     let (served, done) = mpsc::channel();
-    engine.connections.replace("dns:///busy:9443", Arc::new(Computing(Mutex::new(done))));
+    let computing = Computing(Mutex::new(Some(begun)), Mutex::new(done));
+    engine.connections.replace("dns:///busy:9443", Arc::new(computing));
     runtime.block_on(async {
         let render = engine.render(Request::new(request("dns:///busy:9443")));
-        let other = async { served.send(()).unwrap() };
-        // The render begins first, and ends only because the other one goes on meanwhile.
-        let (rendered, ()) = tokio::join!(biased; render, other);
+        let other = async {
+            begins.await.unwrap();
+            served.send(()).unwrap();
+        };
+        // The render ends only because the other one goes on meanwhile.
+        let (rendered, ()) = tokio::join!(render, other);
         rendered.unwrap();
     });
 }
