@@ -184,6 +184,7 @@ fn what_others_hold_is_not_waited_for_without_end() {
     let refused = store.runs(&RunFilter::default(), 10, None).unwrap_err();
     assert!(matches!(refused, Error::TooMuch(_)), "{refused}");
     raw.execute("ROLLBACK");
+    world.restart();
     // Neither is the lock of the keys, and a transaction that could not begin leaves nothing behind.
     raw.execute("SELECT pg_advisory_lock(x'6269706c0004'::bigint)");
     let refused = world.ledger.append(std::slice::from_ref(&record)).unwrap_err();
