@@ -9,11 +9,12 @@ mod tree;
 mod value;
 mod window;
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use biplane_recorder::query::answer::{Blame, FieldItem, Sign, StepRef};
+use biplane_recorder::query::answer::{FieldItem, Sign, StepRef};
 use biplane_recorder::query::difference::{self, Difference};
 use biplane_recorder::query::path::Path;
 use biplane_recorder::query::record::ObjectRef;
@@ -41,7 +42,7 @@ pub struct Setting<'a> {
     /// Where values stood in the input of the step.
     pub holders: Option<&'a Holders>,
     /// Which step set each field.
-    pub stamps: Option<&'a Stamps>,
+    pub stamps: Option<&'a Stamps<'a>>,
     /// How much is compared and drawn.
     pub limits: Limits,
     /// The first line of the page: how many were on the pages before.
@@ -74,26 +75,33 @@ impl fmt::Debug for Setting<'_> {
     }
 }
 
-/// The step that set each field of a run's resources.
-#[derive(Clone, Debug, Default)]
-pub struct Stamps(BTreeMap<(String, String), StepRef>);
+/// The steps that set the fields of a resource, by path.
+pub type SetBy = BTreeMap<String, StepRef>;
 
-impl Stamps {
-    /// The stamps that a blame has.
-    pub fn of(blame: &Blame) -> Self {
-        let mut stamps = BTreeMap::new();
-        for item in &blame.resources {
-            for field in &item.fields {
-                if let Some(step) = &field.step {
-                    stamps.insert((item.resource.clone(), field.path.clone()), step.clone());
-                }
-            }
-        }
-        Self(stamps)
+/// The step that set each field of a run's resources. Asked for a resource when it is drawn.
+pub struct Stamps<'a> {
+    read: Box<dyn Fn(&str) -> SetBy + 'a>,
+    known: RefCell<BTreeMap<String, SetBy>>,
+}
+
+impl<'a> Stamps<'a> {
+    /// Stamps that are read for one resource after the other.
+    pub fn new(read: impl Fn(&str) -> SetBy + 'a) -> Self {
+        Self { read: Box::new(read), known: RefCell::default() }
     }
 
-    fn get(&self, resource: &str, path: &str) -> Option<&StepRef> {
-        self.0.get(&(resource.to_owned(), path.to_owned()))
+    fn get(&self, resource: &str, path: &str) -> Option<StepRef> {
+        let mut known = self.known.borrow_mut();
+        if !known.contains_key(resource) {
+            known.insert(resource.to_owned(), (self.read)(resource));
+        }
+        known.get(resource)?.get(path).cloned()
+    }
+}
+
+impl fmt::Debug for Stamps<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stamps").field("known", &self.known).finish_non_exhaustive()
     }
 }
 
@@ -254,26 +262,82 @@ fn compared<'a>(
 /// An absent message and an empty one mean the same.
 static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
+impl Found<'_> {
+    /// The document, if only one side has it.
+    fn whole(&self) -> Option<&Value> {
+        match self.change {
+            SlotChange::Added => Some(self.after),
+            SlotChange::Removed => Some(self.before),
+            SlotChange::Changed | SlotChange::Unchanged => None,
+        }
+    }
+
+    /// At most how many lines it has with what did not change. None are about bookkeeping.
+    fn lines(&self) -> usize {
+        let is_told = |change: &difference::Change| !change.path.is_bookkeeping();
+        match self.whole() {
+            Some(whole) => tree::lines(whole),
+            None if self.body.changes.iter().any(is_told) => tree::lines(self.after),
+            None => 1,
+        }
+    }
+}
+
 /// What is drawn of a slot or document.
 struct Section<'a> {
     found: &'a Found<'a>,
     mark: Mark,
-    count: usize,
-    tree: Tree<'a>,
+    /// How many values differ.
+    count: OnceCell<usize>,
+    /// What is drawn. That of a whole document is made when it is drawn.
+    tree: Option<Tree<'a>>,
 }
 
 impl<'a> Section<'a> {
-    fn of(found: &'a Found<'a>) -> Self {
+    fn of(found: &'a Found<'a>, has_room: bool) -> Self {
         let (mark, tree) = match found.change {
-            SlotChange::Added => (Mark::Added, Tree::whole(Mark::Added, found.after)),
-            SlotChange::Removed => (Mark::Removed, Tree::whole(Mark::Removed, found.before)),
-            _ if found.body.is_coarse => (Mark::Changed, Tree::default()),
-            _ => (Mark::Changed, Tree::of(found.after, &found.body)),
+            SlotChange::Added => (Mark::Added, None),
+            SlotChange::Removed => (Mark::Removed, None),
+            _ if found.body.is_coarse => (Mark::Changed, Some(Tree::default())),
+            _ if found.body.is_empty() && found.body.unknown.is_empty() => {
+                (Mark::Changed, Some(Tree::default()))
+            }
+            _ => (Mark::Changed, Some(Tree::of(found.after, &found.body, has_room))),
         };
-        let extra = usize::from(found.ready.is_some()) + found.connection.len();
-        let count = tree.count() + extra;
-        let is_same = count == 0 && mark == Mark::Changed && !found.body.is_coarse;
-        Self { found, mark: if is_same { Mark::Same } else { mark }, count, tree }
+        let section = Self { found, mark, count: OnceCell::new(), tree };
+        let is_same = mark == Mark::Changed && !found.body.is_coarse && section.count() == 0;
+        Self { mark: if is_same { Mark::Same } else { mark }, ..section }
+    }
+
+    fn count(&self) -> usize {
+        *self.count.get_or_init(|| {
+            let extra = usize::from(self.found.ready.is_some()) + self.found.connection.len();
+            match (&self.tree, self.found.whole()) {
+                (Some(tree), _) => tree.count() + extra,
+                (None, whole) => whole.map_or(0, tree::lines) + extra,
+            }
+        })
+    }
+
+    /// What is drawn.
+    fn into_tree(self) -> Tree<'a> {
+        let whole = || match self.mark {
+            Mark::Removed => Tree::whole(Mark::Removed, self.found.before),
+            _ => Tree::whole(Mark::Added, self.found.after),
+        };
+        self.tree.unwrap_or_else(whole)
+    }
+
+    /// Its lines and bytes with what did not change.
+    fn measure(&self) -> (usize, usize) {
+        let of_tree = |tree: &Tree<'_>| match tree.parts.as_slice() {
+            [] => (1, SECTION),
+            parts => measure(parts),
+        };
+        match (&self.tree, self.found.whole()) {
+            (Some(tree), _) => of_tree(tree),
+            (None, whole) => of_tree(&Tree::whole(self.mark, whole.unwrap_or(&Value::Null))),
+        }
     }
 
     /// Whether there is anything to show beside bookkeeping.
@@ -290,31 +354,47 @@ impl<'a> Section<'a> {
         match self.mark {
             _ if self.found.body.is_coarse => "not compared field by field".to_owned(),
             Mark::Same if unknown > 0 => format!("{unknown} redacted"),
-            _ => counted(self.count, "field"),
+            _ => counted(self.count(), "field"),
         }
     }
 }
 
+/// Whether so much differs that what did not change has no room.
+fn is_long(found: &[Found<'_>], setting: &Setting<'_>) -> bool {
+    let mut left = Some(setting.limits.lines);
+    for found in found.iter().filter(|found| found.change != SlotChange::Unchanged) {
+        left = left.and_then(|left| left.checked_sub(found.lines()));
+        if left.is_none() {
+            return true;
+        }
+    }
+    setting.from > 0
+}
+
 fn drawn(found: &[Found<'_>], setting: &Setting<'_>) -> Markup {
-    let sections = found.iter().map(Section::of);
+    let mut is_tight = is_long(found, setting);
+    let sections = found.iter().map(|found| Section::of(found, !is_tight));
     let (mut shown, same): (Vec<_>, Vec<_>) = sections.partition(Section::tells);
     // What differs comes first.
     shown.sort_by_key(|section| section.mark == Mark::Same);
-    let all = shown.iter().map(|section| match section.tree.parts.as_slice() {
-        [] => (1, SECTION),
-        parts => measure(parts),
-    });
-    let all = all.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-    let mut room = Room::new(setting.limits, setting.from, all);
+    if !is_tight {
+        let all = shown.iter().map(Section::measure);
+        let (lines, bytes) = all.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        is_tight = lines > setting.limits.lines || bytes > setting.limits.bytes;
+    }
+    let mut room = Room::new(setting.limits, setting.from, is_tight);
     let is_coarse = shown.iter().any(|section| section.found.body.is_coarse);
-    let index: Vec<_> = shown.iter().map(|s| (s.mark, s.title(), s.summary())).collect();
+    let count = shown.len();
+    let named = if setting.from == 0 { NAMED } else { 0 };
+    let index: Vec<_> =
+        shown.iter().take(named).map(|s| (s.mark, s.title(), s.summary())).collect();
     let drawn: Vec<Markup> = shown
         .into_iter()
         .enumerate()
         .filter_map(|(at, section)| self::section(at, section, setting, &mut room))
         .collect();
     html! {
-        @if index.is_empty() { p class="nothing" { (setting.nothing) } }
+        @if count == 0 { p class="nothing" { (setting.nothing) } }
         @if is_coarse {
             p class="limit" {
                 "There is too much to compare in time. Some resources are compared as a whole."
@@ -322,16 +402,16 @@ fn drawn(found: &[Found<'_>], setting: &Setting<'_>) -> Markup {
         }
         @if setting.from > 0 {
             p class="limit" { "Continued: the first " (setting.from) " lines are on the pages before." }
-        } @else if index.len() > 1 {
+        } @else if count > 1 {
             nav class="contents" aria-label="What differs" {
                 ul {
-                    @for (at, (mark, title, summary)) in index.iter().enumerate().take(NAMED) {
+                    @for (at, (mark, title, summary)) in index.iter().enumerate() {
                         li class=(class(*mark)) {
                             a href={ "#d" (at + 1) } { (sign(*mark)) (title) }
                             " " span class="count" { (summary) }
                         }
                     }
-                    @if index.len() > NAMED { li { (index.len() - NAMED) " more" } }
+                    @if count > NAMED { li { (count - NAMED) " more" } }
                 }
             }
         }
@@ -358,7 +438,7 @@ fn unchanged(same: &[Section<'_>]) -> Markup {
                         li {
                             (section.title()) " "
                             span class="kind" { (section.found.object.kind) }
-                            @let hidden = section.tree.bookkeeping.len();
+                            @let hidden = section.tree.as_ref().map_or(0, |tree| tree.bookkeeping.len());
                             @if hidden > 0 {
                                 " " span class="note" { (counted(hidden, "bookkeeping change")) }
                             }
@@ -378,8 +458,14 @@ fn section(
     setting: &Setting<'_>,
     room: &mut Room,
 ) -> Option<Markup> {
-    let (title, summary) = (section.title(), section.summary());
-    let Section { found, mark, tree, .. } = section;
+    // A page that is full only knows that there is more.
+    let is_over = room.is_tight && room.is_cut;
+    if is_over || (section.tree.is_none() && section.count() > 0 && room.passes(section.count())) {
+        return None;
+    }
+    let (title, summary, found, mark) =
+        (section.title(), section.summary(), section.found, section.mark);
+    let tree = section.into_tree();
     // What has no lines is one.
     let was_empty = tree.parts.is_empty();
     if was_empty && !room.takes(SECTION) {
@@ -482,7 +568,7 @@ impl Pen<'_> {
                         "same value: " span class="field" { (holder.document) " " (holder.path) }
                     }
                 }
-                @if let Some(step) = step { " " (stamp(step)) }
+                @if let Some(step) = &step { " " (stamp(step)) }
             }
         }
     }

@@ -315,4 +315,23 @@ mod tests {
         let _waiting = UnixStream::connect(&path).await.unwrap();
         assert!(matches!(bind(&path).await, Err(ListenError::InUse)));
     }
+
+    /// More connections than the 128 of most servers wait, though nobody accepts them.
+    #[tokio::test]
+    async fn as_many_connections_wait_as_the_system_allows() {
+        let allowed = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let waiting = allowed.trim().parse::<usize>().unwrap().min(200);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let _unix = bind(&path).await.unwrap();
+        let tcp = Listener::bind(Network::Tcp, "127.0.0.1:0").await.unwrap();
+        let address = tcp.tcp_address().unwrap();
+        let (mut streams, mut sockets) = (Vec::new(), Vec::new());
+        for _ in 0..waiting {
+            sockets.push(UnixStream::connect(&path).await.unwrap());
+            let connecting = tokio::net::TcpStream::connect(address);
+            let connected = tokio::time::timeout(Duration::from_mins(1), connecting).await;
+            streams.push(connected.expect("the queue is full").unwrap());
+        }
+    }
 }

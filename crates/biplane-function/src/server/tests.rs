@@ -48,13 +48,13 @@ async fn ends_after(
     begun.elapsed().as_secs()
 }
 
-/// The settings of HTTP/2 that the server sends first.
-#[tokio::test]
-async fn a_peer_is_told_how_many_calls_it_may_make_at_the_same_time() {
-    const MAX_CONCURRENT_STREAMS: u16 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+
+/// A peer of a server of health checks that has said that it speaks HTTP/2, and nothing more.
+async fn peer(limits: Limits) -> TcpStream {
     let listener = Listener::bind(Network::Tcp, "127.0.0.1:0").await.unwrap();
     let address = listener.tcp_address().unwrap();
-    let limits = Limits::default();
     tokio::spawn(async move {
         let (_reporter, health) = tonic_health::server::health_reporter();
         let router = builder(&limits).add_service(health);
@@ -66,17 +66,44 @@ async fn a_peer_is_told_how_many_calls_it_may_make_at_the_same_time() {
     });
     let mut peer = TcpStream::connect(address).await.unwrap();
     peer.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    peer
+}
+
+/// The type and the content of the next frame of HTTP/2, or `None` at the end of the connection.
+async fn frame(peer: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; 9];
-    peer.read_exact(&mut header).await.unwrap();
-    assert_eq!(header[3], 4, "settings come first");
-    let mut settings = vec![0; usize::from(header[2])];
-    peer.read_exact(&mut settings).await.unwrap();
+    peer.read_exact(&mut header).await.ok()?;
+    let mut content = vec![0; usize::from(header[2])];
+    peer.read_exact(&mut content).await.ok()?;
+    Some((header[3], content))
+}
+
+#[tokio::test]
+async fn a_peer_is_told_how_many_calls_it_may_make_at_the_same_time() {
+    const MAX_CONCURRENT_STREAMS: u16 = 3;
+    let mut peer = peer(Limits::default()).await;
+    let (kind, settings) = frame(&mut peer).await.unwrap();
+    assert_eq!(kind, SETTINGS, "they come first");
     let (settings, _) = settings.as_chunks::<6>();
     let value = settings.iter().find_map(|[a, b, value @ ..]| {
         let is_it = u16::from_be_bytes([*a, *b]) == MAX_CONCURRENT_STREAMS;
         is_it.then(|| u32::from_be_bytes(*value))
     });
     assert_eq!(value, Some(256));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_gives_no_sign_of_life_is_left() {
+    let limits = Limits { first_call: Duration::from_hours(1), ..Limits::default() };
+    let begun = Instant::now();
+    let mut peer = peer(limits).await;
+    let mut asked = None;
+    while let Some((kind, _)) = frame(&mut peer).await {
+        if kind == PING {
+            asked.get_or_insert(begun.elapsed().as_secs());
+        }
+    }
+    assert_eq!((asked, begun.elapsed().as_secs()), (Some(60), 80));
 }
 
 /// The clock is paused and advances only when nothing else is to be done.

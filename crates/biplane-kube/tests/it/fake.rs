@@ -23,8 +23,8 @@ pub(crate) enum Reply {
 /// Everything that was asked, as `METHOD path`, without discovery.
 pub(crate) type Log = Arc<Mutex<Vec<String>>>;
 
-/// A cluster on a server that answers with `reply`, and the log of the server. It serves the kind
-/// `Thing` of `example.org/v1`.
+/// A cluster on a server that answers with `reply`, and the log of the server. It serves the kinds
+/// `Thing` and `Other` of `example.org/v1`.
 pub(crate) async fn cluster(
     options: &Options,
     reply: impl FnMut(&str) -> Reply + Send + 'static,
@@ -62,6 +62,7 @@ fn discovery(request: &str) -> Option<Value> {
         "GET /apis" => Some(json!({"items": [{"metadata": {"name": "example.org"}, "versions": [
             {"version": "v1", "resources": [
                 {"resource": "things", "responseKind": {"kind": "Thing"}, "scope": "Namespaced"},
+                {"resource": "others", "responseKind": {"kind": "Other"}, "scope": "Namespaced"},
             ]},
         ]}]})),
         _ => None,

@@ -286,15 +286,25 @@ async fn one_watch_serves_all_who_want_the_same_and_ends_after_them() {
     let cached = cluster.get(&id("a"), Source::Cache, soon()).await.unwrap();
     assert_eq!(cached.resource_version(), "3");
     assert_eq!((cluster.watches(), log.lock().unwrap().len()), (1, 1));
+    let ended = async |left| {
+        let deadline = soon();
+        while cluster.watches() > left {
+            assert!(Instant::now() < deadline, "the watch goes on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // A watch that is no longer used shows when the one before it would have ended.
+    let kind = Gvk::new("example.org/v1", "Other");
+    let other = cluster.subscribe(&kind, &Query::default(), &how, soon()).await.unwrap();
+    assert_eq!((cluster.watches(), log.lock().unwrap().len()), (2, 2));
     drop(wide);
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(cluster.watches(), 1, "one still uses it");
+    drop(other);
+    ended(1).await;
+    assert!(cluster.get(&id("a"), Source::Cache, soon()).await.is_ok());
+    let asked = (cluster.watches(), log.lock().unwrap().len());
+    assert_eq!(asked, (1, 2), "one still uses it, so that nothing is asked");
     drop(one);
-    let deadline = soon();
-    while cluster.watches() > 0 {
-        assert!(Instant::now() < deadline, "the watch goes on");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    ended(0).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! Tests each rule of drawing, and properties over random documents.
 
-use biplane_recorder::query::answer::{BlameField, BlameItem};
 use biplane_recorder::query::blame::leaves;
 use biplane_recorder::query::difference::What;
 use proptest::prelude::*;
@@ -269,11 +268,10 @@ fn a_step_is_drawn_by_resource_with_hints_and_contents() {
 #[test]
 fn a_field_says_which_step_set_it() {
     let step = StepRef { number: 2, name: "compose".to_owned(), function: "f".to_owned() };
-    let field =
-        BlameField { path: "spec.region".to_owned(), step: Some(step), ..BlameField::default() };
-    let item =
-        BlameItem { resource: "bucket".to_owned(), fields: vec![field], ..BlameItem::default() };
-    let stamps = Stamps::of(&Blame { resources: vec![item], ..Blame::default() });
+    let stamps = Stamps::new(|resource| match resource {
+        "bucket" => [("spec.region".to_owned(), step.clone())].into(),
+        _ => SetBy::new(),
+    });
     let setting = Setting { stamps: Some(&stamps), ..Setting::default() };
     let (request, response) = (request(), response());
     let page = states(request.get("desired"), response.get("desired"), &setting).into_string();
@@ -328,6 +326,60 @@ fn a_long_difference_has_several_pages() {
     let setting = Setting { limits, ..Setting::default() };
     let html = documents("it", &before, &after, &setting).into_string();
     assert_eq!(html.matches("data-path=").count(), 1, "{html}");
+}
+
+/// The resources and paths of all lines that differ, in the order of the page.
+fn differing(html: &str) -> Vec<(String, String)> {
+    let sections = html.split("<section class=\"drawn ").skip(1);
+    let lines = sections.flat_map(|section| {
+        let title = section.split("</h3>").next().unwrap_or_default().to_owned();
+        let lines = section
+            .split("data-path=\"")
+            .skip(1)
+            .filter(|line| line.split('>').next().is_some_and(|tag| tag.contains("data-change")));
+        let paths = lines.map(|line| line.split('"').next().unwrap_or_default().to_owned());
+        paths.map(move |path| (title.clone(), path)).collect::<Vec<_>>()
+    });
+    lines.collect()
+}
+
+#[test]
+fn pages_of_many_resources_have_every_line_once() {
+    let resource = |at: u32, version: u32| {
+        let fields = (0..5).map(|n| (format!("field-{n}"), Value::from(n * version)));
+        let spec = Value::Object(fields.collect());
+        let metadata = json!({"name": at.to_string(), "generation": version});
+        (format!("r{at:02}"), json!({"resource": {"metadata": metadata, "spec": spec}}))
+    };
+    // Some are gone, some differ, some differ in bookkeeping only, some are equal, some are new.
+    let state = |numbers: std::ops::Range<u32>, version: u32| {
+        let version = |at: u32| if at % 3 == 0 { 1 } else { version };
+        let resources: Map<String, Value> = numbers.map(|at| resource(at, version(at))).collect();
+        json!({"resources": resources})
+    };
+    let (before, after) = (state(0..20, 2), state(6..30, 3));
+    let page = |lines: usize, from: usize| {
+        let limits = Limits { lines, bytes: usize::MAX, ..Limits::default() };
+        let next = |from: usize| format!("?from={from}");
+        let setting = Setting { limits, from, next: &next, ..Setting::default() };
+        states(Some(&before), Some(&after), &setting).into_string()
+    };
+    let all = page(usize::MAX, 0);
+    let all: Vec<_> =
+        differing(&all).into_iter().filter(|(_, path)| path != "metadata.generation").collect();
+    assert!(all.len() > 100, "{all:?}");
+    for lines in [1, 4, 7, 50] {
+        let (mut from, mut found) = (0, Vec::new());
+        loop {
+            let html = page(lines, from);
+            found.extend(differing(&html));
+            let Some((_, next)) = html.split_once("href=\"?from=") else { break };
+            let next = next.split('"').next().unwrap().parse().unwrap();
+            assert_eq!(next, from + lines);
+            from = next;
+        }
+        assert_eq!(found, all, "{lines} lines a page");
+    }
 }
 
 #[test]

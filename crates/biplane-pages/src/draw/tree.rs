@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use biplane_recorder::query::blame::leaves;
+use biplane_recorder::query::blame::{each_leaf, leaves};
 use biplane_recorder::query::difference::{Difference, What};
 use biplane_recorder::query::path::{Path, Segment, scalar};
 use serde_json::{Map, Value};
@@ -79,8 +79,9 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    /// A document as it is now, with its differences from before.
-    pub(super) fn of(after: &'a Value, difference: &'a Difference) -> Self {
+    /// A document as it is now, with its differences from before. Folds count what did not change,
+    /// and have its lines only if there is room for them.
+    pub(super) fn of(after: &'a Value, difference: &'a Difference, has_room: bool) -> Self {
         let mut top = Found::default();
         for change in &difference.changes {
             top.at(&change.path).here.push(&change.what);
@@ -88,7 +89,7 @@ impl<'a> Tree<'a> {
         for path in &difference.unknown {
             top.at(path).is_unknown = true;
         }
-        let mut builder = Builder { path: Vec::new() };
+        let mut builder = Builder { path: Vec::new(), has_room };
         let mut parts = builder.own(&top, after);
         parts.extend(builder.below(after, &top));
         Self::finished(parts, after.is_array())
@@ -96,7 +97,7 @@ impl<'a> Tree<'a> {
 
     /// A document that only one side has.
     pub(super) fn whole(mark: Mark, document: &'a Value) -> Self {
-        let lines = Builder { path: Vec::new() }.leaves(mark, document);
+        let lines = Builder { path: Vec::new(), has_room: true }.leaves(mark, document);
         Self::finished(lines, false)
     }
 
@@ -123,6 +124,22 @@ fn count(parts: &[Part<'_>]) -> usize {
     parts.iter().map(one).sum()
 }
 
+/// How many lines a document has that only one side has.
+pub(super) fn lines(document: &Value) -> usize {
+    let mut count = 0;
+    each_leaf(document, &mut |path, _| count += usize::from(!path.is_bookkeeping()));
+    count
+}
+
+/// How many plain values a document has.
+fn size(document: &Value) -> usize {
+    match document {
+        Value::Object(fields) if !fields.is_empty() => fields.values().map(size).sum(),
+        Value::Array(items) if !items.is_empty() => items.iter().map(size).sum(),
+        _ => 1,
+    }
+}
+
 /// What was found at a place of a document and below it.
 #[derive(Default)]
 struct Found<'a> {
@@ -146,6 +163,7 @@ impl<'a> Found<'a> {
 
 struct Builder {
     path: Vec<Segment>,
+    has_room: bool,
 }
 
 impl Builder {
@@ -352,11 +370,13 @@ impl Builder {
     }
 
     fn fold<'a>(&self, value: &'a Value, fold: &mut Fold<'a>) {
-        for (below, value) in leaves(value) {
-            let mut line = self.leaf(Mark::Same, value);
-            line.path.0.extend(below.0);
-            fold.lines.push(line);
-            fold.count += 1;
+        fold.count += size(value);
+        if self.has_room {
+            each_leaf(value, &mut |below, value| {
+                let mut line = self.leaf(Mark::Same, value);
+                line.path.0.extend_from_slice(&below.0);
+                fold.lines.push(line);
+            });
         }
     }
 }

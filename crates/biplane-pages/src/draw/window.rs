@@ -49,11 +49,18 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// A page that begins with a line. `all` are the lines and bytes of the whole difference with
-    /// what did not change.
-    pub(super) fn new(limits: Limits, from: usize, all: (usize, usize)) -> Self {
-        let is_tight = from > 0 || all.0 > limits.lines || all.1 > limits.bytes;
+    /// A page that begins with a line.
+    pub(super) fn new(limits: Limits, from: usize, is_tight: bool) -> Self {
         Self { skip: from, limits, lines: 0, bytes: 0, is_tight, is_cut: false }
+    }
+
+    /// Whether so many lines are on pages before this one. Then they are passed over.
+    pub(super) fn passes(&mut self, lines: usize) -> bool {
+        let is_before = lines <= self.skip;
+        if is_before {
+            self.skip -= lines;
+        }
+        is_before
     }
 
     /// How many lines were drawn.

@@ -15,7 +15,7 @@ use maud::html;
 use serde_json::{Value, json};
 
 use super::changes::items;
-use super::runs::stamps;
+use super::runs::with_stamps;
 use super::{Context, Reply, Result, part_of, run_row};
 use crate::draw::{self, Setting};
 use crate::ids;
@@ -161,22 +161,23 @@ pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -
                 [head] if trace != "nothing" => Some(stored.outline(head, Scope::Desired)?),
                 _ => None,
             };
-            let stamps = stamps(&bodies, &mut after, std::slice::from_ref(name))?;
-            let next = |line: usize| format!("/runs/{id}/r/{key}?o={line}");
-            let is_late = || context.is_late();
-            let setting = Setting {
-                stamps: Some(&stamps),
-                limits: step::LIMITS,
-                from,
-                next: &next,
-                is_late: &is_late,
-                ..Setting::default()
-            };
             let mut was = before.as_ref().map(|run| only(run, name));
             let mut is = only(&after, name);
             bodies.slot(was.as_mut(), name)?;
             bodies.slot(Some(&mut is), name)?;
-            draw::states(was.as_ref(), Some(&is), &setting)
+            let next = |line: usize| format!("/runs/{id}/r/{key}?o={line}");
+            let is_late = || context.is_late();
+            with_stamps(&bodies, &mut after, |stamps| {
+                let setting = Setting {
+                    stamps: Some(stamps),
+                    limits: step::LIMITS,
+                    from,
+                    next: &next,
+                    is_late: &is_late,
+                    ..Setting::default()
+                };
+                draw::states(was.as_ref(), Some(&is), &setting)
+            })?
         }
     };
     let blamed = blamed(context, &row.trace, name)?;

@@ -1,6 +1,8 @@
 //! Lists of runs, one run, and two runs side by side.
 
-use biplane_recorder::query::answer::{Answer, Blame, BlameField, BlameItem, RunDetail};
+use std::cell::RefCell;
+
+use biplane_recorder::query::answer::{Answer, RunDetail};
 use biplane_recorder::query::archive::{Archive as _, RunFilter, Scope, kind_and_group};
 use biplane_recorder::query::ask::{self, Named, Question};
 use biplane_recorder::query::blame::{self, Stamp};
@@ -14,7 +16,7 @@ use jiff::Timestamp;
 use maud::html;
 
 use super::{Context, Reply, Result, by_id, outcome, run_row};
-use crate::draw::{self, Setting, Stamps};
+use crate::draw::{self, SetBy, Setting, Stamps};
 use crate::http::Request;
 use crate::ids::{self, Ended, Filter, SINCE};
 use crate::layout::{Page, Place};
@@ -328,41 +330,35 @@ pub(super) fn resources(context: &Context<'_>, run: &str, from: usize) -> Result
 
 /// What a run changed.
 pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Reply> {
-    let question = Question::Diff { before: by_id(run)?, after: None, observed: false };
-    let Answer::Diff(diff) = context.ask(&question)? else { return Err(Failure::NoPage) };
-    let row = run_row(context, run)?;
     let stored = context.stored;
+    let (diff, mut was, mut is) = ask::changed_by(stored, &by_id(run)?, context.now)?;
+    let row = run_row(context, run)?;
+    let head = stored.head(&row)?;
     let bodies = Bodies::new(stored);
-    let mut after = stored.outline(&stored.head(&row)?, Scope::Messages)?;
-    let before = match stored.by_trace(&diff.before)?.as_slice() {
-        [head] if diff.before != "nothing" => Some(stored.outline(head, Scope::Desired)?),
-        _ => None,
-    };
-    let mut was = before.as_ref().and_then(Run::desired).cloned();
-    let mut is = after.desired().cloned();
-    let differing = bodies.differing(was.as_mut(), is.as_mut(), usize::MAX)?;
-    let is_redacted = stored.is_redacted(&after.head)?;
+    let is_redacted = stored.is_redacted(&head)?;
     bodies.common(was.as_mut(), is.as_mut(), draw::NAMED, is_redacted)?;
-    let stamps = stamps(&bodies, &mut after, &differing)?;
     let id = ids::trace(&row.trace);
     let next = |line: usize| format!("/runs/{id}/diff?o={line}");
     let is_late = || context.is_late();
-    let setting = Setting {
-        stamps: Some(&stamps),
-        limits: step::LIMITS,
-        from,
-        next: &next,
-        is_late: &is_late,
-        ..Setting::default()
-    };
-    let drawn = draw::states(was.as_ref(), is.as_ref(), &setting);
+    let mut after = stored.outline(&head, Scope::Messages)?;
+    let drawn = with_stamps(&bodies, &mut after, |stamps| {
+        let setting = Setting {
+            stamps: Some(stamps),
+            limits: step::LIMITS,
+            from,
+            next: &next,
+            is_late: &is_late,
+            ..Setting::default()
+        };
+        draw::states(was.as_ref(), is.as_ref(), &setting)
+    })?;
     let title = format!("What run {id} changed");
     let body = html! {
         h1 { (title) }
         p.path {
             a rel="up" href={ "/runs/" (id) } { "The run" }
-            @if let Some(before) = &before { span { "compared with run " (parts::run(&before.head.trace)) } }
-            span { (parts::object(&after.head.owner, &context.links)) }
+            @if diff.before != "nothing" { span { "compared with run " (parts::run(&diff.before)) } }
+            span { (parts::object(&head.owner, &context.links)) }
         }
         (parts::lead("", &diff.sentence))
         (drawn)
@@ -373,34 +369,34 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
     Ok(page.into())
 }
 
-/// The step of a run that set each field of some of its resources, which are sorted by name.
-pub(super) fn stamps(bodies: &Bodies<'_>, run: &mut Run, slots: &[String]) -> Result<Stamps> {
-    for slot in slots {
-        bodies.everywhere(run, slot)?;
-    }
-    let is_meant = |name: &str| slots.binary_search_by(|slot| slot.as_str().cmp(name)).is_ok();
+/// Draws what says which step of a run set each field. Only of what is drawn is that found out.
+pub(super) fn with_stamps<T>(
+    bodies: &Bodies<'_>,
+    run: &mut Run,
+    draw: impl FnOnce(&Stamps<'_>) -> T,
+) -> Result<T> {
+    let (run, failed) = (RefCell::new(run), RefCell::new(None));
+    let stamps = Stamps::new(|slot| {
+        set_by(bodies, &mut run.borrow_mut(), slot).unwrap_or_else(|failure| {
+            failed.borrow_mut().get_or_insert(failure);
+            SetBy::new()
+        })
+    });
+    let drawn = draw(&stamps);
+    drop(stamps);
+    failed.into_inner().map_or(Ok(drawn), Err)
+}
+
+/// The step of a run that set each field of one of its resources.
+fn set_by(bodies: &Bodies<'_>, run: &mut Run, slot: &str) -> Result<SetBy> {
+    bodies.everywhere(run, slot)?;
     let calls = run.last_calls();
     let step = |stamp: Stamp| match stamp {
         Stamp::Step(at) => calls.get(at).map(|step| step_ref(Some(step))),
         Stamp::Given | Stamp::Between(_) => None,
     };
-    let resources = blame::of(run, &is_meant)
-        .into_iter()
-        .map(|slot| BlameItem {
-            fields: slot
-                .fields
-                .iter()
-                .map(|(path, _, stamp)| BlameField {
-                    path: path.to_string(),
-                    step: step(*stamp),
-                    ..BlameField::default()
-                })
-                .collect(),
-            resource: slot.slot,
-            ..BlameItem::default()
-        })
-        .collect();
-    Ok(Stamps::of(&Blame { resources, ..Blame::default() }))
+    let fields = blame::of(run, &|name| name == slot).into_iter().flat_map(|slot| slot.fields);
+    Ok(fields.filter_map(|(path, _, stamp)| Some((path.to_string(), step(stamp)?))).collect())
 }
 
 /// Who set what in a run.

@@ -30,6 +30,7 @@ use crate::query::sentence;
 pub use self::at::at;
 pub use self::changes::{change_items, linked};
 pub use self::details::blame_first;
+pub use self::differences::changed_by;
 pub use self::find::{Found, find};
 
 /// How many records a list has unless told otherwise.

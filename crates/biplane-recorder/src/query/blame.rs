@@ -154,32 +154,37 @@ impl Stamped {
 /// them. Empty lists and objects count as values.
 pub fn leaves(document: &Value) -> Vec<(Path, &Value)> {
     let mut found = Vec::new();
-    collect(document, &mut Vec::new(), &mut found);
+    each_leaf(document, &mut |path, value| found.push((path.clone(), value)));
     found
 }
 
-fn collect<'a>(value: &'a Value, path: &mut Vec<Segment>, found: &mut Vec<(Path, &'a Value)>) {
+/// Calls `visit` with each plain value of a document and its path.
+pub fn each_leaf<'a>(document: &'a Value, visit: &mut dyn FnMut(&Path, &'a Value)) {
+    walk(document, &mut Path(Vec::new()), visit);
+}
+
+fn walk<'a>(value: &'a Value, path: &mut Path, visit: &mut dyn FnMut(&Path, &'a Value)) {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
             for (name, value) in fields {
-                path.push(Segment::Field(name.clone()));
-                collect(value, path, found);
-                path.pop();
+                path.0.push(Segment::Field(name.clone()));
+                walk(value, path, visit);
+                path.0.pop();
             }
         }
         Value::Array(items) if !items.is_empty() => {
             let keys = difference::keys_of(items);
             for (index, item) in items.iter().enumerate() {
                 let key = keys.as_ref().and_then(|keys| keys.get(index));
-                path.push(match key {
+                path.0.push(match key {
                     Some(key) => Segment::Item(key.clone()),
                     None => Segment::Index(index),
                 });
-                collect(item, path, found);
-                path.pop();
+                walk(item, path, visit);
+                path.0.pop();
             }
         }
-        value => found.push((Path(path.clone()), value)),
+        value => visit(path, value),
     }
 }
 

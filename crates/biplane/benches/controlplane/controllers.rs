@@ -60,9 +60,10 @@ impl Mode {
 
     /// Prepares the cluster.
     pub(crate) fn init(self, kubeconfig: &Path) {
-        let (program, folder) = match (self, upstream()) {
-            (Self::Upstream, Some(bin)) => (bin.join("crossplane"), bin),
-            _ => (PathBuf::from(BIPLANE), PathBuf::new()),
+        // Biplane has its CRDs in the program.
+        let (program, crds) = match (self, upstream()) {
+            (Self::Upstream, Some(bin)) => (bin.join("crossplane"), Some(bin.join("crds"))),
+            _ => (PathBuf::from(BIPLANE), None),
         };
         // Upstream's fails until the server knows the kinds that it has just been given. In a
         // cluster it is restarted.
@@ -70,7 +71,7 @@ impl Mode {
             let status = Command::new(&program)
                 .args(["core", "init", "--enable-webhooks=false"])
                 .env("KUBECONFIG", kubeconfig)
-                .env("CRDS_PATH", folder.join("crds"))
+                .envs(crds.iter().map(|crds| ("CRDS_PATH", crds)))
                 .env("TLS_CA_SECRET_NAME", "crossplane-root-ca")
                 .env("TLS_CLIENT_SECRET_NAME", "crossplane-tls-client")
                 .stdout(Stdio::null())

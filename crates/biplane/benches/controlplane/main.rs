@@ -169,8 +169,11 @@ impl World {
         }
     }
 
-    fn memory(&self, line: &str) -> f64 {
-        memory_of(self.controller.id(), line)
+    /// The memory of the control plane. The system can drop pages of files when it needs room.
+    fn memory(&self) -> String {
+        let of = |line| memory_of(self.controller.id(), line);
+        let (now, most, files) = (of("VmRSS"), of("VmHWM"), of("RssFile"));
+        format!("{now:.1} MiB, at most {most:.1} MiB; {files:.1} MiB are pages of files")
     }
 
     async fn create(&self, value: Value) {
@@ -335,7 +338,7 @@ async fn measure(mode: Mode, xrs: usize, rest: Duration) {
     if mode.comes_to_rest() {
         world.settle().await;
     }
-    println!("- no composite resource: {:.1} MiB", world.memory("VmRSS"));
+    println!("- no composite resource: {}", world.memory());
 
     one_by_one(&world, mode).await;
     let (things, maps) = (kind("Thing"), Gvk::new("v1", "ConfigMap"));
@@ -362,7 +365,7 @@ async fn measure(mode: Mode, xrs: usize, rest: Duration) {
         writes as f64 / xrs as f64,
         (all - writes) as f64 / xrs as f64
     );
-    println!("  {:.1} MiB, at most {:.1} MiB", world.memory("VmRSS"), world.memory("VmHWM"));
+    println!("  {}", world.memory());
 
     let (mark, cpu) = (world.mark(), world.cpu());
     tokio::time::sleep(rest).await;

@@ -42,13 +42,15 @@ impl Case {
         }
     }
 
-    /// The program of the original, by its upstream name.
-    pub(super) fn original(&self) -> &'static str {
+    /// The program of the original, by its upstream name, and the flags that turn on what is tried.
+    pub(super) fn original(&self) -> (&'static str, &'static [&'static str]) {
         match self.called {
-            Called::Patches => "function-patch-and-transform",
-            Called::Ready => "function-auto-ready",
-            Called::Environment => "function-environment-configs",
-            Called::Templates => "function-go-templating",
+            Called::Patches => ("function-patch-and-transform", &[]),
+            Called::Ready => {
+                ("function-auto-ready", &["--feature-gates=CELHealthcheckCustomizations=true"])
+            }
+            Called::Environment => ("function-environment-configs", &[]),
+            Called::Templates => ("function-go-templating", &[]),
         }
     }
 

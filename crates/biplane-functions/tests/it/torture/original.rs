@@ -29,7 +29,8 @@ impl Drop for Running {
 /// Time, peak memory and answer as columns of the table.
 pub(super) fn row(case: &Case) -> Option<String> {
     let folder = setting("BIPLANE_UPSTREAM_BIN")?;
-    let program = PathBuf::from(folder).join(case.original());
+    let (name, flags) = case.original();
+    let program = PathBuf::from(folder).join(name);
     if !program.exists() {
         return None;
     }
@@ -41,6 +42,7 @@ pub(super) fn row(case: &Case) -> Option<String> {
         .args(["-c", &limited])
         .arg(program)
         .args(["--insecure", "--address", &address])
+        .args(flags)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

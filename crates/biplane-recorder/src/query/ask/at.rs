@@ -328,5 +328,5 @@ pub(super) fn diff_at(
             is_redacted: archive.is_redacted(&run.head)?,
         })
     };
-    compared(archive, view(from)?, view(to)?)
+    compared(archive, &mut view(from)?, &mut view(to)?)
 }

@@ -32,7 +32,7 @@ pub(super) fn diff(
     now: Timestamp,
 ) -> Result<Diff, Error> {
     let first = find(archive, before, now)?;
-    let (was, is) = match after {
+    let (mut was, mut is) = match after {
         Some(after) => {
             let address = after.to_owned();
             let second =
@@ -41,13 +41,27 @@ pub(super) fn diff(
         }
         None => alone(archive, &first, observed)?,
     };
-    compared(archive, was, is)
+    compared(archive, &mut was, &mut is)
 }
 
-/// What differs between two views.
-pub(super) fn compared(archive: &dyn Archive, was: View, is: View) -> Result<Diff, Error> {
+/// What a run changed, with the states before and after it. What differs in them is read.
+pub fn changed_by(
+    archive: &dyn Archive,
+    run: &Named,
+    now: Timestamp,
+) -> Result<(Diff, Option<Value>, Option<Value>), Error> {
+    let (mut was, mut is) = alone(archive, &find(archive, run, now)?, false)?;
+    let diff = compared(archive, &mut was, &mut is)?;
+    Ok((diff, was.state, is.state))
+}
+
+/// What differs between two views. Their states are read as far as that takes.
+pub(super) fn compared(
+    archive: &dyn Archive,
+    was: &mut View,
+    is: &mut View,
+) -> Result<Diff, Error> {
     let bodies = Bodies::new(archive);
-    let (mut was, mut is) = (was, is);
     if let (Some(was_slot), Some(is_slot)) = (&was.slot, &is.slot) {
         bodies.slot(was.state.as_mut(), was_slot)?;
         bodies.slot(is.state.as_mut(), is_slot)?;
@@ -60,7 +74,7 @@ pub(super) fn compared(archive: &dyn Archive, was: View, is: View) -> Result<Dif
     let slots = match (&was.slot, &is.slot) {
         (Some(was_slot), Some(is_slot)) => {
             let body = |view: &View, slot: &str| state::slot(view.state.as_ref(), slot).cloned();
-            let (a, b) = (body(&was, was_slot), body(&is, is_slot));
+            let (a, b) = (body(was, was_slot), body(is, is_slot));
             if a.is_none() && b.is_none() {
                 return Err(Error::NotFound(format!("neither run has a resource {is_slot:?}")));
             }
