@@ -101,7 +101,6 @@ impl Stamped {
         if self.body == *body && !self.stamps.is_empty() {
             return;
         }
-        let stamps = std::mem::take(&mut self.stamps);
         let changed = difference::difference(&self.body, body);
         // A value keeps its stamp unless it, or something around it, was set anew.
         let set: BTreeSet<&[Segment]> = changed
@@ -110,31 +109,16 @@ impl Stamped {
             .filter(|change| !matches!(change.what, What::Removed { .. } | What::Moved { .. }))
             .map(|change| change.path.0.as_slice())
             .collect();
+        let before = Before::of(&self.body, &self.stamps);
+        let mut stamps = BTreeMap::new();
         for (path, value) in leaves(body) {
             let mut around = (0..=path.0.len()).filter_map(|end| path.0.get(..end));
             let was_set = !set.is_empty() && around.any(|part| set.contains(part));
-            let before = if was_set { None } else { self.stamp_before(&stamps, &path, value) };
-            self.stamps.insert(path, before.unwrap_or(stamp));
+            let kept = if was_set { None } else { before.stamp(&path, value) };
+            stamps.insert(path, kept.unwrap_or(stamp));
         }
+        self.stamps = stamps;
         self.body = body.clone();
-    }
-
-    /// The stamp that a value had. Plain items of a list may have had another position.
-    fn stamp_before(
-        &self,
-        stamps: &BTreeMap<Path, Stamp>,
-        path: &Path,
-        value: &Value,
-    ) -> Option<Stamp> {
-        if path.get(&self.body) == Some(value) {
-            return stamps.get(path).copied();
-        }
-        let (Segment::Index(_), parent) = path.0.split_last()? else { return None };
-        let was_here = |other: &Path| {
-            other.0.split_last().is_some_and(|(_, around)| around == parent)
-                && other.get(&self.body) == Some(value)
-        };
-        stamps.iter().find(|(other, _)| was_here(other)).map(|(_, stamp)| *stamp)
     }
 
     fn blame(self, slot: String) -> SlotBlame {
@@ -147,6 +131,36 @@ impl Stamped {
             })
             .collect();
         SlotBlame { slot, created, removed, body, fields }
+    }
+}
+
+/// The plain values of a body with their stamps.
+struct Before<'a> {
+    by_path: BTreeMap<Path, (&'a Value, Stamp)>,
+    /// The first of the equal plain items of each list, by the list and the text of the value.
+    items: BTreeMap<(Vec<Segment>, String), Stamp>,
+}
+
+impl<'a> Before<'a> {
+    fn of(body: &'a Value, stamps: &BTreeMap<Path, Stamp>) -> Self {
+        let (mut by_path, mut items) = (BTreeMap::new(), BTreeMap::new());
+        for (path, value) in leaves(body) {
+            let Some(stamp) = stamps.get(&path).copied() else { continue };
+            if let Some((Segment::Index(_), list)) = path.0.split_last() {
+                items.entry((list.to_vec(), value.to_string())).or_insert(stamp);
+            }
+            by_path.insert(path, (value, stamp));
+        }
+        Self { by_path, items }
+    }
+
+    /// The stamp that a value had. Plain items of a list may have had another position.
+    fn stamp(&self, path: &Path, value: &Value) -> Option<Stamp> {
+        if let Some((_, stamp)) = self.by_path.get(path).filter(|(before, _)| *before == value) {
+            return Some(*stamp);
+        }
+        let (Segment::Index(_), list) = path.0.split_last()? else { return None };
+        self.items.get(&(list.to_vec(), value.to_string())).copied()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The fast path for plain block YAML, many times faster than the full parser.
 //!
-//! It reads blocks of keys and items, scalars and bracketed values on one line, and literal block
-//! scalars. For anything else, including tabs and errors, it returns nothing and the full parser
+//! It reads blocks of keys and items, bracketed values on one line, plain and quoted scalars, which may
+//! continue on the lines below, and literal block scalars. For anything else, including tabs and errors, it returns nothing and the full parser
 //! reads the document. It must read everything in the same way as the full parser.
 
 use super::super::build::{Key, plain_key, plain_value};
@@ -170,14 +170,75 @@ impl<'text> Reader<'text> {
 
     /// A scalar after a dash or a key. Then moves to the next line.
     fn on_this_line(&mut self, text: &'text str, parent: usize) -> Option<Value> {
-        if matches!(text, "|" | "|-") {
-            return self.literal(text == "|", parent);
-        }
-        let Content::Scalar(value) = content(text)? else { return None };
-        // If the scalar continues below, the next line is indented more than any line that may
-        // follow.
+        let value = match text.as_bytes().first()? {
+            b'|' if matches!(text, "|" | "|-") => self.literal(text == "|", parent)?,
+            b'"' | b'\'' => self.quoted(text, parent)?,
+            b'{' | b'[' => scalar(text)?,
+            _ => match self.continued(text, parent)? {
+                Some(all) => scalar(&all)?,
+                None => scalar(text)?,
+            },
+        };
+        // What else is indented more than any line that may follow is refused there.
         self.advance()?;
         Some(value)
+    }
+
+    /// The next line with content that is indented more than a parent, and the number of empty lines
+    /// before it.
+    fn below(&mut self, parent: usize) -> Option<(usize, &'text str)> {
+        let before = (self.rest, self.number);
+        let mut empty = 0;
+        while let Some(line) = self.take() {
+            let content = line.trim_ascii_start();
+            if content.is_empty() {
+                empty += 1;
+            } else if line.len() - content.len() > parent {
+                return Some((empty, content.trim_ascii_end()));
+            } else {
+                break;
+            }
+        }
+        (self.rest, self.number) = before;
+        None
+    }
+
+    /// A plain scalar with its lines below, if there are any. Returns nothing if they have what ends
+    /// a scalar.
+    fn continued(&mut self, first: &str, parent: usize) -> Option<Option<String>> {
+        let mut all: Option<String> = None;
+        // A comment ends the scalar.
+        if first.contains(" #") {
+            return Some(all);
+        }
+        loop {
+            let before = (self.rest, self.number);
+            let Some((empty, line)) = self.below(parent) else { return Some(all) };
+            if line.starts_with('#') {
+                (self.rest, self.number) = before;
+                return Some(all);
+            }
+            if line.contains(": ") || line.ends_with(':') || line.contains(" #") {
+                return None;
+            }
+            let all = all.get_or_insert_with(|| first.to_owned());
+            fold(all, empty);
+            all.push_str(line);
+        }
+    }
+
+    /// A quoted scalar, which may end on a line below.
+    fn quoted(&mut self, text: &'text str, parent: usize) -> Option<Value> {
+        let quote = text.chars().next()?;
+        let (mut value, mut rest) = (String::new(), text.get(1..)?);
+        loop {
+            if let Some(after) = until_quote(rest, quote, &mut value)? {
+                return ends(after).then_some(Value::String(value));
+            }
+            let (empty, line) = self.below(parent)?;
+            fold(&mut value, empty);
+            rest = line;
+        }
     }
 
     /// The lines of a literal block scalar, which are indented more than its parent.
@@ -215,8 +276,50 @@ impl<'text> Reader<'text> {
         if !keeps_break {
             text.pop();
         }
-        self.advance()?;
         Some(Value::String(text))
+    }
+}
+
+/// Appends what stands for a line break with so many empty lines below it.
+fn fold(text: &mut String, empty: usize) {
+    match empty {
+        0 => text.push(' '),
+        _ => text.extend(std::iter::repeat_n('\n', empty)),
+    }
+}
+
+/// Appends the content of a quoted scalar up to the quote that ends it. Returns the text after the
+/// quote, unless it is on a line below. Rare escapes are left to the full parser.
+fn until_quote<'text>(
+    text: &'text str,
+    quote: char,
+    out: &mut String,
+) -> Option<Option<&'text str>> {
+    let mut rest = text;
+    loop {
+        let is_special = |c: char| c == quote || (c == '\\' && quote == '"');
+        let Some(at) = rest.find(is_special) else {
+            out.push_str(rest);
+            return Some(None);
+        };
+        let (before, special) = rest.split_at_checked(at)?;
+        out.push_str(before);
+        match special.as_bytes() {
+            [b'\\', b'n', ..] => out.push('\n'),
+            [b'\\', b't', ..] => out.push('\t'),
+            [b'\\', escaped @ (b'"' | b'\\'), ..] => out.push(char::from(*escaped)),
+            [b'\\', ..] => return None,
+            [b'\'', b'\'', ..] => out.push('\''),
+            _ => return special.get(1..).map(Some),
+        }
+        rest = special.get(2..)?;
+    }
+}
+
+fn scalar(text: &str) -> Option<Value> {
+    match content(text)? {
+        Content::Scalar(value) => Some(value),
+        Content::Entry(..) => None,
     }
 }
 

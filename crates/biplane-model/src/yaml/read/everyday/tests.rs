@@ -207,6 +207,16 @@ fn ordinary() -> impl Strategy<Value = String> {
         "|\n\n\n@ a: b\n   \n",
         "|\n@ x\n@                         ",
         "|-\n@ x\n #",
+        "one\n@ two\n@ - three",
+        "one\n\n@ two\n   \n\n@   3\n\n",
+        "1\n@ 2",
+        "one\n@ # no more",
+        "one # why\n@ two",
+        "one\n@ two: three",
+        "'it''s\n@ here: # and\n\n@   there ' # why",
+        "'\n@ x\n@ '",
+        "\"a\\n\\\"\n@ b\\\\\n\n\n@ \\nc\"",
+        "\"a\\\n@ b\"",
         "{a: 1, \"b\": 'c'} # why",
         "[x, [y], {}, -1]",
         "{\"a\":[1,2.5,true,null]}",
@@ -392,19 +402,30 @@ spec:
 }
 
 #[test]
+fn reads_scalars_of_several_lines() {
+    let text = "a: one\n  two\n\n  three\nb:\n- 'it''s\n\n\n  # here'\n- \"x\\n\n    \\\"y\\\\\"  # why\nc: 1\n";
+    let expected = json!({"a": "one two\nthree", "b": ["it's\n\n# here", "x\n \"y\\"], "c": 1});
+    assert_eq!(quickly(text), Some((Some(expected), 1)));
+}
+
+#[test]
 fn leaves_to_the_parser_what_it_does_not_know() {
     const TEXTS: &[&str] = &[
         "",
         "# nothing\n",
         "a scalar\n",
-        "a: one\n  two\n",
+        "a: one\n  two: three\n",
+        "a: one # why\n  two\n",
+        "a: 'b\nc'\n",
+        "a: 'b\n",
+        "a: 'b' c\n",
+        "a: \"b\\\n  c\"\n",
+        "a: \"\\x41\"\n",
         "a: &x b\n",
         "<<: {}\n",
         "a: [1\n  ]\n",
         "{\"a\": \"\\n\"}\n",
         "{a: &x b}\n",
-        "a: \"b\\n\"\n",
-        "a: 'it''s'\n",
         "a: >\n  b\n",
         "a: |2\n   b\n",
         "a: |\n  b",
