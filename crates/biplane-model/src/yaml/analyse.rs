@@ -50,11 +50,18 @@ impl Analysis {
         let mut space_then_break = false;
         let mut previous = ' ';
         let mut last = first;
-        let mut chars = text.chars().peekable();
+        let mut rest = text;
         let mut at_start = true;
-        while let Some(c) = chars.next() {
+        loop {
+            let (harmless, after) = leading(rest, is_harmless);
+            if let Some(end) = harmless.chars().next_back() {
+                (previous, last, at_start) = (end, end, false);
+            }
+            let mut chars = after.chars();
+            let Some(c) = chars.next() else { break };
+            rest = chars.as_str();
             match c {
-                ':' if !at_start && chars.peek().is_none_or(|next| is_blank(*next)) => {
+                ':' if !at_start && rest.chars().next().is_none_or(is_blank) => {
                     indicators = true;
                 }
                 '#' if is_blank(previous) || is_break(previous) || previous == '\0' => {
@@ -145,6 +152,12 @@ fn leads(text: &str) -> bool {
 /// characters.
 fn is_harmless(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_')
+}
+
+/// Splits a text after its first bytes of a kind, which must be ASCII.
+pub(super) fn leading(text: &str, is_kind: fn(u8) -> bool) -> (&str, &str) {
+    let end = text.bytes().position(|b| !is_kind(b)).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or(("", text))
 }
 
 pub(super) fn is_blank(c: char) -> bool {

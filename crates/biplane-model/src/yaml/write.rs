@@ -351,8 +351,7 @@ impl Printer {
         if !self.after_space {
             self.put(' ');
         }
-        self.out.push_str(text);
-        self.column += text.chars().count();
+        self.put_all(text);
         self.after_space = false;
         self.line_is_indent = false;
     }
@@ -361,19 +360,20 @@ impl Printer {
         if !self.after_space {
             self.put(' ');
         }
-        let mut chars = text.chars().peekable();
-        let mut after_space = false;
-        while let Some(c) = chars.next() {
-            let foldable = c == ' ' && !after_space && self.column > WIDTH;
-            if foldable && chars.peek() != Some(&' ') {
+        let (mut rest, mut after_space) = (text, false);
+        while !rest.is_empty() {
+            let (word, after) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+            if !word.is_empty() {
+                self.put_all(word);
+                (after_space, self.line_is_indent) = (false, false);
+            }
+            let Some(after) = after.strip_prefix(' ') else { break };
+            if !after_space && self.column > WIDTH && !after.starts_with(' ') {
                 self.start_line();
             } else {
-                self.put(c);
+                self.put(' ');
             }
-            after_space = c == ' ';
-            if !after_space {
-                self.line_is_indent = false;
-            }
+            (rest, after_space) = (after, true);
         }
         self.after_space = false;
         self.line_is_indent = false;
@@ -381,21 +381,30 @@ impl Printer {
 
     fn single_quoted(&mut self, text: &str, may_fold: bool) {
         self.mark("'", true, false);
-        let mut chars = text.chars().peekable();
-        let (mut at_start, mut after_space, mut after_break) = (true, false, false);
-        while let Some(c) = chars.next() {
-            let inside = !at_start && chars.peek().is_some_and(|next| *next != ' ');
-            at_start = false;
+        let (mut rest, mut after_space, mut after_break) = (text, false, false);
+        while let Some(c) = rest.chars().next() {
             if is_break(c) {
                 self.end_line(c);
                 self.line_is_indent = true;
                 after_break = true;
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
                 continue;
             }
             if std::mem::take(&mut after_break) {
                 self.start_line();
             }
-            if c == ' ' && may_fold && !after_space && self.column > WIDTH && inside {
+            let is_special = |c: char| matches!(c, ' ' | '\'') || is_break(c);
+            let (word, after) = rest.split_at(rest.find(is_special).unwrap_or(rest.len()));
+            if !word.is_empty() {
+                self.put_all(word);
+                (after_space, self.line_is_indent) = (false, false);
+                rest = after;
+                continue;
+            }
+            let is_first = rest.len() == text.len();
+            rest = rest.get(1..).unwrap_or_default();
+            let is_inside = !is_first && !rest.is_empty() && !rest.starts_with(' ');
+            if c == ' ' && may_fold && !after_space && self.column > WIDTH && is_inside {
                 self.start_line();
             } else {
                 self.put(c);
@@ -489,20 +498,20 @@ impl Printer {
             self.line_is_indent = true;
         }
         self.after_space = true;
-        let mut after_break = true;
-        for c in text.chars() {
-            if is_break(c) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (line, after) = rest.split_at(rest.find(is_break).unwrap_or(rest.len()));
+            if !line.is_empty() {
+                self.start_line();
+                self.put_all(line);
+                self.line_is_indent = false;
+            }
+            let mut after = after.chars();
+            if let Some(c) = after.next() {
                 self.end_line(c);
                 self.line_is_indent = true;
-                after_break = true;
-            } else {
-                if after_break {
-                    self.start_line();
-                }
-                self.put(c);
-                self.line_is_indent = false;
-                after_break = false;
             }
+            rest = after.as_str();
         }
     }
 
@@ -539,6 +548,11 @@ impl Printer {
     fn put(&mut self, c: char) {
         self.out.push(c);
         self.column += 1;
+    }
+
+    fn put_all(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.chars().count();
     }
 }
 

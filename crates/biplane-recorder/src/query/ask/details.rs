@@ -9,7 +9,7 @@ use super::super::answer::{
     Blame, BlameField, BlameItem, Condition, Need, RunDetail, Since, SlotItem, StepRef,
 };
 use super::super::archive::{Archive, ChangeFilter, Error, Scope, kind_and_group};
-use super::super::blame::{self, SlotBlame, Stamp};
+use super::super::blame::{self, SlotBlame, Stamp, leaves};
 use super::super::compare::{self, step_ref};
 use super::super::difference::NODES;
 use super::super::outline::Bodies;
@@ -334,16 +334,16 @@ struct Ages {
 
 /// What of a resource may still be older than the runs that were looked at.
 struct Open<'a> {
-    slot: &'a SlotBlame,
     is_there: bool,
-    paths: Vec<&'a Path>,
+    /// Its fields with their values.
+    fields: Vec<(&'a Path, &'a Value)>,
     /// The body that was last looked at, or its key.
     seen: Option<Value>,
 }
 
 impl Open<'_> {
     fn is_over(&self) -> bool {
-        !self.is_there && self.paths.is_empty()
+        !self.is_there && self.fields.is_empty()
     }
 
     /// Takes in what an older run desired. What was otherwise then is as old as the run after it.
@@ -363,9 +363,11 @@ impl Open<'_> {
             self.is_there = false;
             ages.slot = Some(after.clone());
         }
-        let own = &self.slot.body;
-        self.paths.retain(|path| {
-            let is_same = body.as_ref().is_some_and(|body| path.get(body) == path.get(own));
+        // One look at the whole body, because a path to an item of a list takes a look at all of them.
+        let then: BTreeMap<Path, &Value> =
+            body.as_ref().map(|body| leaves(body).into_iter().collect()).unwrap_or_default();
+        self.fields.retain(|(path, value)| {
+            let is_same = then.get(path).is_some_and(|then| then == value);
             if !is_same {
                 ages.fields.insert((*path).clone(), after.clone());
             }
@@ -379,7 +381,8 @@ impl Open<'_> {
         if self.is_there {
             ages.slot = Some(first.clone());
         }
-        ages.fields.extend(self.paths.into_iter().map(|path| (path.clone(), first.clone())));
+        let left = self.fields.into_iter().map(|(path, _)| (path.clone(), first.clone()));
+        ages.fields.extend(left);
     }
 }
 
@@ -414,9 +417,8 @@ fn ages(
         .iter()
         .zip(now)
         .map(|(slot, now)| Open {
-            slot,
             is_there: true,
-            paths: slot.fields.iter().map(|(path, ..)| path).collect(),
+            fields: slot.fields.iter().map(|(path, value, _)| (path, value)).collect(),
             seen: now.filter(|_| slot.removed.is_none()),
         })
         .collect();
