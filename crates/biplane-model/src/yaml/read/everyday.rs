@@ -4,6 +4,8 @@
 //! continue on the lines below, and literal block scalars. For anything else, including tabs and errors, it returns nothing and the full parser
 //! reads the document. It must read everything in the same way as the full parser.
 
+use std::borrow::Cow;
+
 use super::super::build::{Key, plain_key, plain_value};
 use super::Root;
 use crate::{Map, Value};
@@ -174,10 +176,7 @@ impl<'text> Reader<'text> {
             b'|' if matches!(text, "|" | "|-") => self.literal(text == "|", parent)?,
             b'"' | b'\'' => self.quoted(text, parent)?,
             b'{' | b'[' => scalar(text)?,
-            _ => match self.continued(text, parent)? {
-                Some(all) => scalar(&all)?,
-                None => scalar(text)?,
-            },
+            _ => scalar(&self.continued(text, parent)?)?,
         };
         // What else is indented more than any line that may follow is refused there.
         self.advance()?;
@@ -203,10 +202,9 @@ impl<'text> Reader<'text> {
         None
     }
 
-    /// A plain scalar with its lines below, if there are any. Returns nothing if they have what ends
-    /// a scalar.
-    fn continued(&mut self, first: &str, parent: usize) -> Option<Option<String>> {
-        let mut all: Option<String> = None;
+    /// A plain scalar with its lines below. Returns nothing if they have what ends a scalar.
+    fn continued(&mut self, first: &'text str, parent: usize) -> Option<Cow<'text, str>> {
+        let mut all = Cow::Borrowed(first);
         // A comment ends the scalar.
         if first.contains(" #") {
             return Some(all);
@@ -221,9 +219,8 @@ impl<'text> Reader<'text> {
             if line.contains(": ") || line.ends_with(':') || line.contains(" #") {
                 return None;
             }
-            let all = all.get_or_insert_with(|| first.to_owned());
-            fold(all, empty);
-            all.push_str(line);
+            fold(all.to_mut(), empty);
+            all.to_mut().push_str(line);
         }
     }
 
@@ -232,12 +229,14 @@ impl<'text> Reader<'text> {
         let quote = text.chars().next()?;
         let (mut value, mut rest) = (String::new(), text.get(1..)?);
         loop {
-            if let Some(after) = until_quote(rest, quote, &mut value)? {
-                return ends(after).then_some(Value::String(value));
+            match until_quote(rest, quote, &mut value)? {
+                End::Here(after) => return ends(after).then_some(Value::String(value)),
+                End::Below => {
+                    let (empty, line) = self.below(parent)?;
+                    fold(&mut value, empty);
+                    rest = line;
+                }
             }
-            let (empty, line) = self.below(parent)?;
-            fold(&mut value, empty);
-            rest = line;
         }
     }
 
@@ -288,19 +287,22 @@ fn fold(text: &mut String, empty: usize) {
     }
 }
 
-/// Appends the content of a quoted scalar up to the quote that ends it. Returns the text after the
-/// quote, unless it is on a line below. Rare escapes are left to the full parser.
-fn until_quote<'text>(
-    text: &'text str,
-    quote: char,
-    out: &mut String,
-) -> Option<Option<&'text str>> {
+/// Where a quoted scalar ends.
+enum End<'text> {
+    /// On this line, before this text.
+    Here(&'text str),
+    Below,
+}
+
+/// Appends the content of a quoted scalar up to the quote that ends it, or to the end of the line.
+/// Rare escapes are left to the full parser.
+fn until_quote<'text>(text: &'text str, quote: char, out: &mut String) -> Option<End<'text>> {
     let mut rest = text;
     loop {
         let is_special = |c: char| c == quote || (c == '\\' && quote == '"');
         let Some(at) = rest.find(is_special) else {
             out.push_str(rest);
-            return Some(None);
+            return Some(End::Below);
         };
         let (before, special) = rest.split_at_checked(at)?;
         out.push_str(before);
@@ -310,7 +312,7 @@ fn until_quote<'text>(
             [b'\\', escaped @ (b'"' | b'\\'), ..] => out.push(char::from(*escaped)),
             [b'\\', ..] => return None,
             [b'\'', b'\'', ..] => out.push('\''),
-            _ => return special.get(1..).map(Some),
+            _ => return special.get(1..).map(End::Here),
         }
         rest = special.get(2..)?;
     }
