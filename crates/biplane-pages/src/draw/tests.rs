@@ -353,7 +353,7 @@ fn pages_of_many_resources_have_every_line_once() {
     };
     // Some are gone, some differ, some differ in bookkeeping only, some are equal, some are new.
     let state = |numbers: std::ops::Range<u32>, version: u32| {
-        let version = |at: u32| if at % 3 == 0 { 1 } else { version };
+        let version = |at: u32| if at.is_multiple_of(3) { 1 } else { version };
         let resources: Map<String, Value> = numbers.map(|at| resource(at, version(at))).collect();
         json!({"resources": resources})
     };
