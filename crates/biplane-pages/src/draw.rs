@@ -272,7 +272,7 @@ impl Found<'_> {
         }
     }
 
-    /// At most how many lines it has with what did not change. None are about bookkeeping.
+    /// About how many lines it has with what did not change, and rather fewer than more.
     fn lines(&self) -> usize {
         let is_told = |change: &difference::Change| !change.path.is_bookkeeping();
         match self.whole() {

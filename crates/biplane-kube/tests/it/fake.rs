@@ -102,7 +102,13 @@ async fn write(stream: &mut BufReader<TcpStream>, reply: Reply) -> bool {
             if stream.write_all(head.as_bytes()).await.is_err() {
                 return false;
             }
-            while let Some(line) = lines.recv().await {
+            loop {
+                // A client says nothing more before it leaves.
+                let line = tokio::select! {
+                    line = lines.recv() => line,
+                    _ = stream.fill_buf() => return false,
+                };
+                let Some(line) = line else { break };
                 let line = format!("{line}\n");
                 let chunk = format!("{:x}\r\n{line}\r\n", line.len());
                 if stream.write_all(chunk.as_bytes()).await.is_err() {

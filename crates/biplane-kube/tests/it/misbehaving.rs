@@ -12,8 +12,8 @@ use biplane_kube::{Options, metrics};
 use biplane_model::{Gvk, Object, ObjectId};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
-use tokio::time::Instant;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout_at};
 
 use crate::fake::{Reply, cluster, status, thing};
 use crate::soon;
@@ -128,6 +128,8 @@ async fn a_server_that_does_not_answer_is_not_waited_for() {
 #[derive(Default)]
 struct Watches {
     begun: VecDeque<mpsc::UnboundedSender<Value>>,
+    /// Told of each that is begun.
+    news: Arc<Notify>,
     listed: Vec<Value>,
     version: u64,
     streams_lists: bool,
@@ -161,19 +163,19 @@ impl Watches {
             sender.send(event("BOOKMARK", &end)).unwrap();
         }
         self.begun.push_back(sender);
+        self.news.notify_one();
         Reply::Lines(lines)
     }
 }
 
 /// Waits for the next watch that the server is asked for.
 async fn next(watches: &Arc<Mutex<Watches>>) -> mpsc::UnboundedSender<Value> {
-    let deadline = soon();
+    let (deadline, news) = (soon(), Arc::clone(&watches.lock().unwrap().news));
     loop {
         if let Some(begun) = watches.lock().unwrap().begun.pop_front() {
             return begun;
         }
-        assert!(Instant::now() < deadline, "no watch was begun");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        timeout_at(deadline, news.notified()).await.expect("a watch is begun");
     }
 }
 
@@ -286,25 +288,25 @@ async fn one_watch_serves_all_who_want_the_same_and_ends_after_them() {
     let cached = cluster.get(&id("a"), Source::Cache, soon()).await.unwrap();
     assert_eq!(cached.resource_version(), "3");
     assert_eq!((cluster.watches(), log.lock().unwrap().len()), (1, 1));
-    let ended = async |left| {
-        let deadline = soon();
-        while cluster.watches() > left {
-            assert!(Instant::now() < deadline, "the watch goes on");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+    let of_things = next(&watches).await;
+    // The server notices that the client has left.
+    let ended = async |watch: mpsc::UnboundedSender<Value>| {
+        timeout_at(soon(), watch.closed()).await.expect("the watch ends");
     };
     // A watch that is no longer used shows when the one before it would have ended.
     let kind = Gvk::new("example.org/v1", "Other");
     let other = cluster.subscribe(&kind, &Query::default(), &how, soon()).await.unwrap();
     assert_eq!((cluster.watches(), log.lock().unwrap().len()), (2, 2));
+    let of_others = next(&watches).await;
     drop(wide);
     drop(other);
-    ended(1).await;
+    ended(of_others).await;
     assert!(cluster.get(&id("a"), Source::Cache, soon()).await.is_ok());
     let asked = (cluster.watches(), log.lock().unwrap().len());
     assert_eq!(asked, (1, 2), "one still uses it, so that nothing is asked");
     drop(one);
-    ended(0).await;
+    ended(of_things).await;
+    assert_eq!(cluster.watches(), 0);
 }
 
 #[tokio::test]

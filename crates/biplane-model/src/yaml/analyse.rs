@@ -53,7 +53,8 @@ impl Analysis {
         let mut rest = text;
         let mut at_start = true;
         loop {
-            let (harmless, after) = leading(rest, is_harmless);
+            let end = rest.bytes().position(|b| !is_harmless(b)).unwrap_or(rest.len());
+            let (harmless, after) = rest.split_at(end);
             if let Some(end) = harmless.chars().next_back() {
                 (previous, last, at_start) = (end, end, false);
             }
@@ -152,12 +153,6 @@ fn leads(text: &str) -> bool {
 /// characters.
 fn is_harmless(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'/' | b'_')
-}
-
-/// Splits a text after its first bytes of a kind, which must be ASCII.
-pub(super) fn leading(text: &str, is_kind: fn(u8) -> bool) -> (&str, &str) {
-    let end = text.bytes().position(|b| !is_kind(b)).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or(("", text))
 }
 
 pub(super) fn is_blank(c: char) -> bool {

@@ -15,14 +15,12 @@ use maud::html;
 use serde_json::{Value, json};
 
 use super::changes::items;
-use super::runs::with_stamps;
+use super::runs::states;
 use super::{Context, Reply, Result, part_of, run_row};
-use crate::draw::{self, Setting};
 use crate::ids;
 use crate::links::object_ref;
 use crate::page::failure::Failure;
 use crate::page::resource::{self, InRun, Resource, Version, step_words};
-use crate::page::step;
 
 /// How many versions and changes the page has.
 const VERSIONS: usize = 40;
@@ -166,18 +164,7 @@ pub(super) fn in_run(context: &Context<'_>, run: &str, key: &str, from: usize) -
             bodies.slot(was.as_mut(), name)?;
             bodies.slot(Some(&mut is), name)?;
             let next = |line: usize| format!("/runs/{id}/r/{key}?o={line}");
-            let is_late = || context.is_late();
-            with_stamps(&bodies, &mut after, |stamps| {
-                let setting = Setting {
-                    stamps: Some(stamps),
-                    limits: step::LIMITS,
-                    from,
-                    next: &next,
-                    is_late: &is_late,
-                    ..Setting::default()
-                };
-                draw::states(was.as_ref(), Some(&is), &setting)
-            })?
+            states(context, &bodies, &mut after, (was.as_ref(), Some(&is)), from, &next)?
         }
     };
     let blamed = blamed(context, &row.trace, name)?;

@@ -13,7 +13,8 @@ use biplane_recorder::query::sentence::lists::RunCounts;
 use biplane_recorder::query::time;
 use biplane_recorder::store::rows;
 use jiff::Timestamp;
-use maud::html;
+use maud::{Markup, html};
+use serde_json::Value;
 
 use super::{Context, Reply, Result, by_id, outcome, run_row};
 use crate::draw::{self, SetBy, Setting, Stamps};
@@ -339,19 +340,8 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
     bodies.common(was.as_mut(), is.as_mut(), draw::NAMED, is_redacted)?;
     let id = ids::trace(&row.trace);
     let next = |line: usize| format!("/runs/{id}/diff?o={line}");
-    let is_late = || context.is_late();
     let mut after = stored.outline(&head, Scope::Messages)?;
-    let drawn = with_stamps(&bodies, &mut after, |stamps| {
-        let setting = Setting {
-            stamps: Some(stamps),
-            limits: step::LIMITS,
-            from,
-            next: &next,
-            is_late: &is_late,
-            ..Setting::default()
-        };
-        draw::states(was.as_ref(), is.as_ref(), &setting)
-    })?;
+    let drawn = states(context, &bodies, &mut after, (was.as_ref(), is.as_ref()), from, &next)?;
     let title = format!("What run {id} changed");
     let body = html! {
         h1 { (title) }
@@ -369,12 +359,16 @@ pub(super) fn diff(context: &Context<'_>, run: &str, from: usize) -> Result<Repl
     Ok(page.into())
 }
 
-/// Draws what says which step of a run set each field. Only of what is drawn is that found out.
-pub(super) fn with_stamps<T>(
+/// Draws what a run changed, with the step that set each field. Only of what is drawn is that found
+/// out.
+pub(super) fn states(
+    context: &Context<'_>,
     bodies: &Bodies<'_>,
     run: &mut Run,
-    draw: impl FnOnce(&Stamps<'_>) -> T,
-) -> Result<T> {
+    (was, is): (Option<&Value>, Option<&Value>),
+    from: usize,
+    next: &dyn Fn(usize) -> String,
+) -> Result<Markup> {
     let (run, failed) = (RefCell::new(run), RefCell::new(None));
     let stamps = Stamps::new(|slot| {
         set_by(bodies, &mut run.borrow_mut(), slot).unwrap_or_else(|failure| {
@@ -382,7 +376,16 @@ pub(super) fn with_stamps<T>(
             SetBy::new()
         })
     });
-    let drawn = draw(&stamps);
+    let is_late = || context.is_late();
+    let setting = Setting {
+        stamps: Some(&stamps),
+        limits: step::LIMITS,
+        from,
+        next,
+        is_late: &is_late,
+        ..Setting::default()
+    };
+    let drawn = draw::states(was, is, &setting);
     drop(stamps);
     failed.into_inner().map_or(Ok(drawn), Err)
 }

@@ -1,8 +1,9 @@
 //! The fast path for plain block YAML, many times faster than the full parser.
 //!
-//! It reads blocks of keys and items, bracketed values on one line, plain and quoted scalars, which may
-//! continue on the lines below, and literal block scalars. For anything else, including tabs and errors, it returns nothing and the full parser
-//! reads the document. It must read everything in the same way as the full parser.
+//! It reads blocks of keys and items, bracketed values on one line, plain and quoted scalars, which
+//! may continue on the lines below, and literal block scalars. For anything else, including tabs and
+//! errors, it returns nothing and the full parser reads the document. It must read everything in the
+//! same way as the full parser.
 
 use std::borrow::Cow;
 
@@ -178,7 +179,7 @@ impl<'text> Reader<'text> {
             b'{' | b'[' => scalar(text)?,
             _ => scalar(&self.continued(text, parent)?)?,
         };
-        // What else is indented more than any line that may follow is refused there.
+        // Whoever comes next refuses a line that is indented more than it may be.
         self.advance()?;
         Some(value)
     }
